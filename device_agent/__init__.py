@@ -1,14 +1,8 @@
-"""What runs on a device: a pure core made of parts, a durable store, sources, and the process.
+"""What runs at the edge: the agent of a device, a gateway, and the commands for both.
 
-In the order in which data flow through it:
-
-- `sources`: readings come in batches, each with the cursor at which its source resumes
-- `intake`: what is accepted, repeated, too late or refused, and how complete the readings are
-- `panes`: partials of windows, on their way to the lake; `variables`: samples, states and folds
-- `fleet`: what is exchanged with other devices, and what they agree on
-- `state`: the store, counters, and how variables are stored
-- `core`: the list of parts; `parts`: the contract that each keeps; `agent`: what they share
-- `changes`: what one transaction makes durable; `facts`: what is one value
-- `durable`: recall, change, commit, and only then publish; `runtime`: the process around it
-- `command`: the sub-commands; `settings`, `clock`, `lean`: options, timers, a small process
+- `agent`: what runs on one device
+- `gateway`: the windows of a whole fleet on any Pi, without Spark
+- `console`: what people run, and what it shows of a fleet; nothing here imports it
+- `outputs`: results as agent and gateway publish them for people and for Home Assistant
+- `storage`: the SQLite file of agent and gateway, sealed row by row
 """

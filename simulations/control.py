@@ -26,11 +26,11 @@ from functools import cache
 from random import Random
 from typing import Final, NamedTuple
 
-from device_agent.controlled.windows import ControlledReader, ControlledWindows
+from device_agent.agent.controlled.windows import ControlledReader, ControlledWindows
 from device_agent.gateway.kept import FleetRow, WindowStart
-from device_agent.settings import SECOND_US
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, REVISED, STATUSES, TENTATIVE
+from lasp_edge.units import SECOND_US
 from simulations.oracle import WindowTruth
 from simulations.told import ToldFleet
 from simulations.world.controlled import parametrised, values_of

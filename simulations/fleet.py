@@ -17,14 +17,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from crdts import Membership, Version
-from device_agent.fleet.values import Result
+from device_agent.agent.fleet.values import Result
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
-from device_agent.intake.batch import Batch
-from device_agent.parts import Publication
-from device_agent.settings import Settings
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frames import VariableFrame
+from lasp_edge.protocol.publication import Publication
 from simulations.oracle import PublishedPartial
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded

@@ -61,9 +61,9 @@ LONGEST = (
     "tests/simulations/test_demo_everything.py",
     "tests/simulations/test_demo_story.py",
     "tests/test_readme_processes.py",
-    "tests/device_agent/timing/test_faked_clocks.py",
+    "tests/device_agent/agent/timing/test_faked_clocks.py",
     "tests/end_to_end/test_secured_fleet.py",
-    "tests/device_agent/test_runtime.py",
+    "tests/device_agent/agent/test_runtime.py",
 )
 """The files that take longest beside those of the shared session, the longest first."""
 _WITH_WAITS = 0.9

@@ -38,9 +38,9 @@ def test_base_install_brings_two_packages(device):
 
 @pytest.mark.slow
 def test_agent_imports_neither_spark_nor_pandas(device):
-    code = "import device_agent.command.agent, sys; print(*sys.modules)"
+    code = "import device_agent.console.command.agent, sys; print(*sys.modules)"
     modules = subprocess.check_output([device / "bin" / "python", "-c", code], text=True).split()
-    assert "device_agent.core" in modules
+    assert "device_agent.agent.core" in modules
     assert not {"pyspark", "pandas", "pyarrow", "numpy", "asyncio"} & set(modules)
 
 

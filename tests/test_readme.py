@@ -12,8 +12,8 @@ from random import Random
 import pytest
 import yaml
 
-from device_agent.acting.options import caller_of
-from device_agent.command import agent
+from device_agent.console.command import agent
+from device_agent.console.configuration.alert_options import caller_of
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.tool.command_line import GROUP, run_command

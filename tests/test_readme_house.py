@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from device_agent.timing.system_clock import wall_us
+from device_agent.agent.timing.system_clock import wall_us
 from lasp_edge.link import BrokerUrl, Link
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program, until_connected, until_true

@@ -9,14 +9,14 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
-from device_agent.changes import Retraction
+from device_agent.agent.changes import Retraction
 from lasp_edge.language.streaming import parts_of, shown_parts
 from lasp_edge.tool.command_line import main
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program, until_true
 from tests.cloud_tier.support_devices import row, table
+from tests.device_agent.agent.scans.support_streams import SECOND_US, Metered
 from tests.device_agent.agents import NOW_US
-from tests.device_agent.scans.support_streams import SECOND_US, Metered
 from tests.support_readme import block, commands, here, succeeds
 
 

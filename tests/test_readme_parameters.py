@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crdts import ControlLog
-from device_agent.timing.system_clock import wall_us
+from device_agent.agent.timing.system_clock import wall_us
 from lasp_edge.examples import hothouse
 from simulations.demo.broker import PrivateBroker
 from simulations.oracle import Reading, windows

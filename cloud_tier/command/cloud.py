@@ -52,9 +52,9 @@ from lasp_edge.tool.log_options import (
     write_error,
 )
 from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
+from lasp_edge.units import SECOND_US
 
-_SECOND_US = 1_000_000
-_DAY_US = 86_400 * _SECOND_US
+_DAY_US = 86_400 * SECOND_US
 _LANDS_WITHIN_S = 1.5
 """In seconds: how long a lander may take to land its segment where a person waits for the end."""
 

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from cloud_tier.lake.tables import LakeTables
-from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, UsageError
 from lasp_edge.protocol.sinks import DEFAULT_SINK
@@ -20,6 +19,7 @@ from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, write_error
 from lasp_edge.tool.signals import run_until_signalled
 from lasp_edge.tool.waiting_options import Patience, add_patience_arguments
+from lasp_edge.units import SECOND_US
 
 LONGEST_TICK_S = 15.0
 """Seconds in which the lander tells the job how late it is, at most, also where nothing comes."""

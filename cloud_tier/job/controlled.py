@@ -31,10 +31,10 @@ from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.regimes import PanePiece
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.differences import SECOND_US
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.spans import Span
 from lasp_edge.protocol.status import STATUSES, TENTATIVE
+from lasp_edge.units import SECOND_US
 
 _PIECES = pa.schema(
     {

@@ -14,7 +14,7 @@ empty: its tick tells Spark that time has passed, and each tick costs a commit.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
@@ -31,8 +31,6 @@ from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 
 log = logging.getLogger(__name__)
-
-SECOND_US: Final = 1_000_000
 
 
 class MessageLink(Protocol):

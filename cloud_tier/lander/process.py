@@ -16,7 +16,7 @@ from cloud_tier.lake.query import in_one_line
 from cloud_tier.lake.shared import overheard
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import SECOND_US, Lander, SegmentPace
+from cloud_tier.lander.lander import Lander, SegmentPace
 from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
@@ -28,6 +28,7 @@ from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.kinds import Subscriber, is_left_to_operators, subscriptions
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.units import SECOND_US
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,6 @@ from device_agent.gateway.controlled import ControlledFleet
 from device_agent.gateway.kept import FleetChanges, FleetKeeper
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.windows import FinalWindows, FleetWindows, TurnFinality, served_by
-from device_agent.settings import SECOND_US
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import FleetRegimes
@@ -46,6 +45,7 @@ from lasp_edge.protocol.frontier import (
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.spans import floor_us
 from lasp_edge.protocol.waiting import DEAD_AFTER_US, WindowWaiting, listen_us, steps_of, waits_of
+from lasp_edge.units import SECOND_US
 
 PRUNE_EVERY_US: Final = 3_600 * SECOND_US
 """How far the frontier moves between two times that what is of no use any more is forgotten."""

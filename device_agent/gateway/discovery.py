@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from device_agent.fleet.discovery import Config, Discovery
+from device_agent.outputs.discovery import Config, Discovery
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import Topics

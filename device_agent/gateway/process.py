@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from crdts import Replica
-from device_agent.clock import Timer
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.kept import FleetRow
 from device_agent.gateway.results import FleetResults
 from device_agent.gateway.store import INODE, PROGRAM, STORE_ID, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
-from device_agent.settings import SECOND_US
-from device_agent.state.damage import DamagedStoreError
+from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
@@ -44,7 +42,9 @@ from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 from lasp_edge.protocol.topics import Topics, readable
+from lasp_edge.timers import Timer
 from lasp_edge.tool.times import shown_time
+from lasp_edge.units import SECOND_US
 
 log = logging.getLogger(__name__)
 

@@ -20,21 +20,21 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from device_agent.clock import Timer, is_time
-from device_agent.fleet.home_assistant import BIRTH, MOST_KEYS, SPREAD_US
-from device_agent.fleet.retained import Content, Retained
 from device_agent.gateway.discovery import GatewayDiscovery
 from device_agent.gateway.kept import FleetRow
 from device_agent.gateway.windows import count_failure
-from device_agent.parts import Publication
+from device_agent.outputs.discovery import BIRTH, MOST_KEYS, SPREAD_US
+from device_agent.outputs.retained import Content, Retained
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.lowered import lowered
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.release import RELEASE
+from lasp_edge.timers import Timer, is_time
 from lasp_edge.tool.times import shown_time
 
 MOST_NAMES: Final = 20

@@ -1,6 +1,6 @@
 """The durable side of a gateway: one SQLite file, one transaction a turn.
 
-It is kept with the care of an agent's file (`device_agent.state`): a write-ahead log with
+It is kept with the care of an agent's file (`device_agent.agent.state`): a write-ahead log with
 `synchronous=FULL`, a seal on each row, and a damaged file is put aside and never deleted. It can be
 large, so at a start only what tells of the devices is verified; entries and rows are, when they are
 read. A new file has a new id, so devices send it all that they keep. So has a copy of one: it may
@@ -26,10 +26,10 @@ from device_agent.gateway.kept import (
     WindowStart,
     WriterOfPanes,
 )
-from device_agent.state.damage import DamagedStoreError
-from device_agent.state.opening import StoreForm, check_format
-from device_agent.state.sealed import unsealed
-from device_agent.state.sealed_file import (
+from device_agent.storage.damage import DamagedStoreError
+from device_agent.storage.opening import StoreForm, check_format
+from device_agent.storage.sealed import unsealed
+from device_agent.storage.sealed_file import (
     SealedFile,
     StoreNames,
     finding_damage,

@@ -208,6 +208,9 @@ class DynamicFold:
         return self.source.keyed
 
 
+AnyFold = LocalFold | DynamicFold
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """What is made of events or other streams, item by item, where order may matter.

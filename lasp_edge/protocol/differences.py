@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol
 
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.limits import MEMBERS
-
-SECOND_US = 1_000_000
+from lasp_edge.units import SECOND_US
 
 MOST_WAIT_US = 600 * SECOND_US
 """Microseconds from an ask that brought nothing to the next one, at most."""

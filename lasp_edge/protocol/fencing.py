@@ -4,7 +4,8 @@ A device whose store was lost, or is an older image, does not know its own later
 replica publishes anything else it says hello, and the landers and some peers answer with the newest
 replica of that device that they have heard of and, for each source whose readings carry their own
 time, how far it had come. A vouch echoes the hello's challenge, so it counts for nobody who did not
-ask. `device_agent.fleet.fence` is who asks, `lasp_edge.protocol.witness` what is known of others.
+ask. `device_agent.agent.fleet.fence` is who asks, `lasp_edge.protocol.witness` what is known of
+others.
 
     >>> asker = Replica(1, 7, "pi-1")
     >>> hello = HelloFrame(asker, 1, "pi-1", challenge=4711, attempt=1)

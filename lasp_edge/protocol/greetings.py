@@ -16,7 +16,7 @@ from typing import Final
 
 GREETED_AGAIN_US: Final = 240_000_000
 """Microseconds between two greetings of a device that knows the lander: twice in the ten minutes
-after which a device believes that a silent sink is gone (`device_agent.panes.sinks`)."""
+after which a device believes that a silent sink is gone (`device_agent.agent.panes.sinks`)."""
 STRANGERS_GREETED_AGAIN_US: Final = 30_000_000
 """Microseconds between two greetings of a device whose beats do not name the lander's store."""
 

@@ -1,9 +1,9 @@
 """Shared variables as a lander knows them: it listens to what devices say, and never writes.
 
-What devices leave at the broker joins to the fleet's state (`device_agent.variables.trace`), so a
-lander that subscribes is given all of it, whenever it comes. It holds the join, to tell what is
-news, and gives on nothing else. Should a message be lost on the way to it alone, a digest in some
-beat differs, and it asks that device for what it lacks, as devices ask each other.
+What devices leave at the broker joins to the fleet's state (`device_agent.agent.variables.trace`),
+so a lander that subscribes is given all of it, whenever it comes. It holds the join, to tell what
+is news, and gives on nothing else. Should a message be lost on the way to it alone, a digest in
+some beat differs, and it asks that device for what it lacks, as devices ask each other.
 
     >>> from crdts import GSet
     >>> from crdts.wire import encode
@@ -19,9 +19,10 @@ from typing import Final
 from crdts import Lattice, Replica, decode
 from crdts.tally import Tally
 from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.differences import SECOND_US, Differences
+from lasp_edge.protocol.differences import Differences
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame, packed_digest
+from lasp_edge.units import SECOND_US
 
 ANOTHER_DEFINITION: Final = "variable: another definition"
 _SETTLED_US: Final = 120 * SECOND_US

@@ -15,11 +15,11 @@ from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.greetings import Greetings
+from lasp_edge.units import SECOND_US
 
 DEVICES_AWAITING: Final = 100_000
 """Devices whose acknowledgements wait for the broker at most: the greatest fleet ten times. Beyond
 that the oldest wait in vain and their devices resend."""
-_SECOND_US: Final = 1_000_000
 
 Publish = Callable[[Frame], bool]
 """Sends a frame on its topic, or returns False: then it is offered again."""
@@ -80,7 +80,7 @@ class Replies:
             said = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
             control = self._acceptance.control
             known = 0 if control is None else control.control
-            for frame in answer.frames(*said, now_us // _SECOND_US, known):
+            for frame in answer.frames(*said, now_us // SECOND_US, known):
                 if not publish(frame):
                     return
                 self._acks_sent += 1

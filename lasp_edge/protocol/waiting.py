@@ -33,8 +33,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, Self
 
 from crdts.frontier import BOTTOM_US, Promise
-from lasp_edge.protocol.differences import SECOND_US
 from lasp_edge.protocol.limits import NEVER_US
+from lasp_edge.units import SECOND_US
 
 ALWAYS_US: Final = 1 << 62
 """The end up to which windows are due where X is 0: all of them, also before anybody promised."""

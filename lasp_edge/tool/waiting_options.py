@@ -12,8 +12,8 @@ from lasp_edge.protocol.waiting import (
     WaitingWindow,
     waits_of,
 )
+from lasp_edge.units import SECOND_US
 
-_SECOND_US = 1_000_000
 _LONGEST_S = 1e9
 """Thirty years."""
 
@@ -45,13 +45,13 @@ class Patience(NamedTuple):
         if arguments.dead_after is not None:
             if not 0 <= arguments.dead_after < _LONGEST_S:
                 raise UsageError(f"--dead-after: a number from 0 on, not {arguments.dead_after:g}")
-            dead_us = round(arguments.dead_after * _SECOND_US)
+            dead_us = round(arguments.dead_after * SECOND_US)
         return cls(dead_us, tentative_us, waits)
 
     @property
     def tick_us(self) -> int:
         """How often, at least, somebody has to look at the clock."""
-        waits_us = (max(span_us // 4, _SECOND_US) for span_us in self.waits.values() if span_us)
+        waits_us = (max(span_us // 4, SECOND_US) for span_us in self.waits.values() if span_us)
         return min([self.dead_after_us // 4, *waits_us])
 
     def in_words(self) -> str:
@@ -105,7 +105,7 @@ def wait_us(option: str, text: str) -> int:
         seconds = -1.0
     if not 0 <= seconds < _LONGEST_S:
         raise UsageError(f"{option}: a number from 0 on, or `{NEVER}`, not {text!r}")
-    return round(seconds * _SECOND_US)
+    return round(seconds * SECOND_US)
 
 
 def _said(span_us: int) -> str:
@@ -115,4 +115,4 @@ def _said(span_us: int) -> str:
 
 
 def _seconds(span_us: int) -> str:
-    return f"{span_us / _SECOND_US:g} s"
+    return f"{span_us / SECOND_US:g} s"

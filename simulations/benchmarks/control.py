@@ -14,16 +14,17 @@ from pathlib import Path
 from random import Random
 
 from crdts import ControlLog, Replica
-from device_agent.core import Core
-from device_agent.durable import Durable
-from device_agent.intake.batch import Batch
-from device_agent.settings import SECOND_US, Settings
-from device_agent.state.store import Store
+from device_agent.agent.core import Core
+from device_agent.agent.durable import Durable
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.settings import Settings
+from device_agent.agent.state.store import Store
 from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s, times
 
 BEGIN_US = 1_700_000_000 * SECOND_US

@@ -8,8 +8,8 @@ counts the bytes in both directions, MQTT's own included. What the kernel counts
 (`write_bytes`) is what a card is given: the log, its index, checkpoints, whole pages.
 
 The first minute does not count: an agent that starts may write and send some times at once. What
-the frames alone weigh, on virtual time, is asserted in `tests/device_agent/test_economy.py`. A
-checkpoint of the log, some 100 kB an hour, may or may not lie within the time that is measured.
+the frames alone weigh, on virtual time, is asserted in `tests/device_agent/agent/test_economy.py`.
+A checkpoint of the log, some 100 kB an hour, may or may not lie within the time that is measured.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple, Self
 
-from device_agent.parts import Publication
 from lasp_edge.examples import greenhouse
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Message
 from lasp_edge.protocol.kinds import Subscriber, subscriptions, topic_of
+from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sizes import reading_as_json_bytes
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.loading import load_plan

@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 from crdts import Replica
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.store import FleetStore
-from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, Record
@@ -29,6 +28,7 @@ from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sinks import SinkLow, store_tag
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s
 
 FLEETS = ((10, 2), (100, 20))

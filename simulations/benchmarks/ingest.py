@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from crdts import BoundedLWWSet
-from device_agent.changes import Changes, Restored
-from device_agent.core import Core
-from device_agent.durable import Durable
-from device_agent.intake.batch import Batch
-from device_agent.settings import SECOND_US
-from device_agent.state.store import Store
+from device_agent.agent.changes import Changes, Restored
+from device_agent.agent.core import Core
+from device_agent.agent.durable import Durable
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.state.store import Store
 from lasp_edge import Event, Plan, Program, Update, folds
 from lasp_edge.folds.columns import Partial
+from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates
 from simulations.benchmarks.recordings import COPIES, Column, Fleet, recorded, tiled
 

@@ -21,11 +21,11 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
-from device_agent.changes import PaneId, PaneRow
-from device_agent.intake.pending import StreamItem
-from device_agent.scans.engine import StreamEngine
-from device_agent.scans.history import StreamHistory
-from device_agent.scans.items import PRESENT, Item, packed
+from device_agent.agent.changes import PaneId, PaneRow
+from device_agent.agent.intake.pending import StreamItem
+from device_agent.agent.scans.engine import StreamEngine
+from device_agent.agent.scans.history import StreamHistory
+from device_agent.agent.scans.items import PRESENT, Item, packed
 from lasp_edge import Event, Program, folds, scans
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.deltas import Delta

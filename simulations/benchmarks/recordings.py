@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
-from device_agent.settings import SECOND_US
+from lasp_edge.units import SECOND_US
 
 COPIES = 18
 DAY_US = 25 * 3_600 * SECOND_US

@@ -13,10 +13,10 @@ from typing import Any
 
 from crdts import ORSet
 from crdts.wire import encode
-from device_agent.changes import Restored
-from device_agent.core import Core
-from device_agent.settings import Settings
-from device_agent.variables.states import SharedState
+from device_agent.agent.changes import Restored
+from device_agent.agent.core import Core
+from device_agent.agent.settings import Settings
+from device_agent.agent.variables.states import SharedState
 from lasp_edge import Program
 from lasp_edge.protocol.inputs import text_hash
 from simulations.benchmarks.measure import MET, MISSED, Line, cpu_s

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from device_agent.sources.choice import source_from_spec
-from device_agent.sources.source import SourceContext
+from device_agent.agent.sources.choice import source_from_spec
+from device_agent.agent.sources.source import SourceContext
 from simulations.benchmarks.measure import cpu_s
 
 ROWS = 50_000

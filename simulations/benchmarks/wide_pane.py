@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from device_agent.core import Core
-from device_agent.durable import Durable
-from device_agent.intake.batch import Batch
-from device_agent.settings import SECOND_US
-from device_agent.state.store import Store
+from device_agent.agent.core import Core
+from device_agent.agent.durable import Durable
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.state.store import Store
 from lasp_edge import Plan, Program, folds
+from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s, rates
 
 START_US = 1_700_000_000 * SECOND_US

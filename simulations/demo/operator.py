@@ -3,10 +3,10 @@
 from textwrap import wrap
 
 from lasp_edge.tool.times import shown_time
+from lasp_edge.units import SECOND_US
 from simulations.demo.stage import Stage
 from simulations.demo.told import Told
 
-SECOND_US = 1_000_000
 LATER_S = 25
 """From when on a room is warm above another temperature: all devices hear of it before."""
 WRONG_S = 20

@@ -22,7 +22,7 @@ HOUSE = dict(
 EVENTS = frozenset({"room_temperature", "temperature", "humidity"})
 """What the rooms give. The first is not among the machine's own, whose chip is warm, too."""
 MACHINE = frozenset({"cpu", "memory", "load", "network"})
-"""What only the machine itself gives (`device_agent.sources.host`)."""
+"""What only the machine itself gives (`device_agent.agent.sources.host`)."""
 _STEP_C, _PULL = 0.05, 0.05
 _HUMIDITY_AT_0, _PER_DEGREE = 90.0, 2.0
 

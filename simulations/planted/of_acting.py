@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from device_agent.acting.alerts import Alerts
-from device_agent.acting.records import Records
-from device_agent.acting.standing import TriggerState
-from device_agent.acting.watch import Watch
-from device_agent.fleet.absences import Absences
+from device_agent.agent.acting.alerts import Alerts
+from device_agent.agent.acting.records import Records
+from device_agent.agent.acting.standing import TriggerState
+from device_agent.agent.acting.watch import Watch
+from device_agent.agent.fleet.absences import Absences
 from lasp_edge.aggregates.absence import PresentFold
 from simulations.planted.bug import omitted, planted, replaced
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from device_agent.controlled.windows import ControlledWindows
+from device_agent.agent.controlled.windows import ControlledWindows
+from device_agent.agent.state.store import Store
 from device_agent.gateway.controlled import ControlledFleet
 from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import RestoredFleet
-from device_agent.state.store import Store
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import WindowForm, value_at
 from lasp_edge.language.regimes import WindowRegimes

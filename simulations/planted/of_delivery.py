@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from device_agent.changes import PaneId
+from device_agent.agent.changes import PaneId
+from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.panes.delivery import PaneDelivery
+from device_agent.agent.panes.flights import Flights
+from device_agent.agent.panes.panes import Panes
+from device_agent.agent.panes.sender import PaneSender
+from device_agent.agent.panes.sinks import Sinks
+from device_agent.agent.panes.unlanded import Unlanded
 from device_agent.gateway.kept import KeptEntry, WriterOfPanes
 from device_agent.gateway.panes import FleetPanes, PaneCell
-from device_agent.panes.cache import PaneCache
-from device_agent.panes.delivery import PaneDelivery
-from device_agent.panes.flights import Flights
-from device_agent.panes.panes import Panes
-from device_agent.panes.sender import PaneSender
-from device_agent.panes.sinks import Sinks
-from device_agent.panes.unlanded import Unlanded
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows
 from lasp_edge.protocol.acks import Seqs
@@ -186,7 +186,7 @@ def a_changed_entry_keeps_its_seq() -> Iterator[None]:
 @planted
 def an_evicted_dirty_entry_is_forgotten() -> Iterator[None]:
     """Memory is full: dirty entries leave it, and nobody remembers that the store has them."""
-    from device_agent.panes import cache  # noqa: PLC0415
+    from device_agent.agent.panes import cache  # noqa: PLC0415
 
     def note_evicted(self: cache.PaneCache, panes: Any) -> None:
         del self, panes

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from device_agent.fleet.answers import Answers
-from device_agent.fleet.fence import Fence
+from device_agent.agent.fleet.answers import Answers
+from device_agent.agent.fleet.fence import Fence
+from device_agent.agent.intake.highs import Highs
+from device_agent.agent.intake.progress import SourceProgress
+from device_agent.agent.variables.sets import Sets
 from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import FleetChanges
-from device_agent.intake.highs import Highs
-from device_agent.intake.progress import SourceProgress
-from device_agent.variables.sets import Sets
 from lasp_edge.protocol.fencing import SourceHigh, Telling
 from simulations.planted.bug import omitted, planted, replaced
 from simulations.world.keeper import SimulatedKeeper

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from device_agent.changes import Changes
-from device_agent.fleet.commands import OperatorCommands
-from device_agent.fleet.peers import Peers
-from device_agent.intake.identities import Block, Identities
-from device_agent.panes.cache import PaneCache
-from device_agent.panes.delivery import PaneDelivery
-from device_agent.panes.sinks import Sinks
-from device_agent.panes.unlanded import Unlanded
-from device_agent.state.store import Store
-from device_agent.variables.published_fold import PublishedFold
+from device_agent.agent.changes import Changes
+from device_agent.agent.fleet.commands import OperatorCommands
+from device_agent.agent.fleet.peers import Peers
+from device_agent.agent.intake.identities import Block, Identities
+from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.panes.delivery import PaneDelivery
+from device_agent.agent.panes.sinks import Sinks
+from device_agent.agent.panes.unlanded import Unlanded
+from device_agent.agent.state.store import Store
+from device_agent.agent.variables.published_fold import PublishedFold
 from simulations.planted.bug import omitted
 
 ROWS: tuple[tuple[str, str, type, str, Any], ...] = (

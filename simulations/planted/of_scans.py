@@ -6,15 +6,15 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from device_agent.changes import Changes, PaneId
-from device_agent.intake.pending import StreamItem
-from device_agent.scans import history, items
-from device_agent.scans.engine import StreamEngine
-from device_agent.scans.history import NOBODY, Cut, StreamHistory
-from device_agent.scans.items import CELL_US, PRESENT, Item
-from device_agent.scans.rows import ResultBook
-from device_agent.scans.stream_panes import StreamPanes
-from device_agent.state.store import Store
+from device_agent.agent.changes import Changes, PaneId
+from device_agent.agent.intake.pending import StreamItem
+from device_agent.agent.scans import history, items
+from device_agent.agent.scans.engine import StreamEngine
+from device_agent.agent.scans.history import NOBODY, Cut, StreamHistory
+from device_agent.agent.scans.items import CELL_US, PRESENT, Item
+from device_agent.agent.scans.rows import ResultBook
+from device_agent.agent.scans.stream_panes import StreamPanes
+from device_agent.agent.state.store import Store
 from lasp_edge.event import Event
 from lasp_edge.ordered import log as ordered_log
 from lasp_edge.ordered.deltas import netted

@@ -6,15 +6,15 @@ from typing import Any
 
 from crdts import Counter, OwnedMap, Version
 from crdts.tally import Tally
-from device_agent.core import Core
-from device_agent.fleet.agreement import Agreements
-from device_agent.fleet.exchange import Exchange
-from device_agent.fleet.fence import Fence
-from device_agent.fleet.peers import Peers
-from device_agent.intake.highs import Highs
-from device_agent.variables.published_fold import PublishedFold
-from device_agent.variables.sharing import Sharing
-from device_agent.variables.states import OwnState, SharedState
+from device_agent.agent.core import Core
+from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.fleet.exchange import Exchange
+from device_agent.agent.fleet.fence import Fence
+from device_agent.agent.fleet.peers import Peers
+from device_agent.agent.intake.highs import Highs
+from device_agent.agent.variables.published_fold import PublishedFold
+from device_agent.agent.variables.sharing import Sharing
+from device_agent.agent.variables.states import OwnState, SharedState
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.protocol import inputs
 from lasp_edge.protocol.fencing import VouchFrame

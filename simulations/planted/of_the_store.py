@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from device_agent import durable
-from device_agent.changes import Changes
-from device_agent.durable import Durable
-from device_agent.intake.intake import Intake
-from device_agent.panes import cache
-from device_agent.panes.panes import Panes
-from device_agent.state.counters import Counters
-from device_agent.state.store import Store
-from device_agent.state.stored import Stored
+from device_agent.agent import durable
+from device_agent.agent.changes import Changes
+from device_agent.agent.durable import Durable
+from device_agent.agent.intake.intake import Intake
+from device_agent.agent.panes import cache
+from device_agent.agent.panes.panes import Panes
+from device_agent.agent.state.counters import Counters
+from device_agent.agent.state.store import Store
+from device_agent.agent.state.stored import Stored
 from simulations.planted.bug import planted, replaced
 
 

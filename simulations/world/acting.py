@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from device_agent.settings import Settings
+from device_agent.agent.settings import Settings
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US
 from simulations.world.programs import ALERT_ABOVE, ALERT_BELOW, HEARD, STALE_S

@@ -6,7 +6,7 @@
 
 from collections import defaultdict
 
-from device_agent.settings import SECOND_US
+from lasp_edge.units import SECOND_US
 from simulations.world.device import OUTCOMES, VirtualDevice
 from simulations.world.programs import AGE_S, LATELY
 from simulations.world.world import World

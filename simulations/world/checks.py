@@ -17,11 +17,11 @@ from hashlib import sha256
 from typing import Any
 
 from crdts import Replica, Version
-from device_agent.panes.flights import MOST_IN_FLIGHT
-from device_agent.parts import Publication
-from device_agent.settings import SECOND_US
+from device_agent.agent.panes.flights import MOST_IN_FLIGHT
 from lasp_edge.aggregates.fleet import counting
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.units import SECOND_US
 from simulations.world.acting import ActingChecks
 from simulations.world.age_checks import check_ages
 from simulations.world.broker import NOWHERE
@@ -42,7 +42,8 @@ from simulations.world.window_checks import FrontierWatch, wrong_windows
 from simulations.world.world import World
 
 KEPT_NAMES = 260
-"""Counters of a device, at most: the bound of `device_agent.state.counters`, and its groups."""
+"""Counters of a device, at most: the bound of `device_agent.agent.state.counters`, and its
+groups."""
 
 
 class Checks:

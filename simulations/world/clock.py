@@ -8,7 +8,7 @@ True
 10000000000
 """
 
-from device_agent.settings import SECOND_US
+from lasp_edge.units import SECOND_US
 
 DRIFT_PARTS = 10_000
 """A drift is given in ten-thousandths: 500 is 5 %."""

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from crdts import Replica
-from device_agent.clock import ClockReading
-from device_agent.intake.batch import Batch
-from device_agent.parts import Publication
-from device_agent.settings import Settings
+from device_agent.agent.clock import ClockReading
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.settings import Settings
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.publication import Publication
 from simulations.world.clock import Clock
 from simulations.world.disk import Disk
 from simulations.world.links import LegMessage

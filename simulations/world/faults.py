@@ -20,8 +20,8 @@ from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, Final, NamedTuple, Self
 
-from device_agent.nearest import nearest
-from device_agent.settings import SECOND_US
+from device_agent.agent.sources.nearest import nearest
+from lasp_edge.units import SECOND_US
 
 STEP_US: Final = SECOND_US
 """Microseconds of virtual time in a step: agents tick, sources read, and messages arrive once."""

@@ -7,9 +7,9 @@ from math import inf
 from random import Random
 from typing import NamedTuple
 
-from device_agent.changes import Retraction
-from device_agent.intake.batch import Batch
-from device_agent.scans.items import PRESENT, RETRACTED, Cell, Item
+from device_agent.agent.changes import Retraction
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.scans.items import PRESENT, RETRACTED, Cell, Item
 from lasp_edge.event import tags_text
 from simulations.world.streamed import METERED, METERS
 

@@ -7,7 +7,7 @@ deltas that are replaced by the whole. So some seeds run with limits that a minu
 Source: Zhou et al., "FoundationDB: A Distributed Unbundled Transactional Key Value Store", SIGMOD
 2021, section 4 (a simulation draws the tuning parameters, too).
 
-    >>> from device_agent.panes import cache
+    >>> from device_agent.agent.panes import cache
     >>> with narrowed():
     ...     cache.KEPT_ENTRIES
     6
@@ -20,14 +20,14 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Final
 
-from device_agent import durable
+from device_agent.agent import durable
+from device_agent.agent.intake import identities
+from device_agent.agent.panes import cache, sender
+from device_agent.agent.scans import history
+from device_agent.agent.state import stored
+from device_agent.agent.variables import trace
 from device_agent.gateway import panes as fleet_panes
-from device_agent.intake import identities
-from device_agent.panes import cache, sender
-from device_agent.scans import history
-from device_agent.settings import SECOND_US
-from device_agent.state import stored
-from device_agent.variables import trace
+from lasp_edge.units import SECOND_US
 
 NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (cache, "KEPT_ENTRIES", 6),

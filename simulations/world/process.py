@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from crdts import ControlLog, Membership
-from device_agent.core import Core
-from device_agent.durable import Durable
-from device_agent.fleet.values import Result
-from device_agent.intake.batch import Batch
-from device_agent.parts import Publication
-from device_agent.settings import Settings
-from device_agent.state.damage import DamagedStoreError
+from device_agent.agent.core import Core
+from device_agent.agent.durable import Durable
+from device_agent.agent.fleet.values import Result
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.settings import Settings
+from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.publication import Publication
 from simulations.world.decoding import decoded
 from simulations.world.disk import Disk
 from simulations.world.streams_held import StreamsHeld, streams_held

@@ -8,7 +8,7 @@
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
 
-from device_agent.settings import Settings
+from device_agent.agent.settings import Settings
 from simulations.world.device import TWICE, VirtualDevice
 from simulations.world.truth import LONG_S
 from simulations.world.world import World

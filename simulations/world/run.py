@@ -10,7 +10,8 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 from crdts import Membership
-from device_agent.settings import SECOND_US, Settings
+from device_agent.agent.settings import Settings
+from lasp_edge.units import SECOND_US
 from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from device_agent.scans.items import PRESENT, RETRACTED, Cell
+from device_agent.agent.scans.items import PRESENT, RETRACTED, Cell
 from lasp_edge.language.declarations import StreamResult, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import graph_of, parts_of

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from device_agent.settings import SECOND_US, Settings
+from device_agent.agent.settings import Settings
+from lasp_edge.units import SECOND_US
 from simulations.world.faults import CALM, CARDS, KINDS, LATER, Fault, FaultRates
 
 SHORT = {1: (12, 20, 30), 2: (12, 20, 20, 30), 3: (12, 12, 20), 4: (12,), 5: (12,)}

@@ -6,7 +6,7 @@ The tags that a program's keys ask for are found by asking the keys.
 from contextlib import suppress
 from random import Random
 
-from device_agent.intake.batch import Batch
+from device_agent.agent.intake.batch import Batch
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from simulations.oracle import Reading

@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from device_agent.changes import PaneRow
-from device_agent.scans.history import FOR_EVER_US, NOBODY, Standing
-from device_agent.scans.items import Cell, unpacked
-from device_agent.scans.rows import rows_in
-from device_agent.state.pane_table import pane_of
-from device_agent.state.sealed_file import finding_damage
-from device_agent.state.store import Store
+from device_agent.agent.changes import PaneRow
+from device_agent.agent.scans.history import FOR_EVER_US, NOBODY, Standing
+from device_agent.agent.scans.items import Cell, unpacked
+from device_agent.agent.scans.rows import rows_in
+from device_agent.agent.state.pane_table import pane_of
+from device_agent.agent.state.store import Store
+from device_agent.storage.sealed_file import finding_damage
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import items_stream, standing_stream

@@ -19,12 +19,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
-from device_agent.parts import Publication
-from device_agent.settings import Settings
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
+from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from crdts import BoundedLWWSet, Counter, Replica
-from device_agent.core import Core
-from device_agent.durable import Durable
-from device_agent.intake.batch import Batch
-from device_agent.parts import Publication
-from device_agent.settings import SECOND_US, Settings
-from device_agent.state.pane_table import pane_of
-from device_agent.state.store import Store
+from device_agent.agent.core import Core
+from device_agent.agent.durable import Durable
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.settings import Settings
+from device_agent.agent.state.pane_table import pane_of
+from device_agent.agent.state.store import Store
 from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import AckFrame, Answer
@@ -21,8 +20,10 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode, topic_of
+from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sinks import DEFAULT_SINK
+from lasp_edge.units import SECOND_US
 from simulations.world.lander import LANDER, SimulatedLander
 
 NOW_US = 1_700_000_000 * SECOND_US

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse
 
 LONGEST_S = 20

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from device_agent.timing.system_clock import wall_us as now_us
+from device_agent.agent.timing.system_clock import wall_us as now_us
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode, topic_of

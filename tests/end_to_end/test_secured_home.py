@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.brokers import until_true
-from tests.device_agent.fleet.home import judged
+from tests.device_agent.agent.fleet.home import judged
 from tests.end_to_end.secured import NAME, SecuredFleet
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

@@ -5,8 +5,8 @@ Each window ends as each reading with the parameters at its own time, in each wi
 
 import pytest
 
-from device_agent.settings import SECOND_US as S
 from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
+from lasp_edge.units import SECOND_US as S
 from simulations.control import main, plan, run, troubles
 from simulations.planted import of_control
 from simulations.planted.bug import BUGS

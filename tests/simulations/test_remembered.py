@@ -2,7 +2,7 @@
 
 import pytest
 
-from device_agent.timing import witnesses
+from device_agent.agent.timing import witnesses
 from lasp_edge.protocol.fencing import joined
 from simulations.world.checks import Checks
 from simulations.world.run import disturbed

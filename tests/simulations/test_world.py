@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from device_agent.changes import Changes
-from device_agent.fleet.beats import Beats
+from device_agent.agent.changes import Changes
+from device_agent.agent.fleet.beats import Beats
 from simulations.explore import main
 from simulations.planted import of_the_fleet  # noqa: F401 - fills the table
 from simulations.planted.bug import BUGS, replaced

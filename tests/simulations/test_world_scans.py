@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from device_agent.scans.history import FOR_EVER_US, StreamHistory
-from device_agent.scans.rows import rows_in
+from device_agent.agent.scans.history import FOR_EVER_US, StreamHistory
+from device_agent.agent.scans.rows import rows_in
 from lasp_edge.ordered.plain import encoded
 from simulations.planted import of_scans
 from simulations.planted.bug import BUGS

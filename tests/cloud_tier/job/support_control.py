@@ -6,7 +6,6 @@ from cloud_tier.lake.controls import control_rows
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing
 from crdts import ControlLog
-from device_agent.settings import SECOND_US as S
 from lasp_edge import Event, Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.regimes import WindowRegimes
@@ -15,6 +14,7 @@ from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.units import SECOND_US as S
 from simulations.control import plan
 from simulations.told import ToldFleet
 from tests.cloud_tier.job.test_gateway import lake_rows

@@ -8,11 +8,10 @@ import pytest
 from cloud_tier.lander.columns import LandedColumns
 from crdts import ControlLog, Replica
 from crdts.control_log import INHERITED
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.store import FleetStore
-from device_agent.intake.batch import Batch
-from device_agent.settings import SECOND_US as S
-from device_agent.settings import Settings
 from lasp_edge import Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.protocol.acceptance import Acceptance, Record
@@ -23,6 +22,7 @@ from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.status import FINAL, REVISED
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.units import SECOND_US as S
 from simulations.oracle import Reading, windows
 from simulations.world.lander import SimulatedLander
 from tests.cloud_tier.lakes import LakeUnderTest

@@ -3,15 +3,15 @@
 import pytest
 
 from crdts import ControlLog, Replica
+from device_agent.agent.settings import Settings
 from device_agent.gateway import core as core_module
 from device_agent.gateway.core import WaitingTerms
-from device_agent.settings import SECOND_US as S
-from device_agent.settings import Settings
 from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
+from lasp_edge.units import SECOND_US as S
 from simulations.oracle import Reading, windows
 from tests.device_agent.agents import NOW_US, Device
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest

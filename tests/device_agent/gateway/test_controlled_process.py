@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from crdts import ControlLog
-from device_agent.controlled.saying import said
+from device_agent.console.parameters.saying import said
 from device_agent.gateway.table import found
 from lasp_edge.errors import NotFound
 from lasp_edge.tool.printing import RowsWanted

@@ -136,7 +136,7 @@ def test_the_text_of_a_function_is_remembered_with_its_version():
 
 IMPORTED = """
 import sys
-import device_agent.core
+import device_agent.agent.core
 from lasp_edge.examples.greenhouse import program
 
 program.plan()

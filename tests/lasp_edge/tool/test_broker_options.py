@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from cloud_tier.command import cloud, lander
-from device_agent.command import admit, agent, members, retire
+from device_agent.console.command import admit, agent, members, retire
 from lasp_edge.errors import UsageError
 from lasp_edge.link import TlsFiles
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child

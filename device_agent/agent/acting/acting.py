@@ -1,0 +1,53 @@
+"""The parts of an agent that act on values, in their order.
+
+A program that watches no value, and an agent that remembers none of a former one, does without the
+modules of handlers and alerts.
+"""
+
+from typing import TYPE_CHECKING
+
+from device_agent.agent.acting.current import CurrentValues
+from device_agent.agent.agent import Agent
+from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.parts import Part
+from device_agent.agent.variables.samples import Samples
+from device_agent.agent.variables.variables import Variables
+
+if TYPE_CHECKING:
+    from device_agent.agent.acting.alerts import Alerts
+
+
+class Acting:
+    """All that acts on values; handlers of events may ask for them from now on.
+
+    Args:
+        agent: what all parts share.
+        samples: the local folds' partials, and the fleet's entries of them.
+        variables: what handlers change.
+        agreements: how far the fleet agrees.
+
+    Attributes:
+        alerts: the alerts; None where no value is watched.
+        parts: in the order in which they are called, after all that takes in what was heard.
+    """
+
+    def __init__(
+        self, agent: Agent, samples: Samples, variables: Variables, agreements: Agreements
+    ) -> None:
+        values = CurrentValues(agent, samples, agreements)
+        agent.value_of = values.known
+        self.alerts: Alerts | None = None
+        self.parts: tuple[Part, ...] = (values,)
+        if agent.plan.reactions or agent.plan.alerts or agent.facts.acted:
+            self._watch(agent, values, variables)
+
+    def _watch(self, agent: Agent, values: CurrentValues, variables: Variables) -> None:
+        from device_agent.agent.acting.alerts import Alerts  # noqa: PLC0415 - see the module
+        from device_agent.agent.acting.reactions import ValueReactions  # noqa: PLC0415
+        from device_agent.agent.acting.records import Records  # noqa: PLC0415
+
+        watched = (*agent.plan.reactions, *agent.plan.alerts.values())
+        records = Records(agent, [each.identity for each in watched])
+        reactions = ValueReactions(agent, values, variables, records)
+        self.alerts = Alerts(agent, values, records)
+        self.parts = (values, reactions, self.alerts, records)

@@ -1,0 +1,214 @@
+"""Alerts: on or off, on each device and for each key, published and handed on once a turn.
+
+An alert that turns is stored with its number before anybody hears of it. Its state is JSON that the
+broker retains, published again after each connection. Where the agent was given a command or a
+webhook, each turn is called out once it is durable, and forgotten once that has succeeded or was
+given up; after a crash what is not forgotten is called out again. So each turn is called out at
+least once, and a state that was stored never turns again by a restart alone.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from device_agent.agent.acting.current import CurrentValues
+from device_agent.agent.acting.records import Records
+from device_agent.agent.acting.standing import TriggerState
+from device_agent.agent.acting.watch import Watch
+from device_agent.agent.agent import Agent
+from device_agent.agent.parts import Part
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.timers import Timer
+from lasp_edge.units import SECOND_US
+
+LOOK_US = SECOND_US
+"""Microseconds between two looks at the values, at least."""
+MOST_WAITING = 16
+"""Turns of one alert and key that wait to be called out, at most; the oldest one is given up."""
+
+Said = dict[str, Any]
+"""What an alert says, as JSON."""
+
+
+class Turn(NamedTuple):
+    """A turn of an alert that is to be called out.
+
+    Attributes:
+        alert, key: which alert, and for which key of its value.
+        number: of the turn, from 1.
+        said: what the alert says since.
+    """
+
+    alert: str
+    key: str
+    number: int
+    said: Said
+
+
+class Alerts(Part):
+    """The alerts of one device.
+
+    Args:
+        agent: what all parts share.
+        values: what each fold is worth.
+        records: what is remembered.
+
+    Attributes:
+        calls_out: the driver calls turns out, so that they are kept until it has done so.
+    """
+
+    name = "alerts"
+
+    def __init__(self, agent: Agent, values: CurrentValues, records: Records) -> None:
+        self._agent, self._values, self._records = agent, values, records
+        self.calls_out = False
+        plan = agent.plan
+        self._watches = {name: Watch(values, watched) for name, watched in plan.alerts.items()}
+        self._timer = Timer(LOOK_US)
+        self._said: dict[tuple[str, str], Said] = {}
+        self._unsent: dict[tuple[str, str], None] = {}
+        self._gone: dict[tuple[str, str], None] = {}
+        self._offered: set[tuple[str, str, int]] = set()
+        for name, watch in self._watches.items():
+            for key, record in records.of(watch.watched.identity):
+                self._said[name, key] = record["said"]
+                fired = record["said"]["state"] == "on"
+                watch.standings[key] = TriggerState(fired=fired)
+
+    def connected(self, _now_us: int) -> None:
+        self._unsent = dict.fromkeys(self._said)
+
+    def succeed(self) -> None:
+        self._unsent = dict.fromkeys(self._said)
+
+    def tick(self, now_us: int) -> None:
+        """Look at what moved, and let the alerts turn that are to."""
+        if not self._watches or not self._timer.is_due(now_us):
+            return
+        for name, watch in self._watches.items():
+            for key, has_value in watch.moved():
+                try:
+                    self._look(name, key, now_us, has_value=has_value)
+                except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
+                    self._agent.guard.failed(f"alert {name}", error)
+
+    def _look(self, name: str, key: str, now_us: int, *, has_value: bool) -> None:
+        watch, clock = self._watches[name], self._agent.clock
+        time_us = clock.time_us(now_us)
+        trusted_us = time_us if clock.trusted else None
+        turned = watch.step(key, has_value=has_value, time_us=trusted_us)
+        if turned:
+            standing = watch.standings[key]
+            since_us = standing.since_us if standing.fired else trusted_us
+            self._turn(name, key, since_us)
+        elif (name, key) not in self._said and has_value:
+            self._say(name, key, self._sentence(name, key, None))
+        if not has_value:
+            self._forget(name, key)
+
+    def _turn(self, name: str, key: str, since_us: int | None) -> None:
+        identity = self._watches[name].watched.identity
+        before = self._records.get(identity, key) or {"number": 0, "waiting": []}
+        said = self._sentence(name, key, since_us)
+        number, waiting = before["number"] + 1, list(before["waiting"])
+        if self.calls_out:
+            waiting.append([number, said])
+        if len(waiting) > MOST_WAITING:
+            del waiting[0]
+            self._agent.guard.say(f"alert {name}: a turn was never called out, too many waited")
+        record = {"said": said, "number": number, "waiting": waiting}
+        self._records.put(identity, key, record)
+        self._say(name, key, said)
+
+    def _sentence(self, name: str, key: str, since_us: int | None) -> Said:
+        """Return what an alert says now."""
+        watch = self._watches[name]
+        watched, fired = watch.watched, watch.standings[key].fired
+        assert watched.trigger is not None, "an alert has a condition"
+        value = self._values.value(watched.variable, key, watched.part)
+        device = self._agent.replica.device
+        return {
+            "alert": name,
+            "device": device,
+            **({"key": key} if self._values.is_keyed(watched.variable) else {}),
+            "state": "on" if fired else "off",
+            "fold": watched.variable,
+            "part": watched.part,
+            "value": value.number,
+            **watched.trigger.levels,
+            "since": None if since_us is None else _in_text(since_us),
+            "inputs": value.inputs,
+            "settled": value.settled,
+            "devices": list(value.devices),
+        }
+
+    def _say(self, name: str, key: str, said: Said) -> None:
+        self._said[name, key] = said
+        self._unsent[name, key] = None
+        self._gone.pop((name, key), None)
+
+    def _forget(self, name: str, key: str) -> None:
+        """Let a key go that has no value any more; it was said before that the alert is off."""
+        if (name, key) not in self._said:
+            return
+        self._gone[name, key] = None
+        identity = self._watches[name].watched.identity
+        record = self._records.get(identity, key)
+        if record is not None and not record["waiting"]:
+            self._records.put(identity, key, None)
+
+    def publications(self, now_us: int) -> Iterator[Publication]:  # noqa: ARG002 - the contract
+        """Publish what alerts say, where it is new; an empty text where a key is gone."""
+        for name, key in list(self._unsent):
+            text = json.dumps(self._said[name, key], sort_keys=True).encode()
+            yield Publication(self._topic(name, key), text, retain=True)
+            del self._unsent[name, key]  # the link took it, or else it asked for no more
+        for name, key in list(self._gone):
+            yield Publication(self._topic(name, key), b"", retain=True)
+            del self._gone[name, key]
+            self._said.pop((name, key), None)
+
+    def _topic(self, name: str, key: str) -> str:
+        keyed = self._values.is_keyed(self._watches[name].watched.variable)
+        device = self._agent.replica.device
+        return self._agent.topics.alert(name, device, key if keyed else None)
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield the turns that are durable and still to be called out, each once a process.
+
+        It is asked after a commit. Who cannot take a turn stops asking: it is yielded again.
+        """
+        for name, watch in self._watches.items():
+            for key, record in self._records.of(watch.watched.identity):
+                for number, said in record["waiting"]:
+                    if (name, key, number) not in self._offered:
+                        yield Turn(name, key, number, said)
+                        self._offered.add((name, key, number))
+
+    def called_out(self, turn: Turn, trouble: str = "") -> None:
+        """A turn was called out; or it was given up, and `trouble` says why."""
+        if trouble:
+            self._agent.guard.say(f"alert {turn.alert}: {trouble}")
+        self._offered.discard(turn[:3])
+        identity = self._watches[turn.alert].watched.identity
+        record = self._records.get(identity, turn.key)
+        if record is None:
+            return
+        waiting = [each for each in record["waiting"] if each[0] != turn.number]
+        gone = not waiting and (turn.alert, turn.key) not in self._said
+        self._records.put(identity, turn.key, None if gone else record | {"waiting": waiting})
+
+    def report(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for (name, key), said in sorted(self._said.items()):
+            if self._values.is_keyed(self._watches[name].watched.variable):
+                found.setdefault(name, {"keys": {}})["keys"][key] = said
+            else:
+                found[name] = said
+        return {"alerts": found}
+
+
+def _in_text(time_us: int) -> str:
+    """Return a time as ISO 8601, to the second, in UTC."""
+    return datetime.fromtimestamp(time_us // SECOND_US, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,47 @@
+"""What all parts of one agent share; the core makes it once, each part takes it first."""
+
+from dataclasses import dataclass, field
+
+from crdts import Replica
+from device_agent.agent.clock import DeviceClock
+from device_agent.agent.facts import Facts
+from device_agent.agent.guard import Guard
+from device_agent.agent.settings import Settings
+from device_agent.agent.state.counters import Counters
+from device_agent.agent.state.stored import Stored
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import ValueOf
+from lasp_edge.protocol.topics import Topics
+
+
+@dataclass(slots=True)
+class Agent:
+    """One device's agent, as its parts see it.
+
+    Attributes:
+        plan: what it computes.
+        replica: which replica of the device it is; the fence puts a later one in its place.
+        settings: intervals and limits.
+        topics: where it publishes.
+        counters: where outcomes and failures are counted.
+        stored: what the store holds of variables, and where changes of them go.
+        facts: the single values that the store held at the start.
+        guard: runs what may raise anything.
+        clock: what time it is; the timing part keeps it right.
+        value_of: what folds are worth, for handlers that ask.
+        control: what tells the log of parameters from others; 0 while nothing was said.
+        is_building: panes are still to be made anew.
+    """
+
+    plan: Plan
+    replica: Replica
+    settings: Settings
+    topics: Topics
+    counters: Counters
+    stored: Stored
+    facts: Facts
+    guard: Guard
+    clock: DeviceClock = field(default_factory=DeviceClock)
+    value_of: ValueOf | None = None
+    control: int = 0
+    is_building: bool = False

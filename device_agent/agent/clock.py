@@ -1,0 +1,57 @@
+"""The time that a device goes by.
+
+What time it is comes from two clocks. The driver's clock, the `now_us` of every call, only says how
+much time has passed: timers go by it (`lasp_edge.timers`). What time it *is* is a line on it, the
+`DeviceClock`, which `device_agent.agent.timing` keeps right; readings are placed by it.
+"""
+
+from typing import NamedTuple
+
+
+class ClockReading(NamedTuple):
+    """What the machine's clocks say at one moment.
+
+    Attributes:
+        wall_us: the wall clock, microseconds since the epoch; it may be wrong, and may jump.
+        monotonic_us: microseconds since the machine was booted, asleep or not.
+        boot: names this boot of the machine; "" where that is unknown.
+        synchronised: the kernel says that a time server keeps the wall clock right. It says the
+            contrary on many machines whose clock is right, so False says nothing.
+    """
+
+    wall_us: int
+    monotonic_us: int
+    boot: str
+    synchronised: bool = False
+
+
+class DeviceClock:
+    """The time that a device goes by.
+
+    >>> clock = DeviceClock()
+    >>> clock.ahead_us = 7
+    >>> clock.time_us(100)
+    107
+
+    Attributes:
+        ahead_us: what is to be added to the driver's time.
+        trusted: readings may be placed by it.
+        tells: it is the device's own clock, so it is worth being told to others.
+        waiting: readings that wait because it was not trusted when they came.
+    """
+
+    __slots__ = ("ahead_us", "tells", "trusted", "waiting")
+
+    def __init__(self) -> None:
+        self.ahead_us = 0
+        self.trusted = self.tells = True
+        self.waiting = 0
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether readings have to wait, be it behind others that do."""
+        return not self.trusted or self.waiting > 0
+
+    def time_us(self, now_us: int) -> int:
+        """Return what time it is."""
+        return now_us + self.ahead_us

@@ -1,0 +1,302 @@
+"""Panes of windows with parameters: readings that come, and panes that are made anew.
+
+Which panes a window has, and what each of them means, follows from what operators said
+(`lasp_edge.language.regimes`). Where that changes, panes of another meaning are other panes: they
+are built from the readings that the device still has, oldest first, some in each commit; and those
+that nothing means any more are deleted.
+
+A pane is built once. **Built means present**: some life of the device has an entry of it in the
+store. What comes to a present pane is folded in; what comes to one that is not there builds it,
+with all that is known of its time. So nothing of this need be remembered, and no crash can separate
+it. Until everything is built the low watermark waits at the oldest pane that is not.
+
+After a lost or older store the readings up to some time are doubtful: an earlier life had read that
+far, and the history has holes there that nobody can fill. Such panes are never built. What comes to
+the last one of them counts there, beside what the earlier life had sent: but only under the log of
+that time. Under a later one nothing is there that it could stand beside, so it is left out, and the
+window says that the device is not in it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from crdts import ControlLog
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import BLOCK_US, Changes, PaneId, PaneRow
+from device_agent.agent.controlled.counting import CountedColumn, PaneCells, ReadingCounter
+from device_agent.agent.controlled.history import BlockReader, ReadingHistory, columns_of
+from device_agent.agent.facts import Facts
+from device_agent.agent.intake.intake import Intake
+from device_agent.agent.intake.pending import ControlledReading
+from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.panes.panes import NEVER_US, Panes
+from device_agent.agent.parts import Part
+from lasp_edge.folds.columns import Partial
+from lasp_edge.language.regimes import PanePiece, WindowRegimes, beyond
+
+BUILT_AT_ONCE_US: Final = 60 * BLOCK_US
+"""Microseconds of one window that are built in a commit: two hours, at a reading a second some ten
+milliseconds of work."""
+Cell = Mapping[str, CountedColumn]
+"""What comes to a pane, by key."""
+MOST_BUILT: Final = 5_000
+"""Panes that are remembered as built; of others the store is asked."""
+
+
+class ControlledReader(BlockReader, Protocol):
+    """What is asked of the store."""
+
+    def panes_present(self, stream: int, first_us: int, end_us: int) -> set[int]:
+        """Return the panes of a stream, from one time to another, that any life has begun."""
+
+    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """Return those of these entries that are here."""
+
+
+class ControlledWindows(Part):
+    """Makes the panes of windows with parameters.
+
+    Args:
+        agent: what all parts share.
+        intake: what has been read.
+        panes, cache: the entries in memory.
+    """
+
+    name = "controlled"
+
+    def __init__(self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache) -> None:
+        self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
+        self._windows = [w for w in agent.plan.windows.values() if w.controls is not None]
+        self._history = ReadingHistory(intake.identities)
+        told = (agent.plan.functions, agent.replica.device, agent.counters.note)
+        self._counter = ReadingCounter(*told)
+        self._regimes: dict[str, WindowRegimes] = {}
+        self._unbuilt: dict[str, list[PanePiece]] = {}
+        self._gone: list[PanePiece] = []
+        self._built: set[tuple[int, int]] = set()
+        self._high_us = NEVER_US if intake.progress.high_us is None else intake.progress.high_us
+        self._now_us = 0
+        self._noted = agent.facts.built or 0
+        self._doubted = agent.facts.doubted or []
+        self._changes = Changes()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next commit has something to build or to delete."""
+        return bool(self._gone) or any(self._unbuilt.values())
+
+    def heard(self, log: ControlLog) -> None:
+        """Take what operators said: plan what is to be built, and what is to be deleted."""
+        functions, device = self._agent.plan.functions, self._agent.replica.device
+        for window in self._windows:
+            new = WindowRegimes(window, functions, log, device)
+            old = self._regimes.get(window.name)
+            self._regimes[window.name] = new
+            known = [] if old is None else self._unbuilt[window.name]
+            if old is None:
+                before = WindowRegimes(window, functions, ControlLog(), device).pieces
+                come = [] if self._noted == self._agent.control else beyond(new.pieces, before)
+            else:
+                come = beyond(new.pieces, old.pieces)
+                self._gone += beyond(old.pieces, new.pieces)
+            kept = beyond(known, beyond(known, new.pieces))
+            self._unbuilt[window.name] = sorted([*kept, *self._still_known(come)], key=_by_time)
+        self._agent.is_building = self.waits
+        self._panes.planned.plan(
+            piece for regimes in self._regimes.values() for piece in regimes.pieces
+        )
+
+    def _still_known(self, pieces: Iterable[PanePiece]) -> list[PanePiece]:
+        """Return the panes in which there can be readings that the device still has."""
+        floor_us, found = self._intake.progress.floor_us, []
+        for piece in pieces:
+            span_us = piece.span_us
+            first_us = max(piece.first_us, floor_us // span_us * span_us)
+            end_us = min(piece.end_us, (self._high_us // span_us + 1) * span_us)
+            if first_us < end_us:
+                found.append(piece._replace(first_us=first_us, end_us=end_us))
+        return found
+
+    def bounded_us(self, low_us: int | None) -> int | None:
+        """Return a low watermark that has passed no pane that is still to be built."""
+        firsts_us = [pieces[0].first_us for pieces in self._unbuilt.values() if pieces]
+        return low_us if low_us is None else min([low_us, *firsts_us])
+
+    def end_us(self, time_us: int) -> int:
+        """Return the end of the last window that a reading of a time lies in."""
+        ends_us = [
+            starts[-1] + form.size_us
+            for regimes in self._regimes.values()
+            for form in regimes.forms
+            if (starts := form.starts(time_us - form.size_us + 1, time_us))
+        ]
+        return max(ends_us, default=time_us)
+
+    def tick(self, now_us: int) -> None:
+        self._now_us = now_us
+
+    def evaluate(self, store: ControlledReader) -> None:
+        """Bring what was read to its panes, and build some, right before a commit."""
+        self._intake.join()
+        self._note_doubt()
+        taken, self._intake.controlled = self._intake.controlled, []
+        if not taken and not self.waits:
+            return
+        gone, self._gone = self._gone, []
+        for piece in gone:
+            self._panes.abandon(piece.stream, piece.first_us, piece.end_us)
+        if gone:
+            self._cache.ask_again()
+        if taken:
+            self._history.keep(taken, store)
+            self._take(taken, store)
+        self._build(store)
+        self._agent.is_building = self.waits
+        self._changes.identities.update(self._intake.identities.take_changed())
+
+    def _note_doubt(self) -> None:
+        """Note under which log it was learnt that readings are doubtful."""
+        doubt_us = self._intake.highs.furthest_doubt_us()
+        if doubt_us is not None and self._doubted[:1] != [doubt_us]:
+            self._doubted = [doubt_us, self._agent.control]
+            self._changes.facts.add(Facts(doubted=self._doubted))
+
+    def _take(self, taken: Sequence[ControlledReading], store: ControlledReader) -> None:
+        """Fold what came into the panes that are there, and build those that are not."""
+        cells = PaneCells()
+        for regimes in self._regimes.values():
+            event = regimes.window.source.name
+            self._counter.count(regimes, columns_of(taken, event), cells)
+        known_us, doubt_us = self._high_us, self._intake.highs.furthest_doubt_us()
+        self._high_us = max(known_us, *(reading.time_us for reading in taken))
+        by_window = {
+            piece.stream: regimes for regimes in self._regimes.values() for piece in regimes.pieces
+        }
+        for piece, pane_us, by_key in cells:
+            at = (piece.stream, pane_us)
+            is_doubtful = _is_doubtful(pane_us, doubt_us)
+            is_there = at in self._built or (pane_us > known_us and not is_doubtful)
+            if not is_there:
+                is_there = bool(store.panes_present(*at, pane_us + 1)) or self._is_begun(*at)
+            if is_doubtful and not is_there and self._doubted[1] != self._agent.control:
+                continue
+            if is_there or is_doubtful:
+                self._fold(piece, pane_us, by_key, store)
+            else:
+                end_us = pane_us + piece.span_us
+                self._build_between(by_window[piece.stream], piece, pane_us, end_us, store)
+            self._built.add(at)
+
+    def _is_begun(self, stream: int, pane_us: int) -> bool:
+        """Return whether memory has an entry of a pane that the store may not have yet."""
+        return any(pane[:2] == (pane_us, stream) for pane in self._panes.entries)
+
+    def _fold(self, piece: PanePiece, pane_us: int, by_key: Cell, store: ControlledReader) -> None:
+        """Fold readings into the present replica's entries of a pane."""
+        fold = piece.fold
+        for key, (times_us, values) in sorted(by_key.items()):
+            pane = self._panes.own(piece.stream, key, pane_us)
+            if pane not in self._panes.entries:
+                self._cache.restore(store.panes_named([pane]))
+            held = self._panes.partial(pane)
+            partial = fold.lift_column(values, times_us)
+            joined = partial if held is None else fold.combine(held, partial)
+            if self._is_sound(piece, joined):
+                self._panes.fold_in(pane, joined, self._now_us, joined=True)
+
+    def _begin(self, piece: PanePiece, cells: Iterable[tuple[int, Cell]]) -> None:
+        """Begin panes that no life has begun: nobody need be asked for what they hold."""
+        panes, partials, lift, own = [], [], piece.fold.lift_column, self._panes.own
+        for pane_us, by_key in cells:
+            self._built.add((piece.stream, pane_us))
+            for key, (times_us, values) in sorted(by_key.items()):
+                partial = lift(values, times_us)
+                if self._is_sound(piece, partial):
+                    panes.append(own(piece.stream, key, pane_us))
+                    partials.append(partial)
+        if panes:
+            self._panes.fold_in_column(panes, partials, self._now_us)
+
+    def _is_sound(self, piece: PanePiece, partial: Partial) -> bool:
+        """Return whether a partial can be sent; one that cannot is counted."""
+        if piece.fold.within_limits(partial):
+            return True
+        self._agent.counters.note("window: a partial would be out of range")
+        return False
+
+    def _build(self, store: ControlledReader) -> None:
+        """Build the oldest panes of each window that are not there."""
+        for name, pieces in self._unbuilt.items():
+            if not pieces:
+                continue
+            piece = pieces[0]
+            most_us = max(1, BUILT_AT_ONCE_US // piece.span_us) * piece.span_us
+            end_us = min(piece.end_us, piece.first_us + most_us)
+            self._build_between(self._regimes[name], piece, piece.first_us, end_us, store)
+            if end_us == piece.end_us:
+                pieces.pop(0)
+            else:
+                pieces[0] = piece._replace(first_us=end_us)
+                pieces.sort(key=_by_time)
+        if not any(self._unbuilt.values()) and self._noted != self._agent.control:
+            self._noted = self._agent.control
+            self._changes.facts.add(Facts(built=self._noted))
+
+    def _build_between(
+        self,
+        regimes: WindowRegimes,
+        piece: PanePiece,
+        first_us: int,
+        end_us: int,
+        store: ControlledReader,
+    ) -> None:
+        """Build those panes of a piece, from one time to another, that are not there."""
+        cells, event = PaneCells(), regimes.window.source.name
+        columns = self._history.columns(event, first_us, end_us, store)
+        self._counter.count(regimes, columns, cells)
+        present = store.panes_present(piece.stream, first_us, end_us)
+        doubt_us = self._intake.highs.furthest_doubt_us()
+        self._begin(
+            piece,
+            [
+                (pane_us, by_key)
+                for other, pane_us, by_key in cells
+                if other.stream == piece.stream
+                and first_us <= pane_us < end_us
+                and pane_us not in present
+                and (piece.stream, pane_us) not in self._built
+                and not _is_doubtful(pane_us, doubt_us)
+            ],
+        )
+
+    def give_up(self) -> None:
+        """An evaluation has failed: build nothing more of what it was at."""
+        for pieces in self._unbuilt.values():
+            del pieces[:1]
+
+    def take_changes(self) -> Changes | None:
+        if not self._changes:
+            return None
+        taken, self._changes = self._changes, Changes()
+        return taken
+
+    def committed(self) -> None:
+        if len(self._built) > MOST_BUILT:
+            self._built.clear()
+
+    def report(self) -> dict[str, Any]:
+        unbuilt = [
+            (piece.end_us - piece.first_us) // piece.span_us
+            for pieces in self._unbuilt.values()
+            for piece in pieces
+        ]
+        return {"panes_to_build": sum(unbuilt)}
+
+
+def _by_time(piece: PanePiece) -> tuple[int, int]:
+    return piece.first_us, piece.stream
+
+
+def _is_doubtful(pane_us: int, doubt_us: int | None) -> bool:
+    """Return whether an earlier life may have read what lies in a pane."""
+    return doubt_us is not None and pane_us <= doubt_us

@@ -1,0 +1,342 @@
+"""The agent as a pure state machine: a list of parts, called in one order.
+
+It never reads a clock, draws a random number, opens a socket or touches a disk. Its driver (the
+process on a device, or a simulated fleet) does, in this order (`device_agent.agent.durable`):
+
+1. `wanted(batch)` names what the store must give back first; `recall` takes it.
+2. `handle_batch`, `handle_message`, `handle_connected`, `handle_tick` change the state.
+3. `prepare_commit` returns what all parts changed; it is committed in one transaction, and
+   `committed` says so.
+4. `publications(now_us)` leave only after that; the core asserts it.
+
+Readings, their identities, the panes and variables they changed, and the source's cursor are in
+one and the same `Changes`, so no crash can separate them. What each part does, and the contract
+that all of them keep, is said in `device_agent.agent.parts`.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from crdts import Replica
+from device_agent.agent.acting.acting import Acting
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Changes, Restored
+from device_agent.agent.clock import ClockReading
+from device_agent.agent.ensemble import Ensemble
+from device_agent.agent.fleet.absences import Absences, spoken_often
+from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.fleet.beats import Beats
+from device_agent.agent.fleet.exchange import Exchange
+from device_agent.agent.fleet.fence import Fence
+from device_agent.agent.fleet.members import Members
+from device_agent.agent.fleet.programs import Programs
+from device_agent.agent.fleet.results import Results
+from device_agent.agent.fleet.values import Values
+from device_agent.agent.fleet.voice import FleetVoice
+from device_agent.agent.fleet.witnessing import Witnessing
+from device_agent.agent.guard import Guard
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.intake.intake import Intake, Wanted
+from device_agent.agent.panes.delivery import PaneDelivery
+from device_agent.agent.panes.panes import Panes
+from device_agent.agent.parts import Part
+from device_agent.agent.settings import Settings
+from device_agent.agent.state.counters import Counters
+from device_agent.agent.state.stored import Stored
+from device_agent.agent.timing.timing import Timing
+from device_agent.agent.timing.waiting import Waiting
+from device_agent.agent.variables.derived import Derived
+from device_agent.agent.variables.reactions import Reactions
+from device_agent.agent.variables.samples import Samples
+from device_agent.agent.variables.sharing import Sharing
+from device_agent.agent.variables.variables import Variables
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.kinds import Subscriber, decode, subscriptions, topic_of
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.timers import Timer
+
+if TYPE_CHECKING:
+    from device_agent.agent.controlled.log import ParameterLog
+    from device_agent.agent.controlled.windows import ControlledWindows
+    from device_agent.agent.scans.streams import Streams
+
+NOTES_US = 10_000_000
+"""Microseconds that notes, which are worth no commit of their own, wait for another one; twice as
+long as readings do, where these wait longer."""
+
+
+class Core:
+    """One device's agent.
+
+    Args:
+        plan: what to compute.
+        device: this device's name.
+        nonce: 32 random bits of this process start.
+        restored: what the store held.
+        settings: intervals and limits.
+        fleet: the fleet's name; the program's where it is left out.
+
+    Attributes:
+        agent: what all parts share.
+        streams: runs the program's streams; None where it declares no stream.
+        controlled, control: makes the windows with parameters, and keeps what operators said of
+            them; None where the program declares no parameter.
+        evaluating: the parts that read the store right before each commit.
+        ensemble: everything that the agent does, in the order in which it is done.
+        connected: whether there is a connection to the broker.
+        decode: makes a frame of bytes; a simulation remembers the frames that many receive.
+    """
+
+    decode = staticmethod(decode)
+
+    def __init__(  # noqa: PLR0915 - one part each
+        self,
+        plan: Plan,
+        device: str,
+        nonce: int,
+        restored: Restored,
+        settings: Settings | None = None,
+        fleet: str = "",
+    ) -> None:
+        self.counters = Counters(restored.counters)
+        settings = spoken_often(settings or Settings(), plan)
+        self.agent = agent = Agent(
+            plan,
+            Replica.checked(restored.incarnation + 1, nonce, device),
+            settings,
+            Topics(fleet or plan.name),
+            self.counters,
+            Stored(restored, plan.meanings, drop_set_aside=settings.drop_set_aside),
+            restored.facts,
+            Guard(self.counters),
+        )
+        self.derived = Derived(agent)
+        self.samples = Samples(agent)
+        self.variables = Variables(agent, self.samples, self.derived)
+        self.intake = Intake(agent, restored, memory := Panes(agent), self.variables)
+        self.fence = Fence(agent, restored, self.intake, self._succeed)
+        self.witnessing = Witnessing(agent, self.fence)
+        self.timing = Timing(agent)
+        self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
+        self.panes = PaneDelivery(
+            agent,
+            memory,
+            lambda: self.intake.sources.finished,
+            lambda now_us: _low_us(self, now_us),
+            self.fence.told_highs,
+        )
+        self.streams = _streams(agent, self.intake, self.panes, self.variables)
+        self.controlled, self.control = _controlled(agent, self.intake, self.panes, self.samples)
+        evaluating = (self.streams, self.controlled)
+        self.evaluating = tuple(part for part in evaluating if part is not None)
+        self.sharing = Sharing(agent, self.variables.shared_states)
+        self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
+        self.members = Members(agent, self.samples.set_membership)
+        self.agreements = Agreements(agent, self.exchange, self.members)
+        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
+        self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
+        self.voice = FleetVoice(agent, self.results.values, self.agreements)
+        self.acting = Acting(agent, self.samples, self.variables, self.agreements)
+        self.ensemble = Ensemble(agent.guard, agent.counters)
+        self.ensemble.add(
+            self.fence,  # may let all others go on as another replica; all wait for it
+            self.witnessing,
+            self.timing,  # knows what time it is, for all others
+            self.waiting,
+            self.intake,  # joins what was read, so that all others see it
+            *self.evaluating,
+            self.variables,
+            Reactions(agent, self.derived, self.variables),
+            self.samples,
+            self.sharing,
+            self.exchange,  # entries are published before the beat that speaks of them
+            self.panes,
+            self.beats,
+            self.results,
+            self.voice,
+            *_home_assistant(agent, self.voice, self.streams),
+            self.agreements,
+            Absences(agent, self.samples, lambda: self.connected),
+            self.members,
+            *([self.control] if self.control else ()),
+            Programs(agent, lambda: self.members.retired),
+            *self.acting.parts,
+            agent.stored,  # has what those before it changed
+            agent.counters,
+        )
+        self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
+        self._uncommitted, self.connected = Changes(), False
+
+    @property
+    def replica(self) -> Replica:
+        """The replica that this device is."""
+        return self.agent.replica
+
+    def wanted(self, batch: Batch, now_us: int) -> Wanted | None:
+        """Return what the store must give back before a batch; None for an unreadable one."""
+        return self.agent.guard.run("a batch", self.intake.wanted, batch, now_us)
+
+    def handle_batch(self, batch: Batch, now_us: int) -> None:
+        """Take readings in, of which the store gave back what `wanted` named."""
+        try:
+            if batch.came_us is None:
+                self.timing.look(now_us)
+                if self.agent.clock.holds_back:
+                    self.waiting.put(batch, now_us)
+                    return
+            self.intake.handle_batch(batch, now_us)
+        except BaseException as error:  # noqa: BLE001 - a source may give anything
+            self.agent.guard.failed("a batch", error)
+            self.agent.guard.run("a batch", self.intake.refuse, batch)
+
+    def handle_clock(self, reading: ClockReading, now_us: int) -> None:
+        """Take what the machine's clocks say; a driver of one true clock need not tell."""
+        self.timing.read(reading, now_us)
+
+    def handle_end(self) -> None:
+        """The sources are stopped: nothing more will be read by this process."""
+        self.intake.sources.stopped = True
+
+    def handle_message(self, topic: str, payload: bytes, now_us: int) -> None:
+        """Take a message of a peer, of the lander, or an own one that the broker kept.
+
+        What is no frame, or not on its topic, is counted and changes nothing else.
+        """
+        if not payload or self.ensemble.listen(topic, payload, now_us):
+            return  # a retained message was deleted, or it is another program's
+        try:
+            frame = self.decode(payload)
+            if topic == topic_of(frame, self.agent.topics):
+                self.handle_frame(frame, now_us)
+            else:
+                self.counters.note("frame: on another's topic")
+        except FrameError as error:
+            self.counters.note(f"frame: {error}")
+        except BaseException as error:  # noqa: BLE001 - no message may end an agent
+            self.agent.guard.failed("a message", error)
+
+    def handle_frame(self, frame: Frame, now_us: int) -> None:
+        """Give a frame to every part that takes its kind."""
+        self.ensemble.handle(frame, now_us)
+
+    def handle_connected(self, now_us: int) -> None:
+        """The broker may have lost anything: publish everything of this device again."""
+        self.connected = True
+        self._notes.restart()
+        self.ensemble.call("connected", now_us)
+
+    def handle_disconnected(self) -> None:
+        """Nothing can be published for now."""
+        self.connected = False
+
+    def handle_unsent(self, publication: Publication) -> None:
+        """The link did not take a publication, and was given nothing after it."""
+        self.ensemble.call("unsent", publication)
+
+    def handle_stop(self) -> None:
+        """The process is about to end in order: the next commit takes the notes with it."""
+        self._notes.restart()
+
+    def handle_tick(self, now_us: int) -> Changes:
+        """Do what time alone brings: expire, fold, remember; return what must be committed then."""
+        self.ensemble.call("tick", now_us)
+        changes = self.prepare_commit()
+        if changes or self._notes.is_over(now_us):
+            self._notes.begin(now_us)
+            self.ensemble.add_notes(changes)
+            return self.prepare_commit()  # some notes are changes of what is stored
+        return changes
+
+    def prepare_commit(self, *, with_notes: bool = False) -> Changes:
+        """Return what must be committed before anything is published; `committed` says it is.
+
+        Notes are worth no commit of their own.
+        """
+        self.ensemble.add_changes(self._uncommitted)
+        if with_notes:
+            self.ensemble.add_notes(self._uncommitted)
+        return self._uncommitted
+
+    def committed(self) -> None:
+        """What `prepare_commit` returned is durable."""
+        self._uncommitted = Changes()
+        self.ensemble.committed()
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Yield what is to be published now. Nothing while disconnected."""
+        assert not self.prepare_commit(), "changes are committed before anything is published"
+        if not self.connected:
+            return
+        yield from self.ensemble.publications(now_us)
+
+    def subscriptions(self) -> list[str]:
+        """Return the topic filters that the agent listens to."""
+        every = subscriptions(self.agent.topics, Subscriber.DEVICES)
+        return [
+            *every,
+            *subscriptions(self.agent.topics, Subscriber.ADDRESSEE, self.replica.device),
+            *self.ensemble.listeners,
+        ]
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will be read and everything has landed."""
+        return self.beats.done and not self.fence.closed
+
+    def report(self) -> dict[str, Any]:
+        """Return the state of the agent as plain data, for people and for tests."""
+        incarnation, nonce, device = self.replica
+        report = {"device": device, "replica": [incarnation, nonce], "connected": self.connected}
+        report |= self.ensemble.report()
+        return report | {"failures": self.agent.guard.reasons, "done": self.done}
+
+    def _succeed(self, replica: Replica) -> None:
+        """Let all parts go on as a later replica of this device."""
+        self.intake.join()  # what was read until now belongs to the replica that read it
+        self.agent.replica = replica
+        self.ensemble.call("succeed")
+
+
+def _low_us(core: Core, now_us: int) -> int | None:
+    """Return the time before which nothing more comes: of no source, stream or pane."""
+    low_us = core.intake.low_us(now_us)
+    if core.streams is not None:
+        low_us = core.streams.bounded_us(low_us, now_us)
+    return low_us if core.controlled is None else core.controlled.bounded_us(low_us)
+
+
+def _streams(
+    agent: Agent, intake: Intake, panes: PaneDelivery, variables: Variables
+) -> "Streams | None":
+    """Return the part that runs streams; without any a device does without the modules."""
+    if not agent.plan.streams:
+        return None
+    from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
+
+    return Streams(agent, intake, panes.memory, panes.cache, variables)
+
+
+def _controlled(
+    agent: Agent, intake: Intake, panes: PaneDelivery, samples: Samples
+) -> "tuple[ControlledWindows | None, ParameterLog | None]":
+    """Return the parts of parameters; without any a device does without the modules."""
+    if not agent.plan.parameters:
+        return None, None
+    from device_agent.agent.controlled.log import ParameterLog  # noqa: PLC0415 - see above
+    from device_agent.agent.controlled.windows import ControlledWindows  # noqa: PLC0415 - see above
+
+    windows = ControlledWindows(agent, intake, panes.memory, panes.cache)
+    intake.also_end_us = windows.end_us
+    return windows, ParameterLog(agent, (windows.heard, samples.hear))
+
+
+def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:
+    """Return the part for Home Assistant; without one a device does without the module."""
+    if not agent.settings.home_assistant:
+        return []
+    from device_agent.agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
+
+    return [HomeAssistant(agent, voice, streams.said if streams else tuple)]

@@ -1,0 +1,162 @@
+"""All parts of one agent, called in their order, each under the guard.
+
+A part that raises is counted with its reason and place, and all others are called as if it had
+nothing to say. What it wanted to be durable is not committed; what others want is.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from device_agent.agent.changes import Changes
+from device_agent.agent.guard import Guard
+from device_agent.agent.parts import FrameRefusedError, Handler, Part
+from device_agent.agent.state.counters import Counters
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.publication import Publication
+
+
+class Ensemble:
+    """The parts of one agent.
+
+    Args:
+        guard: counts what parts raise.
+        counters: where refused frames are counted.
+
+    Attributes:
+        parts: in the order in which they are called.
+        handlers: frame kind -> the parts that take it, each with its handler.
+        listeners: topic of another program -> the part that listens to it, and what takes it.
+        owes_changes: a part raised when it was asked for its changes: it may have some left.
+    """
+
+    def __init__(self, guard: Guard, counters: Counters) -> None:
+        self._guard, self._counters = guard, counters
+        self.parts: list[Part] = []
+        self.handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
+        self.owes_changes = False
+        self.listeners: dict[str, tuple[Part, Callable[[bytes, int], None]]] = {}
+        # Most parts have something to say to few methods of the contract.
+        self._with: dict[str, list[Part]] = {name: [] for name in _METHODS}
+        self._speaking: list[tuple[Part, bool, bool]] = []
+
+    def add(self, *parts: Part) -> None:
+        """Add parts behind those that are here."""
+        for part in parts:
+            self.parts.append(part)
+            for kind, handler in part.handlers.items():
+                self.handlers.setdefault(kind, []).append((part, handler))
+            self.listeners |= {topic: (part, take) for topic, take in part.listens.items()}
+            for name, asked in self._with.items():
+                if _overrides(type(part), name):
+                    asked.append(part)
+            speaks = _overrides(type(part), "publications")
+            may_close = _overrides(type(part), "closed")
+            if speaks or may_close:
+                self._speaking.append((part, speaks, may_close))
+
+    def handle(self, frame: Frame, now_us: int) -> None:
+        """Give a frame to every part that takes its kind, unless a part refuses it for all."""
+        for part in self._with["refusal"]:
+            try:
+                reason = part.refusal(frame, now_us)
+            except BaseException as error:  # noqa: BLE001 - no message may end an agent
+                self._failed(part, "refusal", error)
+                continue
+            if reason is not None:
+                self._counters.note(f"frame: {reason}")
+                return
+        for part, handler in self.handlers.get(type(frame), ()):
+            try:
+                handler(frame, now_us)
+            except FrameRefusedError as error:
+                self._counters.note(f"frame: {error}")
+            except BaseException as error:  # noqa: BLE001 - no message may end an agent
+                self._failed(part, type(frame).__name__, error)
+
+    def listen(self, topic: str, payload: bytes, now_us: int) -> bool:
+        """Give a message to the part that listens to its topic; return whether there is one."""
+        if topic not in self.listeners:
+            return False
+        part, take = self.listeners[topic]
+        self._guard.run(f"{part.name}, {topic}", take, payload, now_us)
+        return True
+
+    def call(self, method: str, *arguments: Any) -> None:
+        """Call a method of every part that has it."""
+        for part in self._with[method]:
+            try:
+                getattr(part, method)(*arguments)
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self._failed(part, method, error)
+
+    def add_changes(self, changes: Changes) -> None:
+        """Add what must be durable before anything leaves."""
+        self.owes_changes = False
+        self._add("take_changes", changes)
+
+    def add_notes(self, changes: Changes) -> None:
+        """Add what may wait for a commit that comes anyway."""
+        self._add("take_notes", changes)
+
+    def _add(self, method: str, changes: Changes) -> None:
+        for part in self._with[method]:
+            try:
+                found = getattr(part, method)()
+                if found is not None and found:
+                    changes.add(found)
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self.owes_changes = True
+                self._failed(part, method, error)
+
+    def committed(self) -> None:
+        """All that was taken is durable."""
+        self.call("committed")
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Yield the publications of all parts, of each up to the first that it fails to make.
+
+        A part that is closed is the last.
+        """
+        for part, speaks, may_close in self._speaking:
+            made: Iterator[Publication] | None = None
+            while speaks:
+                try:
+                    made = part.publications(now_us) if made is None else made
+                    publication = next(made)
+                except StopIteration:
+                    break
+                except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                    self._failed(part, "publications", error)
+                    break
+                yield publication
+            if may_close and part.closed:
+                return
+
+    def report(self) -> dict[str, Any]:
+        """Return what all parts say of themselves."""
+        report: dict[str, Any] = {}
+        for part in self.parts:
+            report |= self._guard.run(f"{part.name}, report", part.report) or {}
+        return report
+
+    def _failed(self, part: Part, what: str, error: BaseException) -> None:
+        self._guard.failed(f"{part.name}, {what}", error)
+
+
+_METHODS = (
+    "refusal",
+    "connected",
+    "unsent",
+    "succeed",
+    "tick",
+    "take_changes",
+    "take_notes",
+    "committed",
+)
+"""Methods of the contract that are called in a part only where it overrides them."""
+_DEFAULTS = {name: getattr(Part, name) for name in (*_METHODS, "publications", "closed")}
+
+
+def _overrides(kind: type[Part], method: str) -> bool:
+    """Return whether a class of parts defines a method of the contract itself."""
+    return getattr(kind, method) is not _DEFAULTS[method]

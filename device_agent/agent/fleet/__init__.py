@@ -1,0 +1,9 @@
+"""What a device exchanges with the others, and what it knows of them.
+
+- `exchange`: own entries are published, the others' are joined
+- `fence`: which replica it is; `witnessing`: whom it hears, and for whom it vouches
+- `beats`: what the device says of itself
+- `peers`, `agreement`: what the others report; `members`: who is retired; `programs`: who runs
+  another program or release
+- `results`: all of it for people
+"""

@@ -1,0 +1,169 @@
+"""How far the fleet agrees on each variable, and asking for what is missing.
+
+Each device reports in its beats a digest of all that it holds of a variable. A variable is settled
+when every connected device that has it last reported the digest that is held here; devices that are
+offline and did not are named. Retired devices are not waited for.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Changes
+from device_agent.agent.facts import Facts, Settled
+from device_agent.agent.fleet.exchange import Exchange
+from device_agent.agent.fleet.members import Members
+from device_agent.agent.fleet.peers import Peers
+from device_agent.agent.parts import Handler, Part
+from device_agent.agent.variables.published_fold import PublishedFold
+from lasp_edge.aggregates.absence import PresentFold
+from lasp_edge.aggregates.fleet import FleetFold
+from lasp_edge.language.declarations import DynamicFold, LocalFold
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
+from lasp_edge.protocol.inputs import inputs_digest
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.units import SECOND_US
+
+SILENT_BEATS = 3
+"""Beats that an idle device did not send in time, after which it counts as not connected: three in
+a row are lost hardly ever."""
+
+
+class Agreement(NamedTuple):
+    """How far the fleet agrees on a dynamic fold, all its keys together.
+
+    Attributes:
+        inputs: what the fold's values were made from.
+        devices: how many devices have an entry.
+        settled: every connected device holds the same inputs.
+        offline: devices that are not connected and last reported something else.
+    """
+
+    inputs: str
+    devices: int
+    settled: bool
+    offline: tuple[str, ...]
+
+
+class Agreements(Part):
+    """Compares what the other devices report with what is held here.
+
+    Args:
+        agent: what all parts share.
+        exchange: the variables that are reported.
+        members: who is retired.
+    """
+
+    name = "agreements"
+
+    def __init__(self, agent: Agent, exchange: Exchange, members: Members) -> None:
+        self._agent = agent
+        self._folds = dict(sorted(agent.plan.dynamic_folds.items()))
+        self._exchange = exchange
+        self._members = members
+        self._silent_us = SILENT_BEATS * agent.settings.keep_alive_us
+        self._settled = dict(agent.facts.settled or {})
+        self._peers = Peers(exchange.variables)
+        self._missing: dict[tuple[str, str], None] = {}
+        self._asks = 0
+        self._now_us = 0
+        self._agreed_us: dict[str, int] = {}
+        self._known: dict[str, tuple[tuple[int, ...], Agreement]] = {}
+
+    @property
+    def handlers(self) -> Mapping[type[Frame], Handler]:
+        return {BeatFrame: self._hear_beat, PresenceFrame: self._hear_presence}
+
+    def _hear_beat(self, frame: BeatFrame, now_us: int) -> None:
+        device = frame.sender.device
+        if device == self._agent.replica.device:
+            return
+        for report in self._peers.take_beat(frame, now_us):
+            lacking = self._exchange.variables[report.variable].lacks(frame, report)
+            if self._peers.behind(device, report.variable, lacking=lacking):
+                self._missing[device, report.variable] = None
+
+    def _hear_presence(self, frame: PresenceFrame, now_us: int) -> None:
+        if frame.sender.device != self._agent.replica.device:
+            self._peers.take_presence(frame, now_us)
+
+    def connected(self, _now_us: int) -> None:
+        self._peers.disconnect_all()
+
+    def tick(self, now_us: int) -> None:
+        self._now_us = now_us
+        self._peers.expire(now_us, self._silent_us)
+
+    def all(self) -> dict[str, Agreement]:
+        """Return how far the fleet agrees on each dynamic fold, by target."""
+        found = {name: self.of(fold) for name, fold in self._folds.items()}
+        self._agreed_us |= {name: self._now_us for name, each in found.items() if each.settled}
+        return found
+
+    def others(self) -> list[str]:
+        """Return the other devices that are connected, sorted."""
+        return self._peers.connected()
+
+    def of(self, fold: DynamicFold) -> Agreement:
+        """Return how far the fleet agrees on one dynamic fold."""
+        sources = (fold.source,) if fold.absence is None else (fold.source, fold.absence)
+        moves = (self._peers.moves, *[self._entries(each).moves for each in sources])
+        known = self._known.get(fold.name)
+        if known is None or known[0] != moves:
+            known = self._known[fold.name] = (moves, self._agreement(fold))
+        return known[1]
+
+    def _agreement(self, fold: DynamicFold) -> Agreement:
+        entries = self._entries(fold.source)
+        if fold.absence is None:
+            settled, offline = self._compared(fold.source, entries.devices, ())
+            digest, devices = entries.digest, entries.devices
+        else:
+            present = PresentFold(entries, self._entries(fold.absence))
+            digest, devices, absent = present.digest, present.devices, present.absent
+            settled, first = self._compared(fold.source, devices, absent)
+            noted, second = self._compared(fold.absence, devices, absent)
+            settled, offline = settled and noted, tuple(sorted({*first, *second}))
+        inputs = inputs_digest(digest, fold.stream)
+        return Agreement(inputs, len(devices), settled and bool(devices), offline)
+
+    def _entries(self, fold: LocalFold) -> FleetFold:
+        published = self._exchange.variables[fold.name]
+        assert isinstance(published, PublishedFold)
+        return published.entries
+
+    def _compared(
+        self, fold: LocalFold, devices: Collection[str], absent: Collection[str]
+    ) -> tuple[bool, tuple[str, ...]]:
+        """Return whether all connected devices hold the same, and which of the others do not."""
+        others = [name for name in devices if name != self._agent.replica.device]
+        left_out = {*self._members.retired, *absent}
+        return self._peers.agreement(fold.name, self._entries(fold).digest, others, left_out)
+
+    def take_notes(self) -> Changes | None:
+        """Return what the fleet agreed on since the last time."""
+        settled = dict(self._settled)
+        for name, agreement in self.all().items():
+            if agreement.settled:
+                settled[name] = Settled(agreement.inputs, agreement.devices)
+        if settled == self._settled:
+            return None
+        self._settled = settled
+        return Changes(facts=Facts(settled=settled))
+
+    def publications(self, _now_us: int) -> Iterator[Publication]:
+        """Ask for entries that were missing for two beats."""
+        missing, self._missing = self._missing, {}
+        for device, variable in missing:
+            self._asks += 1
+            ask = AskFrame(self._agent.replica, self._asks, device, variable)
+            yield Publication.of(ask, self._agent.topics)
+
+    def report(self) -> dict[str, Any]:
+        """Say how many others are connected, and how long ago this device saw an agreement."""
+        agreed = {
+            name: round((self._now_us - at_us) / SECOND_US, 1)
+            for name, at_us in sorted(self._agreed_us.items())
+        }
+        return {"others": len(self.others()), "agreed_s_ago": agreed}

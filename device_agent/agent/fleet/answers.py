@@ -1,0 +1,109 @@
+"""Answers: what others have told a device of its own lives, in one round of hellos.
+
+`device_agent.agent.fleet.fence` asks and decides; here is what can be concluded from the answers.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from crdts import Replica
+from crdts.replica import INCARNATIONS
+from device_agent.agent.state.counters import Counters
+from lasp_edge.protocol.fencing import Telling, VouchFrame
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
+
+MOST_VOUCHES: Final = 64
+"""Answers of one round that are looked at, at most."""
+
+
+class Answers:
+    """Who has answered -> what he told.
+
+    Args:
+        lives: (incarnation, nonce) of the lives that the store knows.
+        first: the incarnation with which the process began.
+
+    Attributes:
+        lives: see there; it grows with those that were met.
+    """
+
+    def __init__(self, lives: set[tuple[int, int]], first: int) -> None:
+        self.lives, self._first = lives, first
+        self._told: dict[str, VouchFrame] = {}
+
+    def clear(self) -> None:
+        """Begin a round."""
+        self._told.clear()
+
+    def has_room_for(self, voucher: str) -> bool:
+        """Return whether the answer of somebody is looked at."""
+        return voucher in self._told or len(self._told) < MOST_VOUCHES
+
+    def add(self, frame: VouchFrame) -> None:
+        """Take an answer; who answers twice knows more by then."""
+        self._told[frame.sender.device] = frame
+
+    def tellings(self, own: int) -> Iterator[Telling]:
+        """Yield what other processes than that with this nonce told.
+
+        What a process said itself tells it nothing.
+        """
+        for vouch in self._told.values():
+            for telling in vouch.told:
+                if telling.teller.nonce != own:
+                    yield telling
+
+    def is_told_by(self, replica: Replica) -> bool:
+        """Return whether it is known how far the process of a replica had come."""
+        nonces = {telling.teller.nonce for each in self._told.values() for telling in each.told}
+        return replica.nonce in nonces
+
+    def knows(self, replica: Replica) -> bool:
+        """Return whether the store knows a life of this device; nonce 0: which one is not told."""
+        if replica.nonce:
+            return replica[:2] in self.lives
+        return any(incarnation == replica.incarnation for incarnation, _ in self.lives)
+
+    def newest(self, me: Replica, counters: Counters, *, is_young: bool) -> Replica | None:
+        """Return the newest life that is told, can be believed, and that the store does not know.
+
+        None where this replica is later than all of them.
+
+        Args:
+            me: this replica.
+            counters: count what cannot be believed.
+            is_young: the store is new: several who tell of a long life are believed.
+        """
+        told = sorted({vouch.subject for vouch in self._told.values()}, reverse=True)
+        for replica in told:
+            if replica.incarnation < me.incarnation:
+                break
+            if not self._is_plausible(replica.incarnation, is_young=is_young):
+                counters.note("frame: own incarnation too far ahead")
+            elif not self.knows(replica):
+                return replica
+        return None
+
+    def _is_plausible(self, incarnation: int, *, is_young: bool) -> bool:
+        if incarnation + 1 >= INCARNATIONS:
+            return False
+        if incarnation - self._first <= INCARNATIONS_AHEAD:
+            return True
+        subjects = [vouch.subject.incarnation for vouch in self._told.values()]
+        near = [known for known in subjects if known >= incarnation - INCARNATIONS_AHEAD]
+        return is_young and len(near) > 1
+
+    def landers_of(self, me: Replica) -> Iterator[str]:
+        """Yield the landers that have heard this replica, and so take no panes of earlier ones."""
+        for lander, vouch in self._told.items():
+            at = vouch.subject
+            if vouch.keeps and (at.nonce == me.nonce or at.incarnation < me.incarnation):
+                yield lander
+
+
+def is_ignorant(frame: VouchFrame, nonce: int) -> bool:
+    """Return whether a peer's answer tells nothing but what this process said itself."""
+    replica = frame.subject
+    is_new = not replica.incarnation or replica.nonce == nonce
+    others = any(telling.teller.nonce != nonce for telling in frame.told)
+    return not frame.keeps and is_new and not others

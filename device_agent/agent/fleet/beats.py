@@ -1,0 +1,237 @@
+"""Beats and presence: what a device periodically says of itself.
+
+A beat says what the device holds of each variable, and up to when its readings are complete. It is
+sent when it says something new, as often as the interval allows; for whoever has come: a device, a
+lander, an operator; and else seldom, so that the device counts as connected. A promise is new when
+it has passed the end of a pane: no window closes before. Presence is retained: it says that the
+device is connected; the broker says as its Last Will that it is not any more.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from crdts import Replica
+from device_agent.agent.agent import Agent
+from device_agent.agent.allowance import Allowance
+from device_agent.agent.fleet.exchange import Exchange
+from device_agent.agent.fleet.fence import Fence
+from device_agent.agent.intake.intake import Intake
+from device_agent.agent.panes.delivery import PaneDelivery
+from device_agent.agent.parts import Handler, Part
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import SourceHigh
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame, VariableReport
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.protocol.sinks import SinkLow
+from lasp_edge.release import RELEASE
+from lasp_edge.timers import Timer, is_time
+from lasp_edge.units import SECOND_US
+
+BURST, RESERVE = 4, 2
+"""Beats that may follow each other; two of them are for the time when nothing more is read."""
+LEAST_US = 2 * SECOND_US
+"""Microseconds between two beats, at least: as often as a fleet at rest agrees on something new."""
+MOST_MET = 1_000
+"""Others of whom it is remembered that they came: some 100 kB."""
+ROWS_US = 10 * SECOND_US
+"""Microseconds by which a promise passes rows of results before it is new: each is a pane alone."""
+REST_US = 5 * SECOND_US
+"""Microseconds without a change of what is held, after which the fleet counts as at rest."""
+
+
+class _Content(NamedTuple):
+    """What makes a beat new whenever it changes: all that it says but its lows and its clock."""
+
+    sender: Replica
+    done: bool
+    reports: tuple[VariableReport, ...]
+    seq: int
+    highs: tuple[SourceHigh, ...]
+    control: int
+
+
+class Beats(Part):
+    """Publishes this device's presence and beats.
+
+    Args:
+        agent: what all parts share.
+        exchange: the variables that a beat reports, and when a beat is due.
+        intake: tells how far the sources are.
+        panes: tells what has landed.
+        fence: tells how far the sources have come, for all who may be asked one day.
+    """
+
+    name = "beats"
+
+    def __init__(
+        self,
+        agent: Agent,
+        exchange: Exchange,
+        intake: Intake,
+        panes: PaneDelivery,
+        fence: Fence,
+    ) -> None:
+        self._agent = agent
+        self._exchange = exchange
+        self._intake = intake
+        self._panes = panes
+        self._fence = fence
+        self._last: tuple[_Content, tuple[SinkLow, ...]] | None = None
+        self._announced = False
+        self._beats = self._presences = 0
+        settings = agent.settings
+        # Half an interval after the entries were published: then all devices hold the same.
+        self._allowance = Allowance(
+            settings.beat_us,
+            LEAST_US,
+            burst=BURST,
+            reserve=RESERVE,
+            offset_us=settings.interval_us // 2,
+        )
+        self._keep_alive = Timer(settings.keep_alive_us)
+        self._least = Timer(min(LEAST_US, settings.beat_us))
+        spans_us = {window.span_us for window in agent.plan.windows.values()}
+        self._spans_us = sorted(spans_us | ({ROWS_US} if agent.plan.stream_results else set()))
+        self._held: tuple[VariableReport, ...] = ()
+        self._moved_us = 0
+        self._at_rest = False
+        self._met: dict[str, int] = {}
+        self._is_asked = False
+
+    @property
+    def handlers(self) -> Mapping[type[Frame], Handler]:
+        return {
+            PresenceFrame: self._hear_presence,
+            AskFrame: self._hear_ask,
+            AckFrame: self._hear_lander,
+        }
+
+    def _hear_ask(self, frame: AskFrame, _now_us: int) -> None:
+        self._is_asked |= not frame.variable
+
+    def _hear_lander(self, frame: AckFrame, _now_us: int) -> None:
+        self._meet(frame.sender)
+
+    def _meet(self, other: Replica) -> None:
+        """Note that somebody is there who has not heard this device yet."""
+        if self._met.get(other.device) != other.nonce:
+            if len(self._met) >= MOST_MET:
+                self._met.clear()
+            self._met[other.device] = other.nonce
+            self._is_asked = True
+
+    def _hear_presence(self, frame: PresenceFrame, _now_us: int) -> None:
+        """Say that this device is connected where a late Last Will says that it is not."""
+        sender, me = frame.sender, self._agent.replica
+        if sender.device != me.device and frame.online:
+            self._meet(sender)
+        if sender.device == me.device and sender <= me and not frame.online:
+            self._say_again()
+
+    def connected(self, _now_us: int) -> None:
+        self._say_again()
+
+    def _say_again(self) -> None:
+        self._last, self._announced = None, False
+
+    def succeed(self) -> None:
+        self._say_again()
+        self._beats = 0
+
+    def tick(self, now_us: int) -> None:
+        """Decide whether a beat is to be sent in this round."""
+        content = self._content()
+        if content.reports != self._held:
+            self._held, self._moved_us = content.reports, now_us
+        self._exchange.beat_due = self._is_due(content, now_us)
+
+    def _is_due(self, content: _Content, now_us: int) -> bool:
+        if self._last is None or not self._announced:
+            return True
+        last, lows = self._last
+        if content.done != last.done or self._keep_alive.is_over(now_us):
+            return True
+        if self._is_asked and self._least.is_over(now_us):
+            return True
+        if content == last and self._are_in_panes_of(lows, now_us):
+            return False
+        moved_us = max(self._moved_us, self._intake.read_us)
+        self._at_rest = is_time(now_us, moved_us + REST_US, REST_US)
+        # Who reads nothing more has little left to say, and somebody may wait for it.
+        is_end = self._intake.sources.finished and self._least.is_over(now_us)
+        return is_end or self._allowance.is_due(now_us, at_rest=self._at_rest)
+
+    def _are_in_panes_of(self, before: tuple[SinkLow, ...], now_us: int) -> bool:
+        """Return whether the low watermarks are still in the panes in which others were."""
+        lows, spans_us = self.lows(now_us), self._spans_us
+        return lows == before or _panes_of(lows, spans_us) == _panes_of(before, spans_us)
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        if not self._exchange.beat_due:
+            return
+        if not self._announced:
+            yield self.presence(online=True)
+            self._announced = True  # the link took it, or else it asked for no more
+        content, lows = self._content(), self.lows(now_us)
+        beat = self._beat(content, lows, now_us)
+        self._promise(lows)
+        yield Publication.of(beat, self._agent.topics)
+        self._last, self._beats, self._is_asked = (content, lows), beat.number, False
+        self._allowance.spend(now_us, at_rest=self._at_rest)
+        self._keep_alive.begin(now_us)
+        self._least.begin(now_us)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will be read and everything has landed."""
+        finished = self._intake.sources.finished and not self._agent.clock.waiting
+        return finished and self._panes.cache.all_landed and not self._agent.is_building
+
+    def lows(self, now_us: int) -> tuple[SinkLow, ...]:
+        """Return the time before which nothing more will come, for each sink."""
+        return self._panes.lows(now_us)
+
+    def _content(self) -> _Content:
+        agent, seq, highs = self._agent, self._panes.memory.seq, self._fence.told_highs()
+        reports = self._exchange.reports()
+        return _Content(agent.replica, self.done, reports, seq, highs, agent.control)
+
+    def _beat(self, content: _Content, lows: tuple[SinkLow, ...], now_us: int) -> BeatFrame:
+        """Return the next beat."""
+        clock, (sender, done, reports, seq, highs, control) = self._agent.clock, content
+        clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
+        said = (lows, done, reports, seq, clock_s, highs, control, self._floor_us())
+        return BeatFrame(sender, self._beats + 1, *said)
+
+    def _floor_us(self) -> int | None:
+        """Return from when on all readings are here, for panes that are made anew.
+
+        What an earlier life had read may lack in the store: such panes are never made anew.
+        """
+        if not self._agent.plan.parameters:
+            return None
+        floor_us, doubt_us = self._intake.progress.floor_us, self._intake.highs.furthest_doubt_us()
+        return floor_us if doubt_us is None else max(floor_us, doubt_us + 1)
+
+    def _promise(self, lows: tuple[SinkLow, ...]) -> None:
+        """Let readings behind the low watermarks of a beat be late from now on."""
+        progress = self._intake.progress
+        known_us = [low.low_us for low in lows if low.low_us is not None]
+        progress.promised_us = max([progress.promised_us, *known_us])
+        self._panes.memory.unlanded.watch(progress.promised_us)
+
+    def presence(self, *, online: bool) -> Publication:
+        """Return what says whether this device is connected."""
+        self._presences += 1
+        runs = self._agent.plan.digest, RELEASE
+        frame = PresenceFrame(self._agent.replica, self._presences, online, *runs)
+        return Publication.of(frame, self._agent.topics)
+
+
+def _panes_of(lows: tuple[SinkLow, ...], spans_us: list[int]) -> list[tuple[object, ...]]:
+    """Return in which panes, of each of these spans, low watermarks are."""
+    return [
+        (low.sink, low.store, low.low_us and [low.low_us // span_us for span_us in spans_us])
+        for low in lows
+    ]

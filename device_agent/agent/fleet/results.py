@@ -1,0 +1,124 @@
+"""Results for people: every value as JSON on a topic of its own, and how the agent does.
+
+A changed value is published once an interval, retained, so whoever subscribes later has it at once.
+A key that is gone is cleared. The topic of the agent itself says how many readings it took, what
+it refused, and what alarms it has; where only its counts change it is published seldom.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.fleet.alarms import alarms
+from device_agent.agent.fleet.values import CurrentValue, Result, Values
+from device_agent.agent.parts import Part
+from device_agent.outputs.retained import Content, Retained
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.release import RELEASE
+from lasp_edge.timers import Timer
+from lasp_edge.units import SECOND_US
+
+MOST_REASONS = 5
+"""Reasons of refusals that are told, the most frequent ones; `status` has all."""
+COUNTS_US = 60 * SECOND_US
+"""Microseconds between two messages that say nothing new but counts: they cost 200 bytes."""
+
+
+class Results(Part):
+    """Publishes the results of one device, where that is asked for.
+
+    Args:
+        agent: what all parts share.
+        values: of this device.
+
+    Attributes:
+        sent_bytes: says how many bytes the link has sent; None where there is no link.
+    """
+
+    name = "results"
+
+    def __init__(self, agent: Agent, values: Values) -> None:
+        self._agent = agent
+        self.values = values
+        self.sent_bytes: Callable[[], int] | None = None
+        every_us = agent.settings.results_us
+        self._timer = Timer(every_us) if every_us else None
+        self._counts = Timer(max(COUNTS_US, every_us))
+        self._told: dict[str, Any] = {}
+        self._before = dict(agent.counters.totals)
+        topics = [self._topic(name, key) for name, key in values.restored()] if every_us else []
+        self._retained = Retained(topics)
+
+    def local(self) -> dict[str, dict[str, Result]]:
+        """Return target of a local fold -> key -> value."""
+        return self.values.local()
+
+    def fleet(self) -> dict[str, dict[str, Result]]:
+        """Return target of a dynamic fold -> key -> value."""
+        return self.values.fleet()
+
+    def plain(self) -> dict[str, dict[str, Any]]:
+        """Return every value as plain data; by key if it has keys."""
+        return self.values.plain()
+
+    def connected(self, _now_us: int) -> None:
+        self.succeed()
+        if self._timer:
+            self._timer.restart()
+
+    def unsent(self, publication: Publication) -> None:
+        """What was left over goes out in the next round."""
+        if self._timer and not publication.pane_frame:
+            self._timer.restart()
+
+    def succeed(self) -> None:
+        """Publish everything again, whether it changed or not."""
+        self._retained.again()
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Publish what changed; an empty text where a key is gone."""
+        if self._timer is None or not self._timer.is_due(now_us):
+            return
+        yield from self._retained.publications(self._wanted(now_us))
+
+    def _wanted(self, now_us: int) -> Iterator[Content]:
+        for value in self.values.current():
+            yield Content(self._topic(value.name, value.key), value.mark, partial(as_json, value))
+        told = self._of_agent()
+        alarming = ("clock", "alarms", "release", "program")
+        is_new = any(told[name] != self._told.get(name) for name in alarming)
+        if is_new or self._counts.is_due(now_us):
+            self._told = told
+        text = json.dumps(self._told, sort_keys=True)
+        yield Content(self._agent.topics.agent(self._agent.replica.device), text, text.encode)
+
+    def _of_agent(self) -> dict[str, Any]:
+        totals, clock = self._agent.counters.totals, self._agent.clock
+        refused = self._agent.counters.refused
+        reasons = sorted(refused, key=lambda reason: (-refused[reason], reason))[:MOST_REASONS]
+        counted = {"refused_because": {reason: refused[reason] for reason in reasons}}
+        sent = {"sent_bytes": self.sent_bytes()} if self.sent_bytes else {}
+        return {
+            **(counted if reasons else {}),
+            **sent,
+            "readings": totals.get("accepted", 0),
+            "refused": totals.get("refused", 0),
+            "clock": "waits" if clock.holds_back else "trusted",
+            "alarms": alarms(totals, self._before),
+            "program": self._agent.plan.digest,
+            "release": RELEASE,
+        }
+
+    def _topic(self, name: str, key: str | None) -> str:
+        return self._agent.topics.result(name, self._agent.replica.device, key)
+
+    def report(self) -> dict[str, Any]:
+        told = alarms(self._agent.counters.totals, self._before)
+        return {"values": self.plain(), "alarms": told}
+
+
+def as_json(value: CurrentValue) -> bytes:
+    """Return a value as it is published."""
+    return json.dumps(value.plain(), sort_keys=True).encode()

@@ -1,0 +1,120 @@
+"""The fleet's voice: one device tells the fleet's values to the world, for all.
+
+Every device knows the fleet's values, and a person wants them in one place. So each device that
+talks to Home Assistant says so in a retained frame, and of those that are connected the one whose
+name is first publishes on the fleet's topics. When the broker tells that it is gone the next one
+goes on. While devices do not see each other alike, for some seconds, two may speak: what they say
+differs no more than their own values do, and the last word stands until the next one.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.fleet.results import as_json
+from device_agent.agent.fleet.values import Values
+from device_agent.agent.parts import Handler, Part
+from device_agent.outputs.retained import Content, Retained
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import VoiceFrame
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.timers import Timer, is_time
+from lasp_edge.units import SECOND_US
+
+WAIT_US = 5 * SECOND_US
+"""Microseconds from a connection until a device may speak: by then the broker has told it who else
+is connected."""
+MOST_VOICES = 1_000
+"""Other devices of which it is remembered that they would speak: some 100 kB."""
+
+
+class FleetVoice(Part):
+    """Publishes the fleet's values, if this device is the one that does.
+
+    Args:
+        agent: what all parts share.
+        values: of this device.
+        agreements: who else is connected.
+
+    Attributes:
+        speaks: this is the device that tells the fleet's values.
+    """
+
+    name = "voice"
+
+    def __init__(self, agent: Agent, values: Values, agreements: Agreements) -> None:
+        self._agent = agent
+        self.values = values
+        self._agreements = agreements
+        self._would = bool(agent.settings.home_assistant)
+        self._due = self._would
+        self._number = 0
+        self._voices: set[str] = set()
+        self._connected_us = 0
+        self.speaks = False
+        self._timer = Timer(agent.settings.results_us)
+        self._retained = Retained(
+            agent.topics.fleet_result(name, key)
+            for name, key in (values.restored() if self._would else ())
+            if name in agent.plan.dynamic_folds
+        )
+
+    @property
+    def handlers(self) -> Mapping[type[Frame], Handler]:
+        return {VoiceFrame: self._hear}
+
+    def _hear(self, frame: VoiceFrame, _now_us: int) -> None:
+        device = frame.sender.device
+        if device == self._agent.replica.device:
+            self._due |= frame.speaks != self._would  # what an earlier process said is not so
+        elif frame.speaks and len(self._voices) < MOST_VOICES:
+            self._voices.add(device)
+        else:
+            self._voices.discard(device)
+
+    def connected(self, now_us: int) -> None:
+        self._due |= self._would
+        self._connected_us = now_us
+        self._retained.again()
+
+    def succeed(self) -> None:
+        self._due |= self._would
+
+    def unsent(self, publication: Publication) -> None:
+        if not publication.pane_frame:
+            self._timer.restart()
+
+    def tick(self, now_us: int) -> None:
+        """Find out who speaks."""
+        spoke, self.speaks = self.speaks, self._is_first(now_us)
+        if self.speaks and not spoke:
+            self._retained.again()
+            self._timer.restart()
+
+    def _is_first(self, now_us: int) -> bool:
+        if not self._would or not is_time(now_us, self._connected_us + WAIT_US, WAIT_US):
+            return False
+        others = self._voices.intersection(self._agreements.others())
+        return self._agent.replica.device < min(others, default="\U0010ffff")
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        if self._due:
+            self._number += 1
+            frame = VoiceFrame(self._agent.replica, self._number, self._would)
+            yield Publication.of(frame, self._agent.topics)
+            self._due = False
+        if self.speaks and self._timer.is_due(now_us):
+            yield from self._retained.publications(self._wanted())
+
+    def _wanted(self) -> Iterator[Content]:
+        """Yield what the fleet's topics are to hold."""
+        topics, of_fleet = self._agent.topics, self._agent.plan.dynamic_folds
+        for value in self.values.current():
+            if value.name in of_fleet:
+                topic = topics.fleet_result(value.name, value.key)
+                yield Content(topic, value.mark, partial(as_json, value))
+
+    def report(self) -> dict[str, Any]:
+        return {"speaks": self.speaks}

@@ -1,0 +1,265 @@
+"""Highs: how far each source whose readings carry their own time has come, over all lives.
+
+The device tells it to its peers and to the landers, and they tell it back to a replica that starts
+on a lost store or an older image (`device_agent.agent.fleet.fence`). Such a store does not know
+which readings had been accepted: those at or below what was told are **doubtful**. They are refused
+and counted, for to accept one that had counted already would count it twice. A doubt lasts as long
+as such readings may come: below the floor they are too late anyway. What was accepted before that
+was told may count twice: it is counted, too.
+
+What this process accepts says nothing of what another one has accepted. So what another one told is
+held against the number at the **end** of that process, as this store knows it: a store that is an
+older image knows less than the process told, and of a source that it did not know by then, nothing.
+Of the readings that both accepted after that end, the smaller number may count twice. Of a process
+that this store does not know, all that it accepted may be the same readings: it may be another life
+that read the same file, or one that went on with a copy of this store. So the number is an upper
+bound.
+
+    >>> highs = Highs(Facts())
+    >>> other = Replica(7, 9, "pi-1")
+    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], other, most_us=100)
+    >>> highs.doubt_us("csv:a"), highs.doubt_us("csv:b")
+    (60, None)
+    >>> highs.advance("csv:a", 80, 1)
+    >>> highs.told()[0][1:]
+    (80, 3)
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Final
+
+from crdts import Replica
+from device_agent.agent.facts import Facts
+from device_agent.agent.intake.batch import Batch
+from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
+
+WAITED: Final = "readings that waited for the clock"
+"""The source that they are: an older image of the store gives them again, as a file would. Their
+own time is when they came."""
+
+_MOST_ENDS: Final = 16
+"""Processes whose ends are remembered: what an earlier one sent may land late, or lie elsewhere."""
+_MOST_OTHERS: Final = 16
+"""Other processes of which it is remembered what they told; of more, readings are counted again."""
+
+
+class Highs:
+    """What is told of this device's sources, and up to where their readings are doubtful.
+
+    Args:
+        facts: what the store holds of them.
+        lives: (incarnation, nonce) of the processes of the store before this one.
+
+    Attributes:
+        maybe_twice: readings that were accepted before others told how far they had come, that may
+            count twice, and that are not in the counters yet.
+    """
+
+    __slots__ = (
+        "_changed",
+        "_doubts",
+        "_ends",
+        "_highs",
+        "_ids",
+        "_is_twice_stored",
+        "_lives",
+        "_others",
+        "_own",
+        "_told",
+        "_twice",
+        "maybe_twice",
+    )
+
+    def __init__(self, facts: Facts, lives: Iterable[tuple[int, int]] = ()) -> None:
+        self._lives = sorted(lives)
+        self._highs: dict[int, SourceHigh] = {}
+        self._told: tuple[SourceHigh, ...] | None = None
+        self._own: dict[int, int] = {}  # accepted by the processes of this store
+        self._ends: dict[int, dict[int, int]] = {}  # incarnation -> accepted
+        for source, (high_us, accepted, own, *ends) in (facts.highs or {}).items():
+            at = int(source)
+            self._highs[at], self._own[at] = SourceHigh(at, high_us, accepted), own
+            pairs = ends[len(ends) % 2 :]  # a former release wrote one number before them
+            self._ends[at] = dict(zip(pairs[::2], pairs[1::2], strict=True))
+            self._note_ends(at, accepted)
+        self._twice: dict[int, int] = {}  # readings that may count twice
+        self._others: dict[int, dict[int, int]] = {}  # nonce -> accepted, as it told
+        for source, (twice, *others) in (facts.twice or {}).items():
+            self._twice[int(source)] = twice
+            self._others[int(source)] = dict(zip(others[::2], others[1::2], strict=True))
+        self._is_twice_stored = True
+        self._doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
+        self._ids: dict[str, int] = {}
+        self._changed = False
+        self.maybe_twice = 0
+
+    def _id(self, source: str) -> int:
+        found = self._ids.get(source)
+        if found is None:
+            found = self._ids[source] = source_id(source)
+        return found
+
+    def doubt_us(self, source: str) -> int | None:
+        """Return up to which own time a source's readings are doubtful; None: not doubtful."""
+        return self._doubts.get(self._id(source)) if self._doubts else None
+
+    def advance(self, source: str, high_us: int, accepted: int) -> None:
+        """Note that readings of a source were accepted.
+
+        Args:
+            source: its name.
+            high_us: the greatest of their own times.
+            accepted: how many they are.
+        """
+        at = self._id(source)
+        known = self._highs.get(at)
+        furthest = high_us if known is None else max(high_us, known.high_us)
+        before = 0 if known is None else known.accepted
+        self._highs[at], self._told = SourceHigh(at, furthest, before + accepted), None
+        if known is None:
+            self._note_ends(at, 0)
+        self._own[at] = self._own.get(at, 0) + accepted
+        self._changed = True
+
+    def note(self, batch: Batch, high_us: int | None, accepted: int) -> None:
+        """Note what was accepted of a batch.
+
+        Args:
+            batch: the batch.
+            high_us: the greatest of the own times that were accepted; None: all were stamped.
+            accepted: how many readings.
+        """
+        if high_us is not None:
+            self.advance(batch.source, high_us, accepted)
+        waited = 0 if batch.came_us is None else min(accepted, batch.times_us.count(None))
+        if waited and batch.came_us is not None:
+            self.advance(WAITED, batch.came_us + waited - 1, waited)
+
+    def told(self) -> tuple[SourceHigh, ...]:
+        """Return what is told to others."""
+        if self._told is None:  # it is asked for in each round
+            self._told = joined(self._highs.values())
+        return self._told
+
+    def learn(
+        self,
+        told: Iterable[SourceHigh],
+        teller: Replica,
+        *,
+        most_us: int,
+    ) -> None:
+        """Take what another process of this device told of its sources.
+
+        Args:
+            told: how far they had come.
+            teller: the newest replica of that process.
+            most_us: no source can have come further: a high beyond it counts as this.
+        """
+        for high in told:
+            at, high_us = high.source, min(high.high_us, most_us)
+            known = self._highs.get(at)
+            if known is None:
+                self._note_ends(at, 0)
+                known = SourceHigh(at, high_us, 0)
+            is_ours = self._is_of_this_store(teller)
+            shared = self._sure(at, teller.incarnation) if is_ours else 0
+            shared = max(shared, self._others.get(at, {}).get(teller.nonce, 0))
+            if is_ours and high.accepted <= shared:
+                continue
+            self._take(known, SourceHigh(at, high_us, high.accepted))
+            if high.accepted > shared:
+                self._note_other(at, teller.nonce, high.accepted)
+                self._count_maybe_twice(at, min(known.accepted, high.accepted) - shared)
+
+    def _take(self, known: SourceHigh, told: SourceHigh) -> None:
+        """Become as far as another process was; its readings are doubtful."""
+        at, high_us = told.source, told.high_us
+        furthest = SourceHigh(at, *map(max, known[1:], told[1:]))
+        doubt_us = max(high_us, self._doubts.get(at, high_us))
+        if self._highs.get(at) != furthest or self._doubts.get(at) != doubt_us:
+            self._highs[at], self._doubts[at] = furthest, doubt_us
+            self._told, self._changed = None, True
+
+    def _is_of_this_store(self, teller: Replica) -> bool:
+        """Return whether this store knows a process; nonce 0: which one is not told."""
+        if teller.nonce:
+            return teller[:2] in self._lives
+        return any(incarnation == teller.incarnation for incarnation, _ in self._lives)
+
+    def _note_ends(self, source: int, accepted: int) -> None:
+        """Note how many readings of a source were known at the ends that are not noted yet.
+
+        The processes after the last one that is noted ended with what the store holds now.
+        """
+        ends = self._ends.setdefault(source, {})
+        newest = next((each for each, _ in reversed(self._lives) if each in ends), -1)
+        for incarnation, _ in self._lives[-_MOST_ENDS:]:
+            if incarnation > newest:
+                self._note_end(source, incarnation, accepted)
+
+    def _note_end(self, source: int, incarnation: int, accepted: int) -> None:
+        """Note how many readings of a source a process knew of in the end."""
+        ends = self._ends.setdefault(source, {})
+        ends[incarnation] = max(accepted, ends.get(incarnation, 0))
+        if len(ends) > _MOST_ENDS:
+            del ends[min(ends)]
+
+    def _sure(self, source: int, incarnation: int) -> int:
+        """Return how many readings of a source a process can have told, if all of them are known.
+
+        That is what it had at its end; where that is forgotten, what the next one had.
+        """
+        ends = self._ends.get(source, {})
+        later = [each for each in ends if each >= incarnation]
+        return ends[min(later)] if later else max(ends.values(), default=0)
+
+    def _note_other(self, source: int, nonce: int, accepted: int) -> None:
+        """Note how many readings of a source another process told."""
+        others = self._others.setdefault(source, {})
+        others.pop(nonce, None)
+        others[nonce] = accepted
+        if len(others) > _MOST_OTHERS:
+            del others[next(iter(others))]
+        self._changed, self._is_twice_stored = True, False
+
+    def _count_maybe_twice(self, source: int, more: int) -> None:
+        """Count more readings of a source, up to all that this store accepted."""
+        before = self._twice.get(source, 0)
+        found = min(before + more, self._own.get(source, 0))
+        if found > before:
+            self._twice[source] = found
+            self.maybe_twice += found - before
+            self._changed, self._is_twice_stored = True, False
+
+    def learn_of_lost_life(self) -> None:
+        """Note that there was a process of which nobody knows what it accepted."""
+        for source, own in self._own.items():
+            self._count_maybe_twice(source, own)
+
+    def furthest_doubt_us(self) -> int | None:
+        """Return the greatest own time that some life of this device surely had accepted."""
+        return max(self._doubts.values(), default=None)
+
+    def take_facts(self) -> Facts | None:
+        """Return what is to be stored; None if nothing changed since the last time."""
+        if not self._changed:
+            return None
+        self._changed = False
+        highs = {
+            str(at): [high_us, accepted, self._own.get(at, 0), *_flat(self._ends.get(at, {}))]
+            for at, high_us, accepted in self._highs.values()
+        }
+        doubts = {str(at): high_us for at, high_us in self._doubts.items()}
+        facts = Facts(highs=highs, doubts=doubts or None)
+        if not self._is_twice_stored:
+            self._is_twice_stored = True
+            facts.twice = {
+                str(at): [self._twice.get(at, 0), *_flat(self._others.get(at, {}))]
+                for at in {**self._twice, **self._others}
+            }
+        return facts
+
+
+def _flat(pairs: dict[int, int]) -> Iterable[int]:
+    return chain(*pairs.items())

@@ -1,0 +1,327 @@
+"""Which readings with an own time are known: a repeat is dropped where it enters.
+
+A reading is known by (device, event, tags, own time, quantised value). Identities are kept in
+blocks of two minutes per event and tags. A block in memory is two columns, times and values, in
+the order in which they came: a reading later than all of its block is new without a look-up, and
+only a block that is asked about an earlier time makes a set of what it holds. Stored, a block is
+sorted by time, and times and values become small differences of as few bytes as hold them: 4 to 6
+bytes an identity where a block holds some tens of them. Only blocks of recent or recalled times
+are in memory.
+
+    >>> block = Block(BlockId("temperature", "", 13_288_320))
+    >>> at_us = block.start_us + 1_000_000
+    >>> block.add(at_us, 2157), block.add(at_us + 5_430_017, -40), block.add(at_us, 2157)
+    (True, True, False)
+    >>> Block(block.name, block.packed()).identities == block.identities
+    True
+    >>> len(block.packed())
+    16
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter, itemgetter, sub
+from struct import Struct
+from sys import byteorder
+
+from device_agent.agent.changes import BLOCK_US, BlockId
+from device_agent.agent.intake.batch import ascends
+from lasp_edge.event import tags_text
+
+KEPT_IDENTITIES = 6_000
+"""Identities in memory, about: 0.5 MB; older blocks are recalled when they are needed."""
+KEPT_TAGS = 1_000
+"""Texts of tags in memory, at most: more than a device's sensors have; then all are dropped."""
+KEPT_STREAMS = 2_000
+"""Streams (an event and tags) of which the last stored block is remembered, at most: more than a
+device's sensors have, in 0.5 MB. Of any other stream the store is asked."""
+BLOCK_WEIGHT = 8
+"""Identities that take as much memory as an empty block."""
+
+_HEAD = Struct("<BBi")
+_BEFORE_US = -(2**62)
+
+Identity = tuple[int, int]
+"""Own time in microseconds, and quantised value."""
+
+
+class Block:
+    """The identities of one event and one set of tags in two minutes.
+
+    Args:
+        name: of which event, tags and two minutes.
+        stored: what `packed` gave, if the store holds the block.
+
+    Attributes:
+        start_us: where its two minutes begin.
+        times_us: the times, as they came.
+        last_us: the greatest of them; before all times while it is empty.
+        changed: it holds what the store does not.
+    """
+
+    __slots__ = (
+        "_in_order",
+        "_known",
+        "_values",
+        "changed",
+        "last_us",
+        "name",
+        "start_us",
+        "times_us",
+    )
+
+    def __init__(self, name: BlockId, stored: bytes | None = None) -> None:
+        self.name = name
+        self.start_us = name.block * BLOCK_US
+        self.changed = False
+        self.times_us: list[int] = []
+        self._values: list[int] = []
+        self._known: set[Identity] | None = None
+        self._in_order = True
+        self.last_us = _BEFORE_US
+        if stored:
+            offsets_us, values = _unpacked(stored)
+            self.times_us.extend([self.start_us + offset_us for offset_us in offsets_us])
+            self._values.extend(values)
+            self.last_us = self.times_us[-1]
+
+    def __len__(self) -> int:
+        return len(self.times_us)
+
+    @property
+    def readings(self) -> Iterable[Identity]:
+        """Time and value of each reading, as they came."""
+        return zip(self.times_us, self._values, strict=True)
+
+    @property
+    def values(self) -> list[int]:
+        """Value of each reading, as they came."""
+        return self._values
+
+    @property
+    def identities(self) -> set[Identity]:
+        """Time and value of each reading in the block."""
+        return set(zip(self.times_us, self._values, strict=True))
+
+    def add(self, time_us: int, quantised: int) -> bool:
+        """Add an identity; return whether it was new."""
+        if self.holds(time_us, quantised):
+            return False
+        self.put(time_us, quantised)
+        return True
+
+    def holds(self, time_us: int, quantised: int) -> bool:
+        """Return whether an identity is here."""
+        if time_us > self.last_us:
+            return False
+        if self._known is None:
+            self._known = self.identities
+        return (time_us, quantised) in self._known
+
+    def put(self, time_us: int, quantised: int) -> None:
+        """Add an identity that is not here yet."""
+        self.times_us.append(time_us)
+        self._values.append(quantised)
+        if time_us > self.last_us:
+            self.last_us = time_us
+        else:
+            self._in_order = False
+        if self._known is not None:
+            self._known.add((time_us, quantised))
+
+    def put_later(self, times_us: Sequence[int], values: Sequence[int]) -> None:
+        """Add identities whose times ascend and are later than `last_us`."""
+        self.times_us.extend(times_us)
+        self._values.extend(values)
+        self.last_us = times_us[-1]
+        if self._known is not None:
+            self._known.update(zip(times_us, values, strict=True))
+
+    def packed(self) -> bytes:
+        """Return a block that is not empty as bytes: equal identities, equal bytes."""
+        times_us, values = self.times_us, self._values
+        if not self._in_order:
+            ordered = sorted(zip(times_us, values, strict=True))
+            times_us, values = list(map(itemgetter(0), ordered)), list(map(itemgetter(1), ordered))
+        steps = list(map(sub, times_us, chain((self.start_us,), times_us)))
+        least = min(values)
+        of_steps = _width(max(steps)) or 1
+        of_values = _width(max(values) - least)
+        columns = _columns(steps, of_steps)
+        if of_values:
+            columns += _columns([value - least for value in values], of_values)
+        return b"".join([_HEAD.pack(of_steps, of_values, least), *columns])
+
+
+def _width(number: int) -> int:
+    """Return the number of bytes that hold a number."""
+    return (number.bit_length() + 7) // 8
+
+
+def _columns(numbers: list[int], width: int) -> list[bytes]:
+    """Return numbers of `width` bytes each as columns of bytes, the least first."""
+    if width == 1:
+        return [bytes(numbers)]
+    words = array("I", numbers)
+    if byteorder == "big":
+        words.byteswap()
+    plain = words.tobytes()
+    return [plain[column::4] for column in range(width)]
+
+
+def _unpacked(stored: bytes) -> tuple[list[int], list[int]]:
+    """Return offsets and values, sorted."""
+    of_steps, of_values, least = _HEAD.unpack_from(stored)
+    count = (len(stored) - _HEAD.size) // (of_steps + of_values)
+    split = _HEAD.size + of_steps * count
+    offset_us, offsets_us = 0, []
+    for step_us in _numbers(stored[_HEAD.size : split], of_steps, count):
+        offset_us += step_us
+        offsets_us.append(offset_us)
+    return offsets_us, [least + more for more in _numbers(stored[split:], of_values, count)]
+
+
+def _numbers(plain: bytes, width: int, count: int) -> Sequence[int]:
+    """Return the numbers that `_columns` gave."""
+    filled = bytearray(4 * count)
+    for column in range(width):
+        filled[column::4] = plain[column * count : (column + 1) * count]
+    words = array("I", bytes(filled))
+    if byteorder == "big":
+        words.byteswap()
+    return words
+
+
+def block_numbers(times_us: Sequence[int]) -> list[int]:
+    """Return the numbers of the blocks that times lie in."""
+    if not ascends(times_us):
+        return list(dict.fromkeys([time_us // BLOCK_US for time_us in times_us]))
+    numbers = []
+    at, end = 0, len(times_us)
+    while at < end:
+        numbers.append(times_us[at] // BLOCK_US)
+        at = bisect_left(times_us, (numbers[-1] + 1) * BLOCK_US, at)
+    return numbers
+
+
+class Identities:
+    """The blocks of identities in memory, least recently used first.
+
+    Args:
+        highs: the last block that the store holds of each stream, as (event, tags, block).
+        complete: no other stream is in the store.
+    """
+
+    __slots__ = ("_blocks", "_changed", "_complete", "_highs", "_latest", "_texts")
+
+    def __init__(
+        self, highs: Iterable[tuple[str, str, int]] = (), *, complete: bool = True
+    ) -> None:
+        self._complete = complete
+        self._texts: dict[tuple[tuple[str, str], ...], str] = {}
+        self._blocks: dict[BlockId, Block] = {}
+        self._latest: dict[tuple[str, str], Block] = {}  # of each stream
+        self._changed: list[Block] = []
+        self._highs = {(event, tags): block for event, tags, block in highs}
+
+    def text_of(self, tags: Mapping[str, str]) -> str:
+        """Return what `tags_text` returns, most often made before."""
+        if not tags:
+            return ""
+        items = tuple(tags.items())
+        text = self._texts.get(items)
+        if text is None:
+            if len(self._texts) >= KEPT_TAGS:
+                self._texts.clear()
+            text = self._texts[items] = tags_text(tags)
+        return text
+
+    @property
+    def held(self) -> int:
+        """The number of identities in memory."""
+        return sum([len(block.times_us) for block in self._blocks.values()])
+
+    def high(self, event: str, tags: str) -> int | None:
+        """Return the last block that the store holds of a stream; None for an unknown one."""
+        return self._highs.get((event, tags))
+
+    def wanted(self, block: BlockId) -> bool:
+        """Return whether the store must be asked for this block before it is used."""
+        last = self._highs.get((block.event, block.tags))
+        if last is None:
+            return not self._complete and block not in self._blocks
+        return block.block <= last and block not in self._blocks
+
+    def recall(self, block: BlockId, stored: bytes | None) -> None:
+        """Take a stored block into memory; None: the store does not hold it."""
+        if block not in self._blocks:
+            self._blocks[block] = Block(block, stored)
+
+    def between(self, event: str, first: int, last: int) -> dict[BlockId, Block]:
+        """Return the blocks of an event that are in memory, from one number to another."""
+        return {
+            name: block
+            for name, block in self._blocks.items()
+            if name.event == event and first <= name.block <= last
+        }
+
+    def block(self, block: BlockId) -> Block:
+        """Return the block of this name, which becomes the one that was used last."""
+        assert not self.wanted(block), "a block is recalled before it is used"
+        found = self._blocks.pop(block, None)
+        if found is None:
+            found = Block(block)
+        self._blocks[block] = found
+        return found
+
+    def at(self, event: str, tags: str, time_us: int) -> Block:
+        """Return the block that a time lies in: most often, the one that its stream used last."""
+        block = self._latest.get((event, tags))
+        number = time_us // BLOCK_US
+        if block is None or block.name.block != number:
+            block = self._latest[event, tags] = self.block(BlockId(event, tags, number))
+        return block
+
+    def is_at(self, event: str, tags: str, number: int) -> bool:
+        """Return whether a stream used this block last; then it is in memory."""
+        block = self._latest.get((event, tags))
+        return block is not None and block.name.block == number
+
+    def touched(self, block: Block) -> None:
+        """Note that a block has identities that the store does not hold."""
+        if not block.changed:
+            block.changed = True
+            self._changed.append(block)
+
+    def take_changed(self) -> dict[BlockId, bytes]:
+        """Return the blocks that changed since the last time, as bytes."""
+        taken = {}
+        for block in sorted(self._changed, key=attrgetter("name")):
+            event, tags, number = block.name
+            taken[block.name] = block.packed()
+            # The stream that changed last stands last, so that the first are the least in use.
+            known = self._highs.pop((event, tags), number)
+            self._highs[event, tags] = max(known, number)
+            block.changed = False
+        self._changed.clear()
+        if len(self._highs) > KEPT_STREAMS:
+            self._complete = False
+            for stream in list(self._highs)[: -KEPT_STREAMS // 2]:
+                del self._highs[stream]
+        return taken
+
+    def forget(self) -> None:
+        """Drop the blocks that were not used for longest; the store must hold them all."""
+        held = self.held + BLOCK_WEIGHT * len(self._blocks)
+        if held <= KEPT_IDENTITIES:
+            return
+        for block in self._latest.values():
+            self.block(block.name)  # used since it was asked for
+        self._latest.clear()
+        *older, _ = self._blocks
+        for name in older:
+            held -= len(self._blocks.pop(name)) + BLOCK_WEIGHT
+            if held <= KEPT_IDENTITIES:
+                return

@@ -1,0 +1,275 @@
+"""One reading after the other: the definition of what is accepted, repeated, too late or refused.
+
+A reading is quantised once; one with an own time is looked up among the known identities; then the
+program's keys, folds and handlers see it. Only a reading that passed all of that changes anything,
+so a function of the user's that fails refuses its reading and nothing else.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import ReadingRow, Retraction
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.intake.identities import Identities
+from device_agent.agent.intake.pending import (
+    ControlledReading,
+    PaneBuilder,
+    PendingBatch,
+    StreamItem,
+)
+from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
+from device_agent.agent.intake.recall import PaneRecall
+from device_agent.agent.intake.routes import Route, WindowTarget
+from device_agent.agent.panes.panes import Panes
+from device_agent.agent.variables.variables import Variables
+from lasp_edge.errors import pass_interrupt
+from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Refused
+from lasp_edge.language.updates import Mutation, run_handlers
+from lasp_edge.reasons import reason_of
+
+NOT_REVISABLE = "not_revisable: nothing that can take a reading back is made from this event"
+
+
+class OneByOne:
+    """Accepts readings of any kind, one after the other.
+
+    Args:
+        agent: what all parts share.
+        routes: where the readings of each event go.
+        progress: how far the readings have come.
+        identities: which readings are known.
+        panes, variables: what readings are checked against; they are not changed here.
+        recall: which entries the store was asked for.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        routes: Mapping[str, Route],
+        progress: IntakeProgress,
+        identities: Identities,
+        panes: Panes,
+        variables: Variables,
+        recall: PaneRecall,
+    ) -> None:
+        self._agent = agent
+        self._recall = recall
+        self._plan, self._device = agent.plan, agent.replica.device
+        self._routes, self._progress, self._identities = routes, progress, identities
+        self._panes, self._variables, self._text_of = panes, variables, identities.text_of
+        self._unlanded = panes.unlanded
+        self._max_skew_us = agent.settings.max_skew_us
+        self._keep_readings = agent.settings.keep_readings
+
+    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool]:
+        """Accept what is acceptable of a batch.
+
+        Returns:
+            The greatest own time that was accepted, and whether readings were stamped.
+        """
+        high_us, stamped, came_us = None, False, batch.came_us
+        columns = (batch.names, batch.times_us, batch.tags, batch.values)
+        for name, own_us, tags, value in zip(*columns, strict=True):
+            try:
+                route = self._routes.get(name)
+                if route is None:
+                    pending.refuse("unknown event")
+                    continue
+                quantised = route.quantise(value)
+                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised, value)
+            except BaseException as error:  # noqa: BLE001 - a source may give anything
+                taken_us = self._failed(pending, (name, own_us, tags, value, batch.source), error)
+                high_us = taken_us if high_us is None else max(high_us, taken_us or high_us)
+                continue
+            if time_us is None:
+                continue
+            if own_us is None:
+                stamped = True
+                came_us = None if came_us is None else came_us + 1
+            elif high_us is None or own_us > high_us:
+                high_us = own_us
+            if self._keep_readings:
+                at_us, text = self._progress.stamp_us, self._text_of(tags)
+                row = ReadingRow(at_us, name, time_us, value, quantised, text, batch.source)
+                pending.readings.append(row)
+        return high_us, stamped
+
+    def _accept_one(  # noqa: C901, PLR0912, PLR0915 - the path that every single reading takes
+        self,
+        pending: PendingBatch,
+        name: str,
+        own_us: int | None,
+        came_us: int | None,
+        tags: Mapping[str, str],
+        quantised: int,
+        value: Any,
+    ) -> int | None:
+        """Accept a reading and return its time, or count why not and return None."""
+        progress, block, clock_us = self._progress, None, pending.clock_us
+        next_us = progress.stamp_us + 1
+        stamp_us = next_us if clock_us <= next_us <= clock_us + STAMP_AHEAD_US else clock_us
+        placed_us = stamp_us if came_us is None else came_us
+        time_us = placed_us if own_us is None else own_us
+        if time_us < progress.floor_us:
+            pending.counted["too_late"] += 1
+            return None
+        if own_us is not None:
+            if type(own_us) is not int:
+                raise TypeError(f"a time in microseconds is an integer, not {own_us!r}")
+            if own_us > clock_us + self._max_skew_us:
+                pending.counted["in_the_future"] += 1
+                return None
+            block = self._identities.at(name, self._text_of(tags) if tags else "", own_us)
+            if own_us <= block.last_us and block.holds(own_us, quantised):
+                pending.counted["repeated"] += 1
+                return None
+            if pending.doubt_us is not None and own_us <= pending.doubt_us:
+                pending.counted["doubtful"] += 1  # an earlier life may have accepted it
+                return None
+        route = self._routes[name]
+        if not self._route(pending, route, tags, quantised, time_us):
+            return None
+        if route.streamed:
+            told = value if route.event.text else quantised
+            text = self._text_of(tags) if tags else ""
+            pending.items.append(StreamItem(name, time_us, told, text))
+        if route.controlled:
+            text = self._text_of(tags) if tags else ""
+            stamped = own_us is None
+            pending.controlled.append(ControlledReading(name, time_us, quantised, text, stamped))
+        if block is not None:
+            block.put(time_us, quantised)
+            if not block.changed:
+                self._identities.touched(block)
+        pending.accepted += 1
+        if time_us < self._unlanded.watched_us:
+            self._unlanded.came(time_us, progress.promised_us)
+            if time_us < progress.promised_us:
+                pending.counted["late"] += 1
+        progress.stamp_us = stamp_us
+        if progress.high_us is None or time_us > progress.high_us:
+            progress.reach(time_us)
+        return time_us
+
+    def _failed(
+        self,
+        pending: PendingBatch,
+        reading: tuple[str, int | None, Mapping[str, str], Any, str],
+        error: BaseException,
+    ) -> int | None:
+        """Refuse what is no reading; return the time of a retraction."""
+        name, own_us, tags, value, source = reading
+        try:
+            if type(value) is Retraction:
+                return self._take_back(pending, name, own_us, tags, value.value, source)
+        except BaseException as found:  # noqa: BLE001 - a source may give anything
+            error = found
+        _refuse(pending, name, error)
+        return None
+
+    def _take_back(
+        self,
+        pending: PendingBatch,
+        name: str,
+        own_us: int | None,
+        tags: Mapping[str, str],
+        value: Any,
+        source: str,
+    ) -> int | None:
+        """Take a reading back; return its time, or None where it is too late for that.
+
+        From then on the reading is known, so that it is a repeat if it comes later.
+
+        Raises:
+            Refused: it cannot be taken back.
+        """
+        route = self._routes[name]
+        quantised = route.quantise(value)
+        if not route.revisable:
+            raise Refused(NOT_REVISABLE)
+        if type(own_us) is not int:
+            raise Refused("a retraction needs the time of what it takes back")
+        if own_us < self._progress.floor_us:
+            pending.counted["too_late"] += 1
+            return None
+        text = self._text_of(tags) if tags else ""
+        block = self._identities.at(name, text, own_us)
+        if block.add(own_us, quantised):
+            self._identities.touched(block)
+        told = value if route.event.text else quantised
+        pending.items.append(StreamItem(name, own_us, told, text, retracted=True))
+        pending.counted["retractions"] += 1
+        if self._keep_readings:
+            at_us, kept = self._progress.stamp_us, Retraction(value)
+            row = ReadingRow(at_us, name, own_us, kept, quantised, text, source)
+            pending.readings.append(row)
+        return own_us
+
+    def _route(
+        self,
+        pending: PendingBatch,
+        route: Route,
+        tags: Mapping[str, str],
+        quantised: int,
+        time_us: int,
+    ) -> bool:
+        """Bring a reading to its panes and variables; on an error none of them has it."""
+        event: Any = None
+        try:
+            if route.needs_event:
+                real = route.event.resolution.real(quantised)
+                shown = MappingProxyType(tags)
+                event = Event(route.event.name, real, time_us, self._device, shown)
+            builders = [self._builder(pending, to, event, time_us) for to in route.targets]
+            for builder in builders:
+                if not builder.prechecked:
+                    builder.try_sample(quantised, time_us)
+            if route.needs_event or route.validate_each:
+                changes = self._changes_of(route, event, quantised, time_us)
+                self._variables.apply(changes, pending.updates)
+            else:
+                for variable in route.collecting:
+                    pending.updates.extend(variable.name, "", (quantised,), (time_us,))
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            pending.refuse(f"program: {reason_of(error)}")
+            return False
+        for builder in builders:
+            builder.add(quantised, time_us)
+        return True
+
+    def _changes_of(self, route: Route, event: Any, quantised: int, time_us: int) -> list[Mutation]:
+        """Return the changes that collections and handlers make for a reading."""
+        changes = []
+        for variable in route.collecting:
+            key = self._plan.functions.key(variable.name, event)
+            changes.append(Mutation(variable.name, "add", (quantised, time_us), key))
+        if route.needs_event:
+            changes += run_handlers(self._plan, event, self._agent.value_of)
+        return changes
+
+    def _builder(
+        self, pending: PendingBatch, target: WindowTarget, event: Any, time_us: int
+    ) -> PaneBuilder:
+        """Return the builder of the pane entry that a reading belongs to."""
+        window, span_us, stream, infallible = target
+        key = self._plan.functions.key(window.name, event) if window.keyed else ""
+        where = (stream, key, time_us - time_us % span_us)
+        builder = pending.builders.get(where)
+        if builder is None:
+            pane = self._panes.own(*where)
+            held = self._panes.partial(pane)
+            if held is None and not self._recall.is_known(pane, span_us):
+                raise ValueError(f"key of {window.name!r}: {key!r} is not what it gave before")
+            builder = PaneBuilder(window, held, infallible=infallible)
+            pending.builders[where] = builder
+        return builder
+
+
+def _refuse(pending: PendingBatch, event: str, error: BaseException) -> None:
+    pass_interrupt(error)
+    known = isinstance(error, Refused)
+    pending.refuse(f"{event}: {error}" if known else f"broken: {reason_of(error)}")

@@ -1,0 +1,165 @@
+"""How far the readings have come: those of the device, and those of each of its sources."""
+
+from collections.abc import Callable, Mapping
+
+from device_agent.agent.changes import SourceRow
+from device_agent.agent.facts import Facts
+from device_agent.agent.intake.batch import Batch
+
+NO_TIME = -(2**62)
+"""Before every time."""
+STAMP_AHEAD_US = 1_000_000
+"""Microseconds that an acceptance stamp may be ahead of the clock: readings that come at once are
+told apart by microseconds, and a clock that is set back by less changes nothing."""
+_UNREAD = SourceRow()
+
+
+class IntakeProgress:
+    """Times that rise, and come back only with a clock that was ahead.
+
+    Args:
+        retain_us: how much older than the newest reading a reading may be.
+        first_us: the floor before the first reading.
+        facts: what the store holds of them.
+
+    Attributes:
+        stamp_us: when the last reading was accepted; no two readings share one.
+        floor_us: readings below it are refused.
+        high_us: greatest accepted reading time; None before the first.
+        promised_us: the greatest low watermark that was published.
+        pruned_us: what lies wholly below it has left the store: the floor never goes below it.
+    """
+
+    __slots__ = ("_retain_us", "floor_us", "high_us", "promised_us", "pruned_us", "stamp_us")
+
+    def __init__(self, retain_us: int, first_us: int, facts: Facts) -> None:
+        self._retain_us = retain_us
+        self.stamp_us = NO_TIME if facts.stamp_us is None else facts.stamp_us
+        self.floor_us = first_us if facts.floor_us is None else facts.floor_us
+        self.promised_us = NO_TIME if facts.promised_us is None else facts.promised_us
+        self.pruned_us = first_us if facts.pruned_us is None else facts.pruned_us
+        self.high_us = facts.high_us
+
+    def next_stamp_us(self, now_us: int) -> int:
+        """Return when the next reading will have been accepted, by the clock of now."""
+        next_us = self.stamp_us + 1
+        return next_us if now_us <= next_us <= now_us + STAMP_AHEAD_US else now_us
+
+    def heal(self, now_us: int, max_skew_us: int) -> bool:
+        """Come back where a clock that was ahead has gone back; return whether that was so.
+
+        Args:
+            now_us: the time, trusted.
+            max_skew_us: how far ahead of it a reading may be.
+        """
+        last_us = now_us + max_skew_us
+        floor_us = max(self.pruned_us, last_us - self._retain_us)
+        ahead = self.high_us is not None and self.high_us > last_us
+        if not ahead and self.floor_us <= floor_us and self.stamp_us <= now_us + STAMP_AHEAD_US:
+            return False
+        self.stamp_us = min(self.stamp_us, now_us + STAMP_AHEAD_US)
+        self.promised_us = min(self.promised_us, last_us)
+        if ahead:
+            self.high_us = now_us
+            self.floor_us = max(self.pruned_us, min(self.floor_us, now_us - self._retain_us))
+        self.floor_us = min(self.floor_us, floor_us)
+        return True
+
+    def reach(self, time_us: int) -> None:
+        """Note the time of an accepted reading."""
+        if self.high_us is None or time_us > self.high_us:
+            self.high_us = time_us
+            self.floor_us = max(self.floor_us, time_us - self._retain_us)
+
+    def facts(self) -> Facts:
+        """Return what is stored with every batch; `promised_us` is stored with the notes."""
+        return Facts(stamp_us=self.stamp_us, high_us=self.high_us, floor_us=self.floor_us)
+
+
+class SourceProgress:
+    """The sources of this process, and the places up to which earlier ones have read.
+
+    Args:
+        rows: what the store holds, by source.
+        lateness_us: how much later than the newest reading an older one may come.
+
+    Attributes:
+        stopped: this process will read nothing more.
+    """
+
+    def __init__(self, rows: Mapping[str, SourceRow], lateness_us: int) -> None:
+        self._rows = dict(rows)
+        self._lateness_us = lateness_us
+        self._live: set[str] = set()
+        self._changed: dict[str, SourceRow] = {}
+        self.stopped = False
+
+    def cursor(self, source: str) -> str | None:
+        """Return where a source resumes, and count it among the sources of this process."""
+        self._live.add(source)
+        row = self._rows.get(source, _UNREAD)
+        self._rows[source] = row._replace(done=False)  # its file may have grown
+        return row.cursor
+
+    def advance(self, batch: Batch, high_us: int | None, stamped: bool) -> None:  # noqa: FBT001
+        """Note that a batch was read.
+
+        Args:
+            batch: the batch.
+            high_us: the greatest own time among its accepted readings; None if all were stamped.
+            stamped: it has accepted readings without a time of their own.
+        """
+        before = self._rows.get(batch.source) or _UNREAD
+        if before.high_us is not None:
+            high_us = before.high_us if high_us is None else max(high_us, before.high_us)
+        after = SourceRow(batch.cursor, high_us, stamped or before.stamped, batch.done)
+        self._rows[batch.source] = after
+        if after != before:
+            self._changed[batch.source] = after
+
+    def row(self, source: str) -> SourceRow:
+        """Return how far a source was read."""
+        return self._rows.get(source, _UNREAD)
+
+    def take_changed(self) -> dict[str, SourceRow]:
+        """Return the sources that were read further since the last time."""
+        taken, self._changed = self._changed, {}
+        return taken
+
+    @property
+    def all_done(self) -> bool:
+        """Whether every source of this process has come to its end."""
+        return bool(self._live) and all(self._rows[name].done for name in self._live)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be read: every source is finished, or they were stopped."""
+        return self.stopped or self.all_done
+
+    def low_us(
+        self, now_us: int, end_us: Callable[[], int | None], max_skew_us: int = 0
+    ) -> int | None:
+        """Return the time before which no source has more; None while that is unknown.
+
+        Args:
+            now_us: the time.
+            max_skew_us: a source that has come further ahead of it did so by a wrong clock.
+            end_us: returns what a finished source promises; None: nothing, as nothing was ever
+                read.
+        """
+        lows_us = [
+            self._low_us(self._rows[name], now_us, end_us, max_skew_us) for name in self._live
+        ]
+        known_us = [low_us for low_us in lows_us if low_us is not None]
+        return min(known_us) if known_us and len(known_us) == len(lows_us) else None
+
+    def _low_us(
+        self, row: SourceRow, now_us: int, end_us: Callable[[], int | None], max_skew_us: int
+    ) -> int | None:
+        if row.done or self.stopped:
+            return end_us()
+        seen = [] if row.high_us is None else [row.high_us]
+        if seen and seen[0] > now_us + max_skew_us:
+            seen = [now_us]
+        seen += [now_us] if row.stamped else []
+        return min(seen) - self._lateness_us if seen else None

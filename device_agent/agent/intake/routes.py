@@ -1,0 +1,75 @@
+"""Where the readings of each event go: windows, variables that collect them, and handlers."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from device_agent.agent.intake.texts import text_number
+from lasp_edge.folds.columns import Op
+from lasp_edge.language.declarations import EventType, Window
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
+
+
+class WindowTarget(NamedTuple):
+    """A window that readings go into; the fold of an `infallible` one is built in."""
+
+    window: Window
+    span_us: int
+    stream: int
+    infallible: bool
+
+
+def first_us(spans_us: Iterable[int]) -> int:
+    """Return the first time whose panes, of these lengths, a lander takes."""
+    starts_us = [-(-EARLIEST_PANE_US // span_us) * span_us for span_us in spans_us]
+    return max(starts_us, default=EARLIEST_PANE_US)
+
+
+class Route:
+    """Where the readings of one event go.
+
+    Attributes:
+        event: the event.
+        quantise: from a value as read to its integer.
+        targets: the windows, by stream.
+        collecting: the variables that collect it.
+        needs_event: a handler or a key function of the user's wants an Event.
+        validate_each: a fold of the user's own folds a variable that collects it, and may fail.
+        streamed: streams are made from it.
+        controlled: windows with parameters are made from it (`device_agent.agent.controlled`).
+        revisable: a reading can be taken back: streams are made from it, and all that is made from
+            it, or from them, has an inverse.
+        by_column: no function of the user's sees its readings one by one.
+    """
+
+    def __init__(self, plan: Plan, event: EventType) -> None:
+        self.event = event
+        self.quantise = text_number if event.text else event.resolution.quantise
+        every = [w for w in plan.windows.values() if w.source.name == event.name]
+        windows = [w for w in every if w.controls is None]
+        self.controlled = len(windows) < len(every)
+        self.targets = tuple(
+            WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
+            for w in sorted(windows, key=lambda w: w.stream)
+        )
+        self.collecting = plan.collections.get(event.name, ())
+        keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
+        self.streamed = event.name in plan.streamed_events
+        self.revisable = self.streamed and _is_revisable(plan, event.name)
+        handled = bool(plan.functions.handlers.get(event.name))
+        self.needs_event = keyed or handled or self.streamed
+        fallible = {f.source.name for f in plan.local_folds.values() if not f.fold.is_built_in}
+        self.validate_each = any(variable.name in fallible for variable in self.collecting)
+        infallible = all(target.infallible for target in self.targets)
+        self.by_column = infallible and not self.needs_event and not self.validate_each
+
+
+def _is_revisable(plan: Plan, event: str) -> bool:
+    """Return whether all that is made from an event can take a reading back."""
+    if plan.collections.get(event) or plan.functions.handlers.get(event):
+        return False
+    if any(w.controls for w in plan.windows.values() if w.source.name == event):
+        return False
+    made = {event, *(stream.name for stream in plan.streams.values() if event in stream.events)}
+    folds = [window.fold for window in plan.windows.values() if window.source.name in made]
+    return all(column.op is Op.SUM for fold in folds for column in fold.columns)

@@ -1,0 +1,90 @@
+"""Tellings: what others know of how far this device's sources had come, and when it is believed.
+
+What lies in the future of a trusted clock is not believed, or a forged time would make all readings
+doubtful. So while no clock is trusted, the tellings wait; and so do the readings.
+"""
+
+from typing import Final
+
+from device_agent.agent.clock import DeviceClock
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.intake.highs import WAITED, Highs
+from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
+from device_agent.agent.state.counters import Counters
+from lasp_edge.protocol.fencing import Telling
+
+TWICE: Final = "fence: readings that may count twice"
+
+
+class Tellings:
+    """Brings what others tell to the highs.
+
+    Args:
+        highs: learn of it.
+        progress: reaches at least the furthest time that some life surely had accepted.
+        clock: tells what is in the future.
+        counters: count what may count twice.
+        max_skew_us: how far ahead a reading may be.
+    """
+
+    def __init__(
+        self,
+        highs: Highs,
+        progress: IntakeProgress,
+        clock: DeviceClock,
+        counters: Counters,
+        max_skew_us: int,
+    ) -> None:
+        self._highs, self._progress, self._clock = highs, progress, clock
+        self._counters, self._max_skew_us = counters, max_skew_us
+        self._waiting: list[Telling] = []
+        self._has_reached = False
+
+    def learn(self, telling: Telling, now_us: int) -> None:
+        """Take what another process told, as soon as a clock is trusted; see `Highs.learn`."""
+        self._waiting.append(telling)
+        self.catch_up(now_us)
+
+    def catch_up(self, now_us: int) -> None:
+        """Take what has waited, if a clock is trusted now."""
+        if not self._waiting or not self._clock.trusted:
+            return
+        most_us = self._clock.time_us(now_us) + self._max_skew_us
+        for teller, told in self._waiting:
+            self._highs.learn(told, teller, most_us=most_us)
+        self._waiting.clear()
+        self._note_twice()
+        furthest_us = self._highs.furthest_doubt_us()
+        if furthest_us is not None:
+            self._progress.reach(furthest_us)
+            self._has_reached = True
+
+    def without_placed(self, batch: Batch, now_us: int) -> Batch:
+        """Return a batch without readings that waited and that an earlier life may have placed.
+
+        Each life dates them by its own clock, so that one may have found them somewhat earlier.
+        """
+        if batch.came_us is None:
+            return batch
+        self.catch_up(now_us)
+        doubt_us = self._highs.doubt_us(WAITED)
+        if doubt_us is None or batch.came_us > doubt_us + STAMP_AHEAD_US:
+            return batch
+        left = batch.with_own_times()
+        self._counters.add("doubtful", len(batch) - len(left))
+        return left
+
+    def learn_of_lost_life(self) -> None:
+        """Note that there was a process of which nobody knows what it accepted."""
+        self._highs.learn_of_lost_life()
+        self._note_twice()
+
+    def _note_twice(self) -> None:
+        if self._highs.maybe_twice:
+            self._counters.add(TWICE, self._highs.maybe_twice)
+            self._highs.maybe_twice = 0
+
+    def take_reached(self) -> bool:
+        """Return whether the progress was moved since the last call: then it is to be stored."""
+        reached, self._has_reached = self._has_reached, False
+        return reached

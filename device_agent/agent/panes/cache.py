@@ -1,0 +1,254 @@
+"""Which pane entries are in memory: the rest is in the store alone, and comes back in pages.
+
+Memory holds about `KEPT_ENTRIES` entries. The dirty ones that are in the store alone are swept:
+page after page comes into memory, in the order in which they were written, is sent, and may leave
+memory again before it is acknowledged. The next sweep, for what was not acknowledged meanwhile,
+begins after a while that grows as long as nothing lands; entries that every sink has refused come
+along seldom. What the store holds besides is known from its last answer (`Undelivered`), and
+changes only for the better until it is asked again; so a low watermark never speaks of an entry
+that has not landed.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from device_agent.agent.changes import (
+    BEFORE_ALL,
+    EntryKey,
+    PaneId,
+    PaneRow,
+    Undelivered,
+    is_ahead_of_sink,
+)
+from device_agent.agent.panes.flights import LAST_TIMEOUT_US
+from device_agent.agent.panes.panes import NEVER_US, Panes
+from device_agent.agent.panes.sinks import Sinks
+from lasp_edge.timers import Timer
+
+KEPT_ENTRIES = 1_000
+"""Entries in memory, about. One that is in the store alone costs a look there when a reading needs
+it, which `python -m simulations.benchmarks wide_pane` measures; one in memory costs memory."""
+PAGE = 400
+"""Dirty entries that are read from the store at once, and those that wait to be sent and stay in
+memory, at most: two fifths of `KEPT_ENTRIES`, so that there is always something to send, and newer
+entries keep their place."""
+ASKED_US = 5_000_000
+"""Microseconds between two looks at how many entries wait in the store: it reads all of their
+index, 20 ms for a week of them."""
+REFUSED_US = 3_600_000_000
+"""Microseconds between two sweeps that take along what every sink has refused: an hour."""
+
+UNKNOWN = Undelivered(0, 0, 0, 0, NEVER_US)
+"""Before the store was asked, anything may wait."""
+
+
+class PaneCache:
+    """Chooses the entries that stay in memory.
+
+    Args:
+        panes: the entries in memory.
+        sinks: tell of a version of an entry whether a frame with it is not answered yet, and what
+            was said of stored entries that is not stored yet.
+        first_retry_us: tells after which time something that was sent is sent again.
+    """
+
+    def __init__(
+        self,
+        panes: Panes,
+        sinks: Sinks,
+        first_retry_us: Callable[[], int],
+    ) -> None:
+        self._panes = panes
+        self._first_retry_us = first_retry_us
+        self._sinks = sinks
+        self._stored: Sequence[Undelivered] | None = None
+        self._alone = 0  # how many dirty entries are in the store alone
+        self._oldest_us = NEVER_US  # of those of them that are not in `_stored`
+        self._stale = True
+        self._asked = Timer(ASKED_US)
+        self._after: EntryKey | None = BEFORE_ALL
+        self._sweep_due_us = NEVER_US
+        self._sweep_us = 0
+        self._refused_due_us = NEVER_US
+        self._refused_too = True
+
+    @property
+    def all_landed(self) -> bool:
+        """Whether no entry is dirty, in memory or in the store."""
+        return not self._panes.dirty and self.is_complete
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all dirty entries are in memory."""
+        return self._stored is not None and not self._alone
+
+    @property
+    def count(self) -> int:
+        """How many entries are dirty, in memory and, as far as is known, in the store."""
+        return len(self._panes.dirty) + self._alone
+
+    @property
+    def refused_too(self) -> bool:
+        """Whether the next page is to hold also what every sink has refused."""
+        return self._refused_too
+
+    @property
+    def after(self) -> EntryKey:
+        """The place after which the next page begins."""
+        return self._after or BEFORE_ALL
+
+    def waiting(self) -> Sequence[Undelivered]:
+        """Return what is dirty, in memory and in the store, as far as the store was asked."""
+        if self._stored is None:
+            return (UNKNOWN,)
+        if self._alone:
+            return self._stored
+        counts: Counter[tuple[int, int, int]] = Counter()
+        oldest: dict[tuple[int, int, int], int] = {}
+        entries = self._panes.entries
+        for pane in self._panes.dirty:
+            at = (pane.stream, entries[pane].dirty, entries[pane].refused)
+            counts[at] += 1
+            oldest[at] = min(pane.pane_us, oldest.get(at, pane.pane_us))
+        return [Undelivered(*at, count, oldest[at]) for at, count in counts.items()]
+
+    def oldest_dirty_us(self, bit: int, clock_us: int) -> int | None:
+        """Return a time before which a sink waits for no reading, in memory or in the store.
+
+        Entries that the sink has refused do not count: it has no window that they could change;
+        but those do that are ahead of its clock and not of ours, and those of windows with
+        parameters, which it takes once it has heard what was said.
+
+        Args:
+            bit: of the sink.
+            clock_us: the time.
+
+        Returns:
+            None: it waits for nothing. `NEVER_US`: the store was not asked yet.
+        """
+        if self._stored is None:
+            return NEVER_US
+        pieces = self._panes.planned.pieces
+
+        def counts(dirty: int, refused: int, stream: int, pane_us: int) -> bool:
+            if not dirty & bit or not refused & bit:
+                return bool(dirty & bit)
+            return stream in pieces or (pane_us <= clock_us and is_ahead_of_sink(refused))
+
+        found: list[int] = []
+        if self._alone:
+            found += [self._oldest_us] if self._oldest_us != NEVER_US else []
+            found += [
+                each.oldest_us
+                for each in self._stored
+                if counts(each.dirty, each.refused, each.stream, each.oldest_us)
+            ]
+        entries, since = self._panes.entries, self._panes.unlanded.since(bit)
+        for pane in self._panes.dirty:
+            entry = entries[pane]
+            if counts(entry.dirty, entry.refused, pane.stream, pane.pane_us):
+                found.append(since.get(pane, pane.pane_us))
+        return min(found, default=None)
+
+    def wants_answer(self, now_us: int) -> bool:
+        """Return whether the store should say what is dirty in it."""
+        if self._stored is None:
+            return True
+        if not self._alone or not self._stale:
+            return False
+        return not self._panes.dirty or self._asked.is_due(now_us)
+
+    def add_answer(self, stored: Sequence[Undelivered]) -> None:
+        """Take note of what is dirty in the store, right after a commit."""
+        self._stored = stored
+        self._alone = sum(each.entries for each in stored) - len(self._panes.dirty)
+        self._oldest_us = NEVER_US
+        self._stale = False
+
+    def wants_page(self, now_us: int) -> bool:
+        """Return whether the store should give the next page of dirty entries."""
+        if not self._alone:
+            return False
+        entries = self._panes.entries
+        unsent = sum([not entries[pane].tries for pane in self._panes.dirty])
+        return unsent < PAGE // 2 and (self._after is not None or self._begins_sweep(now_us))
+
+    def _begins_sweep(self, now_us: int) -> bool:
+        if self._sweep_due_us - self._sweep_us <= now_us < self._sweep_due_us:
+            return False
+        self._after = BEFORE_ALL
+        self._refused_too = not self._refused_due_us - REFUSED_US <= now_us < self._refused_due_us
+        return True
+
+    def restore(self, rows: Sequence[tuple[PaneId, PaneRow]]) -> None:
+        """Take entries of the store into memory, as they are once all that was said is stored."""
+        said = self._sinks.unstored
+        came = self._panes.restore([(pane, said.applied(pane, row)) for pane, row in rows])
+        if self._stored is not None:
+            self._alone -= came
+
+    def add_page(self, rows: Sequence[tuple[PaneId, PaneRow]], now_us: int) -> None:
+        """Take the next dirty entries of the store into memory; a short page ends the sweep."""
+        self.restore(rows)
+        if len(rows) >= PAGE:
+            last, row = rows[-1]
+            self._after = EntryKey(last.incarnation, last.nonce, row.seq)
+            return
+        self._after, self._stale = None, True
+        first_us = self._first_retry_us()
+        self._sweep_us = max(first_us, min(2 * self._sweep_us, LAST_TIMEOUT_US))
+        self._sweep_due_us = now_us + self._sweep_us
+        if self._refused_too:
+            self._refused_due_us = now_us + REFUSED_US
+
+    def landed(self, count: int) -> None:
+        """Note that a sink has answered: this may concern entries that are in the store alone."""
+        self._stale = True
+        if count:
+            self._sweep_us = 0
+
+    def ask_again(self) -> None:
+        """Let the store be asked and swept anew: its entries are dirty for another sink."""
+        self._stored = None
+        self._stale = True
+        self._alone = 0
+        self.sweep_again()
+
+    def sweep_again(self) -> None:
+        """Let the store be swept from the beginning, with what was refused."""
+        self._after, self._refused_too = BEFORE_ALL, True
+        self._sweep_us = 0
+
+    def evict(self) -> None:
+        """Let the oldest entries go where there are many; the store must hold them all.
+
+        Some of those that were not sent yet stay, and those that are in flight.
+        """
+        entries = self._panes.entries
+        if len(entries) <= KEPT_ENTRIES:
+            return
+        excess, unsent, evicted = len(entries) - KEPT_ENTRIES * 3 // 4, PAGE, []
+        for pane in sorted(entries):  # they came nearly in this order
+            entry = entries[pane]
+            if entry.dirty and not entry.tries and unsent:
+                unsent -= 1
+                continue
+            if entry.dirty and self._sinks.is_in_flight(self._panes.key(pane)):
+                continue
+            evicted.append(pane)
+            if len(evicted) == excess:
+                break
+        self._note_evicted(pane for pane in evicted if entries[pane].dirty)
+        self._panes.evict(evicted)
+
+    def _note_evicted(self, panes: Iterable[PaneId]) -> None:
+        """Note that dirty entries are in the store alone; what was not sent is swept yet."""
+        for pane in panes:
+            entry = self._panes.entries[pane]
+            self._alone += 1
+            self._stale = True
+            known_us = self._oldest_us
+            self._oldest_us = pane.pane_us if known_us == NEVER_US else min(known_us, pane.pane_us)
+            if not entry.tries:
+                before = EntryKey(pane.incarnation, pane.nonce, entry.seq - 1)
+                self._after = before if self._after is None else min(self._after, before)

@@ -1,0 +1,210 @@
+"""Pane entries on their way to the sinks: dirty for each until it has acknowledged their seq.
+
+They leave in frames that reach all sinks (`device_agent.agent.panes.sender`). An acknowledgement
+names entries: those that are taken are clean for the sink, and those that are not stay dirty, are
+sent again ever less often, and hold nothing else. It counts whenever it comes, and whether the
+entry is in memory or in the store alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Changes, StoreWide
+from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.panes.panes import NEVER_US, Panes
+from device_agent.agent.panes.sender import PaneSender
+from device_agent.agent.panes.sinks import LEFT_US, Sink, Sinks
+from device_agent.agent.panes.standing import standing
+from device_agent.agent.parts import Handler, Part
+from lasp_edge.protocol.acks import AckFrame, Seqs
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import SourceHigh
+from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.protocol.sinks import SinkLow, store_tag
+
+
+class PaneDelivery(Part):
+    """Sends dirty pane entries until they have landed in every sink.
+
+    Args:
+        agent: what all parts share.
+        panes: the entries in memory.
+        is_finished: tells whether all sources are finished: then entries need not be due.
+        low_us: tells the time before which no source has more, and nothing more is said; None while
+            that is unknown.
+        highs: tells how far the sources have come.
+
+    Attributes:
+        memory: the entries in memory.
+        cache: chooses which entries are in memory.
+        sinks: to which they are delivered.
+    """
+
+    name = "panes"
+
+    def __init__(
+        self,
+        agent: Agent,
+        panes: Panes,
+        is_finished: Callable[[], bool],
+        low_us: Callable[[int], int | None],
+        highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
+    ) -> None:
+        self._agent = agent
+        self.memory = panes
+        self.sinks = Sinks(
+            agent.facts.sinks, max(agent.settings.retain_us, LEFT_US), agent.counters
+        )
+        panes.bits = self.sinks.bits
+        self._is_finished, self._low_us = is_finished, low_us
+        self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
+        self.cache = PaneCache(panes, self.sinks, self._sender.first_retry_us)
+        self._streams = agent.facts.streams
+
+    @property
+    def handlers(self) -> Mapping[type[Frame], Handler]:
+        return {AckFrame: self.acknowledged, MemberFrame: self._admitted}
+
+    def acknowledged(self, frame: AckFrame, now_us: int) -> None:
+        """Take note of what a sink has taken, and of what it has not."""
+        if frame.about != self._agent.replica.device:
+            return
+        sink = self.sinks.hear(frame)
+        dirtied = self.sinks.take_dirtied()
+        if dirtied:
+            self._change_bits(dirtied)
+        if sink is None:
+            return
+        if sink.is_new_speaker(frame.sender.nonce) or sink.is_much_later:
+            self._send_all_again()
+        was_away, was_slow = sink.flights.is_away, self._sender.is_slow
+        sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
+        if (was_away and not sink.flights.is_away) or (was_slow and not self._sender.is_slow):
+            self._sender.hasten(now_us)
+        for seqs in frame.taken:
+            self._taken(sink, seqs)
+        for reason, seqs in frame.not_taken:
+            self._not_taken(sink, reason, seqs, now_us)
+        self._hear_control(sink, frame.control)
+
+    def _hear_control(self, sink: Sink, control: int) -> None:
+        """Send again what a sink refused, once it has heard what operators said."""
+        if sink.control != control == self._agent.control:
+            self._send_all_again()
+        sink.control = control
+
+    def _admitted(self, frame: MemberFrame, _now_us: int) -> None:
+        """Let what was refused be due where this device is told that it counts again."""
+        if frame.about == self._agent.replica.device and not frame.retired:
+            self._send_all_again()
+
+    def _send_all_again(self) -> None:
+        """Let everything be due that is not in flight: who answers now may take it."""
+        self.memory.send_again(
+            [
+                pane
+                for pane in self.memory.dirty
+                if not self.sinks.is_in_flight(self.memory.key(pane))
+            ]
+        )
+        self.cache.sweep_again()
+
+    def _taken(self, sink: Sink, seqs: Seqs) -> None:
+        here = self.memory.named(seqs)
+        landed = self.memory.landed(here, sink.bit)
+        self.memory.unlanded.landed(sink.bit, seqs)
+        self._tell_store(StoreWide(sink.bit, 0, seqs), landed)
+        self.cache.landed(landed)
+
+    def _not_taken(self, sink: Sink, reason: int, seqs: Seqs, now_us: int) -> None:
+        here = self.memory.named(seqs)
+        for pane in here:
+            due_us = self._sender.refused_due_us(pane, now_us)
+            self.memory.refused(pane, sink.bit, reason, now_us, due_us)
+        self._tell_store(StoreWide(sink.bit, reason, seqs), len(here))
+        self.cache.landed(0)
+
+    def _tell_store(self, answer: StoreWide, found: int) -> None:
+        """Note what was said of entries that are in the store alone, if there may be some."""
+        if not self.cache.is_complete and found < answer.seqs.total():
+            self.sinks.answer(answer)
+
+    def _change_bits(self, dirtied: int) -> None:
+        """Deliver to the sinks that are known now, and everything to some of them."""
+        self.memory.change_bits(self.sinks.bits, dirtied)
+        self.cache.ask_again()
+
+    def tick(self, now_us: int) -> None:
+        if self.sinks.tick(now_us):
+            self._change_bits(0)
+
+    def connected(self, now_us: int) -> None:
+        """Send what was in flight again: the broker may have lost it; and soon what was before."""
+        lost = set(chain.from_iterable([sink.flights.abandon_all() for sink in self.sinks]))
+        self.memory.send_again([p for p in self.memory.dirty if self.memory.key(p) in lost])
+        self._sender.hasten(now_us)
+
+    def unsent(self, publication: Publication) -> None:
+        if publication.pane_frame:
+            self._sender.take_back(publication.pane_frame)
+
+    def succeed(self) -> None:
+        self.memory.seq = 0  # all entries of the replica before it are frozen
+        # A lander that knows a later life takes, and answers, nothing that left as the earlier one.
+        for sink in self.sinks:
+            sink.flights.abandon_all()
+        self._send_all_again()
+
+    def take_changes(self) -> Changes | None:
+        """Return the entries that changed, and the sinks if they did."""
+        changes, panes = self.sinks.take_changes(), self.memory.take_changes()
+        if self.memory.planned.is_new:
+            self.memory.planned.is_new = False
+            streams = tuple(sorted(self.memory.planned.spans_us))
+            if streams != self._streams:
+                changes = changes or Changes()
+                changes.facts.streams = self._streams = streams
+        if changes is None or panes is None:
+            return changes or panes
+        changes.add(panes)
+        return changes
+
+    def take_notes(self) -> Changes | None:
+        notes, answered = self.sinks.take_notes(), self.memory.answered
+        if answered:
+            notes, self.memory.answered = notes or Changes(), {}
+            notes.add(Changes(panes=answered))
+        return notes
+
+    def committed(self) -> None:
+        self.sinks.unstored = Changes()
+        self.cache.evict()
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Yield frames of due entries while few are in flight for some sink that waits for them."""
+        for frame in self._sender.frames(now_us, everything=self._is_finished()):
+            yield Publication.of(frame, self._agent.topics)
+
+    def lows(self, now_us: int) -> tuple[SinkLow, ...]:
+        """Return what may be promised to each sink.
+
+        A low watermark is at most the time of the oldest reading that may not have landed there
+        (`device_agent.agent.panes.unlanded`), so it goes back where a late reading came or another
+        store must be filled.
+        """
+        lows: list[SinkLow] = []
+        source_us, clock_us = self._low_us(now_us), self._agent.clock.time_us(now_us)
+        for sink in self.sinks:
+            oldest_us, low_us = self.cache.oldest_dirty_us(sink.bit, clock_us), source_us
+            if source_us is not None and oldest_us is not None:
+                low_us = None if oldest_us == NEVER_US else min(source_us, oldest_us)
+            lows.append(SinkLow(sink.name, store_tag(sink.store), low_us))
+        return tuple(lows)
+
+    def report(self) -> dict[str, Any]:
+        known = standing(self.sinks.rows(), self.cache.waiting(), self.memory.planned.spans_us)
+        contested = [sink.name for sink in self.sinks if sink.contested_us]
+        return {"dirty": self.cache.count, "sinks": known, "contested_sinks": contested}

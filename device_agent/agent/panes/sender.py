@@ -1,0 +1,216 @@
+"""Which pane entries leave, and when: in frames of bounded size, a few at a time for each sink.
+
+An entry that was not sent yet is due when its pane is over, or when its readings have waited for
+`Panes.patience_us`. What would be due within an interval goes along, since a frame costs more than
+what is in it. An entry that was sent is due again after a while that doubles with each time: what
+the sinks have not answered soon, what all of them refused seldom. What was sent least often leaves
+first, so that answers which come late hold nothing up: while they are on their way, other entries
+leave.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import EntryKey, PaneId, waits_for
+from device_agent.agent.panes.flights import FIRST_TIMEOUT_US, LAST_TIMEOUT_US
+from device_agent.agent.panes.panes import NEVER_US, PaneEntry, Panes
+from device_agent.agent.panes.sinks import Sinks
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.fencing import SourceHigh
+from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.sizes import BLOCK_OVERHEAD_BYTES, FRAME_OVERHEAD_BYTES, entry_bytes
+from lasp_edge.timers import is_time
+
+FRAME_BYTES = 16_384
+"""Bytes of a frame, at most, unless one entry is larger: some hundred entries, and a second on the
+slowest link that is of use (128 kbit/s)."""
+FIRST_REFUSAL_US = 60_000_000
+"""Microseconds until an entry that was not taken is sent again; doubled each time."""
+LAST_REFUSAL_US = 3_600_000_000
+"""Microseconds, after repeated doubling: an hour. A new process of a sink is tried at once."""
+SLOWEST_US = 600_000_000
+"""Microseconds until what a slow sink has not answered is sent again, at most, the first time."""
+
+
+class PaneSender:
+    """Makes frames of the entries that are due.
+
+    Args:
+        agent: what all parts share.
+        panes: the entries in memory.
+        sinks: to which they are delivered.
+        low_us: tells the time before which no source has more; None while that is unknown.
+        highs: tells how far the sources have come.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        panes: Panes,
+        sinks: Sinks,
+        low_us: Callable[[int], int | None],
+        highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
+    ) -> None:
+        self._agent = agent
+        self._panes = panes
+        self._sinks = sinks
+        self._low_us, self._highs = low_us, highs
+        self._jitter = Random(agent.replica.nonce)
+        self._number = 0
+        self._sent: list[PaneId] = []
+
+    def frames(self, now_us: int, *, everything: bool) -> Iterator[PaneFrame]:
+        """Yield frames of due entries while few are in flight for some sink that waits for them.
+
+        Args:
+            now_us: the time.
+            everything: all that were not sent yet are due.
+        """
+        for sink in self._sinks:
+            sink.flights.abandon_late(now_us)
+        entries = self._panes.entries
+        if not (self._panes.dirty and self._hungry()):
+            return
+        due = self._due(now_us, everything=everything)
+        while due:
+            hungry = self._hungry()
+            due = [pane for pane in due if entries[pane].dirty & hungry]
+            if due:
+                together, due = self._split(due)
+                yield self._frame(together, now_us)
+
+    def _hungry(self) -> int:
+        """Return the bits of the sinks for which a frame may leave."""
+        return sum(sink.bit for sink in self._sinks if not sink.flights.full)
+
+    def _split(self, due: list[PaneId]) -> tuple[list[PaneId], list[PaneId]]:
+        """Split off as many entries as surely fit into one frame; at least one."""
+        size = FRAME_OVERHEAD_BYTES
+        groups: set[tuple[int, int, int]] = set()
+        for index, pane in enumerate(due):
+            group = (pane.stream, pane.incarnation, pane.nonce)
+            partial = self._panes.entries[pane].partial
+            binary = sum([len(part) for part in partial if isinstance(part, bytes)])
+            size += entry_bytes(pane.key, len(partial), binary)
+            size += 0 if group in groups else BLOCK_OVERHEAD_BYTES
+            groups.add(group)
+            if index and size > FRAME_BYTES:
+                return due[:index], due[index:]
+        return due, []
+
+    def _frame(self, panes: list[PaneId], now_us: int) -> PaneFrame:
+        """Return a frame of these entries, which is then in flight."""
+        entries = self._panes.entries
+        groups: dict[tuple[int, int, int, int], list[PaneId]] = {}
+        for pane in sorted(panes):
+            span_us = entries[pane].end_us - pane.pane_us
+            group = (pane.stream, span_us, pane.incarnation, pane.nonce)
+            groups.setdefault(group, []).append(pane)
+        self._number += 1
+        self._sent = panes
+        frame = PaneFrame(
+            self._agent.replica,
+            self._number,
+            tuple([self._block(group, members) for group, members in groups.items()]),
+            self._highs(),
+        )
+        self._launch(panes, now_us)
+        return frame
+
+    def _launch(self, panes: Sequence[PaneId], now_us: int) -> None:
+        dirty: dict[EntryKey, int] = {}
+        first_us, low_us = self.first_retry_us(), self._low_us(now_us)
+        unlanded = self._panes.unlanded
+        unlanded.keep(self._may_grow)
+        for pane in panes:
+            entry = self._panes.entries[pane]
+            if low_us is not None and entry.end_us > self._panes.high_us:
+                unlanded.sent(pane, entry.seq, low_us)
+            if waits_for(entry.dirty, entry.refused):
+                longest_us = max(LAST_TIMEOUT_US, first_us)
+                entry.due_us = self._later(now_us, first_us, entry.tries, longest_us)
+            else:
+                entry.due_us = self.refused_due_us(pane, now_us)
+            entry.tries, entry.sent_us = entry.tries + 1, now_us
+            dirty[self._panes.key(pane)] = entry.dirty
+        jitter = self._jitter.uniform(0.75, 1.25)
+        for sink in self._sinks:
+            waiting = [entry for entry, bits in dirty.items() if bits & sink.bit]
+            if waiting and not sink.flights.full:
+                sink.flights.launch(self._number, waiting, now_us, jitter)
+
+    def _may_grow(self, pane: PaneId) -> bool:
+        """Return whether an entry is here, and may be dirty for a while yet."""
+        entry = self._panes.entries.get(pane)
+        return entry is not None and (entry.dirty > 0 or entry.end_us > self._panes.high_us)
+
+    def _block(self, group: tuple[int, int, int, int], panes: list[PaneId]) -> PaneEntries:
+        stream, span_us, incarnation, nonce = group
+        entries = [self._panes.entries[pane] for pane in panes]
+        return PaneEntries(
+            stream,
+            span_us,
+            incarnation,
+            nonce,
+            tuple(zip(*[entry.partial for entry in entries], strict=True)),
+            tuple([pane.key for pane in panes]),
+            tuple([pane.pane_us for pane in panes]),
+            tuple([entry.seq for entry in entries]),
+        )
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a sink takes long to answer."""
+        return any(sink.flights.latency_us for sink in self._sinks)
+
+    def first_retry_us(self) -> int:
+        """Return after which time something that was sent is sent again, where nothing is heard."""
+        slowest_us = max(sink.flights.latency_us for sink in self._sinks)
+        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, SLOWEST_US))
+
+    def _due(self, now_us: int, *, everything: bool) -> list[PaneId]:
+        """Return the dirty entries that are due, those that were sent least often first."""
+        entries, patience_us = self._panes.entries, self._panes.patience_us
+        soon_us = now_us + self._agent.settings.interval_us
+
+        def is_due(entry: PaneEntry) -> bool:
+            if entry.tries:  # a clock that was set back says nothing of waiting
+                return not entry.sent_us <= now_us < entry.due_us
+            is_over = everything or entry.end_us <= self._panes.high_us
+            return is_over or is_time(now_us, entry.due_us, patience_us)
+
+        found = {pane for pane in self._panes.dirty if is_due(entries[pane])}
+        if found:
+            along = [pane for pane in self._panes.dirty if not entries[pane].tries]
+            found.update(pane for pane in along if entries[pane].due_us <= soon_us)
+        return sorted(found, key=lambda pane: (entries[pane].tries, pane))
+
+    def hasten(self, now_us: int) -> None:
+        """Wait no longer for answers than after the first time that something was sent."""
+        due_us = now_us + self.first_retry_us()
+        for pane in self._panes.dirty:
+            entry = self._panes.entries[pane]
+            if entry.tries and waits_for(entry.dirty, entry.refused):
+                entry.due_us = min(entry.due_us, due_us)
+
+    def refused_due_us(self, pane: PaneId, now_us: int) -> int:
+        """Return when an entry that no sink takes is due again."""
+        tries = self._panes.entries[pane].tries
+        return self._later(now_us, FIRST_REFUSAL_US, tries, LAST_REFUSAL_US)
+
+    def _later(self, now_us: int, first_us: int, tries: int, last_us: int) -> int:
+        wait_us = min(first_us << min(tries, 10), last_us)
+        return now_us + round(wait_us * self._jitter.uniform(0.75, 1.25))
+
+    def take_back(self, number: int) -> None:
+        """Take note that the last frame did not leave, if it has this number."""
+        if number != self._number:
+            return
+        for sink in self._sinks:
+            sink.flights.cancel(number)
+        for pane in self._sent:
+            entry = self._panes.entries.get(pane)
+            if entry is not None and entry.tries:
+                entry.tries, entry.due_us = entry.tries - 1, NEVER_US
+        self._sent = []

@@ -1,0 +1,320 @@
+"""The sinks that this device delivers to: their names, their stores, and what may be believed.
+
+A sink is known from its first acknowledgement on. Each has a bit, and a pane entry is dirty for the
+sinks of its bits. One place is kept from the start, so that entries are dirty before anybody has
+answered: it has the default name, and belongs to the sink that answers first.
+
+- A store that was never heard of takes the place of the one before at once: a lost lake was made
+  anew, and everything is dirty for it. After `MOVES_AT_ONCE` such moves another one is believed
+  only after a while that doubles each time: who forges acknowledgements does not have everything
+  sent for ever, and it is counted and said aloud.
+- A store that was left before comes back only when the present one was silent for `LEFT_US`. Until
+  then two of one name are alive, each would have everything sent again for ever, and it is said
+  aloud instead.
+- What a store said before the present one spoke is late, by the landers' clocks: it does not come
+  back by that, nor does one that was never heard of, unless the present one was silent for as long.
+- There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept, and for
+  `LEFT_US`, is forgotten while another one is heard: strangers cannot make entries dirty for ever.
+
+Silence is counted while the agent runs, by its ticks: no clock that is set makes a sink look gone.
+"""
+
+from collections.abc import Iterator
+
+from device_agent.agent.changes import Changes, EntryKey, StoreWide
+from device_agent.agent.facts import Facts, SinkRow
+from device_agent.agent.panes.flights import Flights
+from device_agent.agent.state.counters import Counters
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.sinks import DEFAULT_SINK, MAX_SINKS
+
+LEFT_US = 600_000_000
+"""Microseconds of silence after which a store may be one that was left before: ten minutes, in
+which a lander greets twice (`lasp_edge.protocol.greetings`)."""
+MOVES_AT_ONCE = 8
+"""Times that a sink may name a store that was never heard of, and is believed at once."""
+LONGEST_WAIT_US = 86_400_000_000
+"""Microseconds, after repeated doubling of `LEFT_US`, until the next one is believed: a day. After
+two days without such a move all may be believed at once again."""
+FORMER_STORES = 16
+"""Stores that a sink had before and that are remembered: who has more is named anew."""
+LONGEST_TICK_US = 60_000_000
+"""Microseconds of silence that one tick counts, at most: the clock may have been set meanwhile."""
+SILENCE_KEPT_US = 3_600_000_000
+"""Microseconds of silence after which it is stored how long it lasts: an hour."""
+MUCH_LATER_S = 3_600
+"""Seconds from one word of a sink to the next after which it is asked again: an hour, in which most
+clocks drift by less than a second."""
+KNOWN_SPEAKERS = 4
+"""Processes of a sink that are remembered: a new one may take what the one before did not."""
+
+TWO_STORES = "two stores are called {!r}: start the lander of one of them with --sink OTHERNAME"
+STRANGERS = (
+    "{!r} names one new store after another, so the next must wait: somebody forges "
+    "acknowledgements, if no lake was made anew; see lasp-edge broker"
+)
+TOO_MANY = (
+    f"one answers beside the {MAX_SINKS} that are known, and gets nothing: stop those that are not "
+    "yours; see lasp-edge broker"
+)
+MOVES = "sinks: another store, and everything is sent to it"
+"""What a move to another store is counted as."""
+
+
+class Sink:
+    """One sink.
+
+    Attributes:
+        bit: stands for it in a pane entry.
+        name: the sink's.
+        store: the id of its store; empty before the first acknowledgement.
+        former: ids of the stores that it had before.
+        silent_us: for how long it was not heard.
+        moves: to stores that were never heard of, lately.
+        moved_us: how long ago the last of them was.
+        said_s: the latest second at which its store spoke, by its lander's clock; None if unknown.
+        is_much_later: whether it spoke much later than the time before: it was not heard for long,
+            or its clock was set, and it may take now what was ahead of it.
+        contested_us: for how long it still counts that a store spoke that was not believed.
+        flights: the frames that it has not answered yet.
+    """
+
+    __slots__ = (
+        "_speakers",
+        "bit",
+        "contested_us",
+        "control",
+        "flights",
+        "former",
+        "is_much_later",
+        "moved_us",
+        "moves",
+        "name",
+        "said_s",
+        "silent_us",
+        "store",
+    )
+
+    def __init__(self, place: int, row: SinkRow, flights: Flights) -> None:
+        self.bit = 1 << place
+        self.name, self.store, self.former, self.silent_us = row
+        self.contested_us = self.moves = self.moved_us = 0
+        self.said_s: int | None = None
+        self.is_much_later = False
+        self.control = 0
+        self.flights = flights
+        self._speakers: list[int] = []
+
+    def row(self) -> SinkRow:
+        """Return it as it is stored."""
+        return SinkRow(self.name, self.store, self.former, self.silent_us)
+
+    def is_new_speaker(self, nonce: int) -> bool:
+        """Return whether a process of the sink is heard for the first time."""
+        if nonce in self._speakers:
+            return False
+        self._speakers = [*self._speakers, nonce][-KNOWN_SPEAKERS:]
+        return True
+
+    def hear(self, clock_s: int | None) -> None:
+        """Note that its store spoke."""
+        self.silent_us = 0
+        self.is_much_later = False
+        if clock_s is not None:
+            self.is_much_later = self.said_s is not None and clock_s > self.said_s + MUCH_LATER_S
+            self.said_s = max(clock_s, self.said_s or 0)
+
+    def is_late(self, clock_s: int | None) -> bool:
+        """Return whether another store spoke before the present one did, and that one is alive."""
+        if clock_s is None or self.said_s is None:
+            return False
+        return clock_s < self.said_s and self.silent_us < LEFT_US
+
+    @property
+    def believes_strangers(self) -> bool:
+        """Whether a store that was never heard of may take the place of the present one."""
+        beyond = self.moves - MOVES_AT_ONCE
+        return beyond < 0 or self.moved_us >= min(LEFT_US << beyond, LONGEST_WAIT_US)
+
+    def pass_time(self, passed_us: int) -> None:
+        """Count that it was silent for some time more."""
+        self.silent_us += passed_us
+        self.contested_us = max(0, self.contested_us - passed_us)
+        self.moved_us += passed_us
+        if self.moved_us >= 2 * LONGEST_WAIT_US:
+            self.moves = 0
+
+    def adopt(self, store: str) -> None:
+        """Deliver to another store from now on."""
+        if self.store and store not in self.former:
+            self.moves, self.moved_us = self.moves + 1, 0
+        left = [each for each in (*self.former, self.store) if each not in {"", store}]
+        self.former = tuple(left[-FORMER_STORES:])
+        self.store, self.contested_us, self.said_s = store, 0, None
+        self.flights.abandon_all()
+
+
+class Sinks:
+    """All sinks of a device.
+
+    Args:
+        rows: what the store holds; None for a new one.
+        forget_us: silence after which a sink is forgotten.
+        counters: where what is not believed is counted.
+
+    Attributes:
+        unstored: what was said of many stored entries, and is not committed yet.
+    """
+
+    def __init__(
+        self, rows: tuple[SinkRow, ...] | None, forget_us: int, counters: Counters
+    ) -> None:
+        rows = rows or (SinkRow(DEFAULT_SINK),)
+        self._places: list[Sink | None] = [
+            Sink(place, row, Flights()) if row.name else None for place, row in enumerate(rows)
+        ]
+        self._forget_us = forget_us
+        self._counters = counters
+        self._changes: Changes | None = None
+        self.unstored = Changes()
+        self._dirtied = 0
+        self._tick_us: int | None = None
+        self._kept_us = self._silences()
+
+    def __iter__(self) -> Iterator[Sink]:
+        return (sink for sink in self._places if sink is not None)
+
+    @property
+    def bits(self) -> int:
+        """The bits of all sinks."""
+        return sum(sink.bit for sink in self)
+
+    def is_in_flight(self, entry: EntryKey) -> bool:
+        """Return whether a frame with this version of an entry is not answered yet."""
+        return any(sink.flights.holds(entry) for sink in self)
+
+    def hear(self, frame: AckFrame) -> Sink | None:
+        """Return the sink that an acknowledgement is of; None where it does not count."""
+        sink = next((sink for sink in self if sink.name == frame.sink), None)
+        if sink is None:
+            sink = self._first(frame.sink) or self._add(frame.sink)
+        if sink is None:
+            self._counters.note("frame: acknowledgement of one sink too many")
+            self._counters.note(f"sink: {TOO_MANY}")
+            return None
+        if frame.store != sink.store and not self._moves(sink, frame.store, frame.clock_s):
+            return None
+        sink.hear(frame.clock_s)
+        return sink
+
+    def _first(self, name: str) -> Sink | None:
+        """Return the place that is kept for the sink that answers first, if nobody has it yet."""
+        for sink in self:
+            if not sink.store:
+                sink.name = name
+                return sink
+        return None
+
+    def _add(self, name: str) -> Sink | None:
+        """Deliver to one more sink, if there is room."""
+        if None not in self._places and len(self._places) < MAX_SINKS:
+            self._places.append(None)
+        if None not in self._places:
+            return None
+        place = self._places.index(None)
+        sink = self._places[place] = Sink(place, SinkRow(name), Flights())
+        self._make_dirty(sink)
+        return sink
+
+    def _moves(self, sink: Sink, store: str, clock_s: int | None) -> bool:
+        """Return whether the sink has another store from now on."""
+        if sink.is_late(clock_s):
+            is_believed, why = False, TWO_STORES
+        elif store in sink.former:
+            is_believed, why = sink.silent_us >= LEFT_US, TWO_STORES
+        else:
+            is_believed, why = sink.believes_strangers, STRANGERS
+        if sink.store and not is_believed:
+            if not sink.contested_us:
+                self._counters.note(f"sink: {why.format(sink.name)}")
+            sink.contested_us = LEFT_US
+            return False
+        if sink.store:
+            self._counters.note(MOVES)
+            self._make_dirty(sink)
+        sink.adopt(store)
+        self._changed().facts = self._facts()
+        return True
+
+    def _make_dirty(self, sink: Sink) -> None:
+        self._changed().make_dirty(sink.bit)
+        self.unstored.make_dirty(sink.bit)
+        self._dirtied |= sink.bit
+
+    def take_dirtied(self) -> int:
+        """Return the bits of the sinks for which everything became dirty since the last time."""
+        taken, self._dirtied = self._dirtied, 0
+        return taken
+
+    def answer(self, answer: StoreWide) -> None:
+        """Note what a sink said of entries that may be in the store alone."""
+        self._changed().answers.append(answer)
+        self.unstored.answers.append(answer)
+
+    def tick(self, now_us: int) -> bool:
+        """Count silence, and forget who was silent for long while another one was heard.
+
+        Returns:
+            Whether a sink was forgotten.
+        """
+        before_us, self._tick_us = self._tick_us, now_us
+        if before_us is None or now_us <= before_us:
+            return False
+        passed_us = min(now_us - before_us, LONGEST_TICK_US)
+        for sink in self:
+            sink.pass_time(passed_us)
+        gone = [sink for sink in self if sink.silent_us >= self._forget_us]
+        if not gone or min(sink.silent_us for sink in self) >= self._forget_us:
+            return False
+        for sink in gone:
+            self._forget(sink)
+        return True
+
+    def _forget(self, sink: Sink) -> None:
+        self._places[self._places.index(sink)] = None
+        self._changed().forget_sinks(sink.bit)
+        self.unstored.forget_sinks(sink.bit)
+        self._changed().facts = self._facts()
+        self._counters.note(f"sink: {sink.name!r} was silent for long and is forgotten")
+
+    def _changed(self) -> Changes:
+        """Return what is to be committed, to add to it; mostly there is nothing."""
+        if self._changes is None:
+            self._changes = Changes()
+        return self._changes
+
+    def take_changes(self) -> Changes | None:
+        """Return what has changed; None without anything."""
+        taken, self._changes = self._changes, None
+        return taken
+
+    def take_notes(self) -> Changes | None:
+        """Return how long the sinks are silent, where that has grown much; None elsewhere."""
+        silences = self._silences()
+        if len(silences) == len(self._kept_us) and all(
+            abs(new - old) < SILENCE_KEPT_US
+            for new, old in zip(silences, self._kept_us, strict=True)
+        ):
+            return None
+        return Changes(facts=self._facts())
+
+    def rows(self) -> tuple[SinkRow, ...]:
+        """Return them as they are stored; the place of each is its bit."""
+        return tuple([SinkRow("") if sink is None else sink.row() for sink in self._places])
+
+    def _facts(self) -> Facts:
+        self._kept_us = self._silences()
+        return Facts(sinks=self.rows())
+
+    def _silences(self) -> list[int]:
+        return [0 if sink is None else sink.silent_us for sink in self._places]

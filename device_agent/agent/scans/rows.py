@@ -1,0 +1,247 @@
+"""The rows of a device's results: in memory since the last cut, and before it in the store.
+
+A row in the store is what a handler sees and people read, with its place. The newest final row and
+the newest tentative one of each key are remembered for the topics.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgpack
+
+from device_agent.agent.changes import PaneId, PaneRow
+from device_agent.agent.scans.history import FOR_EVER_US, NOBODY, StreamHistory
+from device_agent.agent.scans.items import CELL_US
+from lasp_edge.event import Event
+from lasp_edge.language.declarations import StreamResult
+from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts
+from lasp_edge.ordered.deltas import Delta, minus
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.results import ResultRow, ResultRows
+from lasp_edge.protocol.status import TENTATIVE
+
+MOST_KEYS = 1_000
+"""Keys of a result of which the newest rows are remembered: who has more shows the last ones."""
+
+LAST_US = 86_400_000_000
+"""Microseconds before the newest row that people are shown: a day."""
+
+
+class Newest(NamedTuple):
+    """The newest rows of a key; None: there was no such row since the start."""
+
+    final: StreamRow | None = None
+    tentative: StreamRow | None = None
+
+
+class ResultBook:
+    """The rows of one result.
+
+    Args:
+        result: what it is.
+        history: what the store holds of it.
+
+    Attributes:
+        newest: key -> its newest rows.
+        unfit: how many values did not have the parts of the result.
+        why: what was wrong with the last of them.
+    """
+
+    def __init__(self, result: StreamResult, history: StreamHistory) -> None:
+        self.result, self._history = result, history
+        self._live = ResultRows()
+        self.newest: dict[str, Newest] = {}
+        self.unfit, self.why = 0, ""
+        self._overdue: set[int] = set()
+
+    def begin(self, since_us: int) -> None:
+        """Take the rows since the last cut from the store."""
+        for _, stored in self._history.rows(self.result.name, since_us, FOR_EVER_US):
+            rows = rows_in(self.result, stored)
+            self._live.restore(rows)
+            for place, row in sorted(rows.items()):
+                self._remember(place, row)
+
+    @property
+    def due_us(self) -> int | None:
+        """The time of the first tentative row; None without any."""
+        return self._live.due_us
+
+    def take(
+        self, delta: Delta, since_us: int, before_us: int, frontier_us: int | None
+    ) -> list[StreamRow]:
+        """Take how the stream has changed; return the rows that are final, or revised, by that.
+
+        Args:
+            delta: the change.
+            since_us: the last cut, now.
+            before_us: the last cut before the change was made.
+            frontier_us: nothing older is expected.
+        """
+        past = {place: change for place, change in delta.items() if place[0] < before_us}
+        cells = {place[0] // CELL_US * CELL_US for place in past}
+        cells |= {cell_us for cell_us in self._overdue if cell_us < before_us}
+        self._overdue.clear()
+        changed = self._past(past, cells, frontier_us) if cells else []
+        self._live.push({p: c for p, c in delta.items() if p not in past}, frontier_us)
+        if frontier_us is not None:
+            self._live.advance(frontier_us)
+        live = self._live.take_changed()
+        self._write({place[0] // CELL_US * CELL_US for place, _ in live}, self._live)
+        if since_us > before_us:
+            self._live.cut(since_us)
+        final = []
+        for place, row in [*changed, *live]:
+            self._remember(place, row)
+            if row is not None and row.event is not None and row.status != TENTATIVE:
+                final.append(self.shown(place, row))
+        return final
+
+    def _past(
+        self, delta: Delta, cells: set[int], frontier_us: int | None
+    ) -> list[tuple[Place, ResultRow | None]]:
+        """Change rows that are in the store alone, in some cells."""
+        rows = ResultRows()
+        for cell_us in sorted(cells):
+            for _, stored in self._history.rows(self.result.name, cell_us, cell_us + 1):
+                rows.restore(rows_in(self.result, stored))
+        rows.push(delta, frontier_us)
+        if frontier_us is not None:
+            rows.advance(frontier_us)
+        self._write(cells, rows)
+        return rows.take_changed()
+
+    def _write(self, cells: Iterable[int], rows: ResultRows) -> None:
+        by_cell: dict[int, list[tuple[Place, ResultRow]]] = {cell_us: [] for cell_us in cells}
+        if not by_cell:
+            return
+        for place, row in rows.rows.items():
+            cell_us = place[0] // CELL_US * CELL_US
+            if cell_us in by_cell:
+                by_cell[cell_us].append((place, row))
+        for cell_us, found in sorted(by_cell.items()):
+            self._history.put_rows(
+                self.result.name, cell_us, packed_rows(sorted(found, key=_place))
+            )
+
+    def changed(self, said: Delta, since_us: int) -> Delta:
+        """Return how the rows in the store differ from what is said anew, from a time on.
+
+        Some may be tentative that a program without this result had to leave so: they are looked at
+        once more when the change is taken.
+        """
+        first_us, before = since_us // CELL_US * CELL_US, dict[Place, Event]()
+        for cell_us, stored in self._history.rows(self.result.name, first_us, FOR_EVER_US):
+            for place, row in rows_in(self.result, stored).items():
+                if row.event is not None and place[0] >= since_us:
+                    before[place] = row.event
+                if row.status == TENTATIVE:
+                    self._overdue.add(cell_us)
+        after = {
+            place: new
+            for place, (_, new) in self.fitting(said).items()
+            if new is not None and place[0] >= since_us
+        }
+        return minus(after, before)
+
+    def fitting(self, delta: Delta) -> Delta:
+        """Return a change without the values that do not have the parts of the result."""
+        return {
+            place: (self._fit(old), self._fit(new, is_new=True))
+            for place, (old, new) in delta.items()
+        }
+
+    def _fit(self, event: Event | None, *, is_new: bool = False) -> Event | None:
+        if event is None:
+            return None
+        try:
+            parts_of(self.result, event.value)
+        except ValueError as error:
+            if is_new:
+                self.unfit, self.why = self.unfit + 1, str(error)
+            return None
+        return event._replace(name=self.result.name, tags=_NO_TAGS)
+
+    def shown(self, place: Place, row: ResultRow) -> StreamRow:
+        """Return a row as handlers and people see it."""
+        return shown_row(self.result, place, row)
+
+    def _remember(self, place: Place, row: ResultRow | None) -> None:
+        if row is None or row.event is None:
+            gone = [
+                key
+                for key, known in self.newest.items()
+                if known.tentative is not None and known.tentative.place == place
+            ]
+            for key in gone:
+                self.newest[key] = self.newest[key]._replace(tentative=None)
+            return
+        shown, key = self.shown(place, row), row.event.key
+        known = self.newest.get(key, Newest())
+        if row.status == TENTATIVE:
+            if known.tentative is None or known.tentative.place <= place:
+                known = known._replace(tentative=shown)
+        else:
+            if known.tentative is not None and known.tentative.place <= place:
+                known = known._replace(tentative=None)
+            if known.final is None or known.final.place <= place:
+                known = known._replace(final=shown)
+        self.newest[key] = known
+        if len(self.newest) > MOST_KEYS:
+            del self.newest[next(iter(self.newest))]
+
+
+def _place(found: tuple[Place, ResultRow]) -> Place:
+    return found[0]
+
+
+def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:
+    """Return a row of a result as handlers and people see it."""
+    event = row.event
+    parts = {} if event is None else shown_parts(result, parts_of(result, event.value))
+    key = "" if event is None else event.key
+    return StreamRow(result.name, key, place[0], parts, row.status, row.revision, place)
+
+
+def packed_rows(rows: Iterable[tuple[Place, ResultRow]]) -> bytes:
+    """Return the bytes of rows; `rows_in` gives them again."""
+    return encoded(
+        tuple(
+            (place, None if e is None else (e.value, e.device, e.key), row.status, row.revision)
+            for place, row in rows
+            for e in (row.event,)
+        )
+    )
+
+
+def rows_in(result: StreamResult, stored: bytes) -> dict[Place, ResultRow]:
+    """Return the rows that were packed."""
+    found: dict[Place, ResultRow] = {}
+    for place, what, status, revision in msgpack.unpackb(stored, use_list=False):
+        event = None
+        if what is not None:
+            value, device, key = what
+            event = Event(result.name, value, place[0], device, _NO_TAGS, key)
+        found[place] = ResultRow(event, status, revision)
+    return found
+
+
+_NO_TAGS: Mapping[str, Any] = {}
+
+
+def stored_rows(
+    newest: Callable[[int, int], list[tuple[PaneId, PaneRow]]], result: StreamResult, count: int
+) -> list[StreamRow]:
+    """Return the last rows of a result, of those not long before the newest one.
+
+    Args:
+        newest: returns the entries of a stream that start within a span before its last one.
+        result: of the program.
+        count: how many, at most.
+    """
+    # Beside the cells, which are nobody's, there are the rows that a replica sends, one by one.
+    found = newest(result.stream, LAST_US)
+    cells = [row.partial[0] for pane, row in found if pane.incarnation == NOBODY.incarnation]
+    rows = [found for stored in cells for found in rows_in(result, stored).items()]
+    return [shown_row(result, place, row) for place, row in sorted(rows, key=_place)[-count:]]

@@ -1,0 +1,265 @@
+"""The part that runs a program's streams: its scans, windows over them, results and handlers.
+
+It is evaluated by the driver right before each commit (`device_agent.agent.durable`), for it reads
+the store where something comes late. So items, states, rows, the panes of windows over streams and
+what handlers of results change are in one transaction with the readings.
+
+What streams say becomes panes, which land like all others
+(`device_agent.agent.scans.stream_panes`).
+"""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Changes
+from device_agent.agent.intake.intake import Intake
+from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.panes.panes import Panes
+from device_agent.agent.parts import Part
+from device_agent.agent.scans.engine import Anew, StreamChanges, StreamEngine
+from device_agent.agent.scans.history import FOR_EVER_US, StreamHistory
+from device_agent.agent.scans.items import CELL_US
+from device_agent.agent.scans.rows import Newest, ResultBook
+from device_agent.agent.scans.stream_panes import PaneReader, StreamPanes
+from device_agent.agent.variables.variables import PendingUpdates, Variables
+from device_agent.outputs.retained import Content, Retained
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.streaming import StreamRow
+from lasp_edge.language.updates import Update
+from lasp_edge.protocol.limits import FUTURE_US
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.timers import Timer
+from lasp_edge.units import SECOND_US
+
+
+class Streams(Part):
+    """Runs the streams of a program.
+
+    Args:
+        agent: what all parts share.
+        intake: gives the readings, and how far they have come.
+        panes, cache: the entries of windows.
+        variables: what handlers of results change.
+
+    Attributes:
+        engine: the streams.
+        books: the rows of each result.
+        waits: time alone has brought something; it is to be evaluated.
+    """
+
+    name = "streams"
+
+    def __init__(
+        self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache, variables: Variables
+    ) -> None:
+        plan, self._agent, self._intake = agent.plan, agent, intake
+        self._variables = variables
+        self._stream_panes = StreamPanes(agent, panes, cache)
+        self._load()
+        self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
+        self._known = frozenset(agent.facts.streams or ())
+        self.waits = False
+        self._frontier_us: int | None = None
+        self._now_us = 0
+        self._pace = Timer(max(SECOND_US, agent.settings.commit_every_us))
+        every_us = agent.settings.results_us
+        self._timer = Timer(every_us) if every_us else None
+        self._retained = Retained()
+        self._failing: set[tuple[str, Any]] = set()
+
+    def _load(self) -> None:
+        """Begin with what the store will say."""
+        plan, device = self._agent.plan, self._agent.replica.device
+        self._begun = False
+        self._history = StreamHistory(plan)
+        self.engine = StreamEngine(plan, device, self._history, self._agent.settings.live_items)
+        self.books = {
+            name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
+        }
+
+    def tick(self, now_us: int) -> None:
+        """Note how far the readings have come, and whether that alone brings something."""
+        self._now_us = self._stream_panes.now_us = now_us
+        low_us = self._intake.low_us(now_us)
+        if low_us is not None and self._intake.sources.all_done:
+            high_us = self._intake.progress.high_us
+            low_us = self.engine.horizon_us(low_us if high_us is None else high_us)
+        self._frontier_us = low_us
+        if low_us is None or not self._begun:
+            return
+        timer_us = self.engine.graph.due_us
+        due_us = [book.due_us for book in self.books.values() if book.due_us is not None]
+        rows = bool(due_us) and min(due_us) < low_us
+        self.waits = (timer_us is not None and timer_us < low_us) or (
+            rows and self._pace.is_due(now_us)
+        )
+
+    def evaluate(self, store: PaneReader) -> None:
+        """Take the readings that came since the last time, before they are committed."""
+        self._intake.join()
+        taken = self._intake.take_items()
+        if self._begun and not taken and not self.waits:
+            return
+        self.waits = False
+        self._history.read = store.own_panes
+        if not self._begun:
+            self._begin(store)
+        before_us = self.engine.since_us
+        outcome = self.engine.take(taken, self._frontier_us)
+        self._said(outcome, before_us, store, self._windows)
+        for each in outcome.retracted:
+            self._agent.counters.add("retracted")
+            self._stream_panes.take_back(each, store)
+        self._count_failures()
+
+    def give_up(self) -> None:
+        """Store nothing of an evaluation that has failed, and go on from what is stored."""
+        self._load()
+
+    def _begin(self, store: PaneReader) -> None:
+        self._begun = True
+        pruned_us = self._intake.progress.pruned_us
+        anew = self.engine.begin(pruned_us)
+        for book in self.books.values():
+            book.begin(self.engine.since_us)
+        if anew is not None:
+            self._begin_anew(anew, pruned_us // CELL_US * CELL_US, store)
+
+    def _begin_anew(self, anew: Anew, least_us: int, store: PaneReader) -> None:
+        """Bring what streams say that were not the last program's to rows and new windows.
+
+        Rows of cells that have left the store are over. A window may have panes of a program before
+        the last one; a pane that began before there was anything stays as it is.
+        """
+        for window in [each for each in self._windows if each.stream not in self._known]:
+            first_us = -(-anew.since_us // window.span_us) * window.span_us
+            said = anew.deltas.get(window.source.name, {})
+            delta = {place: change for place, change in said.items() if place[0] >= first_us}
+            held = store.newest_panes(window.stream, FOR_EVER_US)
+            self._stream_panes.fold(
+                window, delta, store, [each for each in held if each[0].pane_us >= first_us]
+            )
+        since_us = max(anew.since_us, least_us)
+        changed = {
+            name: book.changed(anew.deltas.get(name, {}), since_us)
+            for name, book in self.books.items()
+        }
+        self._said(StreamChanges(changed, []), self.engine.since_us, store, [])
+
+    def _said(
+        self, outcome: StreamChanges, before_us: int, store: PaneReader, windows: list[Window]
+    ) -> None:
+        """Bring what the streams say to windows, rows and handlers."""
+        since_us, frontier_us = self.engine.since_us, self.engine.frontier_us
+        for window in windows:
+            delta = outcome.deltas.get(window.source.name)
+            if delta:
+                self._stream_panes.fold(window, delta, store)
+        for name, book in self.books.items():
+            delta = book.fitting(outcome.deltas.get(name, {}))
+            self._stream_panes.deliver(book.result, delta, store)
+            unfit = book.unfit
+            for row in book.take(delta, since_us, before_us, frontier_us):
+                self._handle(row)
+            if book.unfit != unfit or (book.why and book.unfit):
+                self._agent.counters.note(f"failed: {book.why}", book.unfit)
+                book.unfit, book.why = 0, ""
+
+    def bounded_us(self, low_us: int | None, now_us: int) -> int | None:
+        """Return the time before which no stream says anything any more.
+
+        Args:
+            low_us: no reading comes that is older; None while that is unknown.
+            now_us: the time.
+        """
+        due_us, frontier_us = self.engine.graph.due_us, self.engine.frontier_us
+        if low_us is None or due_us is not None:
+            return low_us if low_us is None or due_us is None else min(low_us, due_us)
+        if frontier_us is None or not self._intake.sources.all_done:
+            return low_us
+        # All timers have rung, some of them perhaps ahead of time; nobody believes far promises.
+        return max(low_us, min(frontier_us, self._agent.clock.time_us(now_us) + FUTURE_US // 2))
+
+    def _handle(self, row: StreamRow) -> None:
+        """Run the handlers of a row; what one changes is taken whole, or not at all."""
+        for handler in self._agent.plan.functions.results.get(row.name, ()):
+            update = Update(self._agent.plan, value_of=self._agent.value_of)
+            pending = PendingUpdates()
+            try:
+                handler(row, update)
+                self._variables.apply(update.changes, pending)
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                self._agent.guard.failed(f"on_result of {row.name}", error)
+            else:
+                self._variables.record(pending, self._agent.clock.time_us(self._now_us))
+
+    def _count_failures(self) -> None:
+        """Count the functions of streams that fail at a place where they did not before."""
+        failing = {
+            (node.name, place): why
+            for node in self.engine.graph.nodes
+            for place, why in node.stage.failures.places.items()
+        }
+        for (name, place), why in failing.items():
+            if (name, place) not in self._failing:
+                self._agent.counters.note(f"failed: {name}: {why}")
+        self._failing = set(failing)
+
+    def take_changes(self) -> Changes | None:
+        panes = self._history.take_changes()
+        return Changes(panes=panes) if panes else None
+
+    def connected(self, _now_us: int) -> None:
+        self._retained.again()
+        if self._timer:
+            self._timer.restart()
+
+    def unsent(self, publication: Publication) -> None:
+        if self._timer and not publication.pane_frame:
+            self._timer.restart()
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Publish the newest rows of each key, where that is asked for."""
+        if self._timer is not None and self._timer.is_due(now_us):
+            yield from self._retained.publications(self._wanted())
+
+    def _wanted(self) -> Iterator[Content]:
+        device = self._agent.replica.device
+        for name, book in self.books.items():
+            for key, newest in sorted(book.newest.items()):
+                topic = self._agent.topics.result(name, device, key or None)
+                yield Content(topic, _mark(newest), partial(_as_json, newest))
+
+    def said(self) -> Iterator[tuple[str, str]]:
+        """Yield result and key of each row that people are shown."""
+        for name, book in self.books.items():
+            yield from ((name, key) for key in sorted(book.newest))
+
+    def report(self) -> dict[str, Any]:
+        frontier_us = self.engine.frontier_us
+        return {
+            "streams": {
+                "final_before_us": frontier_us,
+                "results": {
+                    name: {key: _plain(newest) for key, newest in sorted(book.newest.items())}
+                    for name, book in self.books.items()
+                },
+            }
+        }
+
+
+def _mark(newest: Newest) -> tuple[Any, ...]:
+    return tuple(None if row is None else (row.place, row.revision) for row in newest)
+
+
+def _plain(newest: Newest) -> dict[str, Any]:
+    return {
+        name: row.plain() for name, row in newest._asdict().items() if isinstance(row, StreamRow)
+    }
+
+
+def _as_json(newest: Newest) -> bytes:
+    return json.dumps(_plain(newest), sort_keys=True).encode()

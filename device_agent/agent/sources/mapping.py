@@ -1,0 +1,400 @@
+"""From a record's fields to readings: which field is the time, which are events, which are tags.
+
+Without any `--event`, each event of the program is looked up under its own name at the top level.
+A record may hold some of the events only; one that holds none is refused, and the reason names what
+it has. A rule may say that an event must be there.
+
+    >>> mapping = FieldMapping({"temperature": "data.temp"}, time="ts", tags={"room": "room"})
+    >>> batch = mapping.batch("demo", [{"ts": 12, "data": {"temp": 21.5}, "room": "kitchen"}])
+    >>> batch.names, batch.times_us, batch.values, batch.tags
+    (['temperature'], [12000000], [21.5], [{'room': 'kitchen'}])
+    >>> mapping.batch("demo", [{"ts": 12, "temp": 21.5}]).refused
+    {'no field "data.temp": the message has "ts", "temp"': 1}
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from device_agent.agent.changes import Retraction
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
+from device_agent.agent.sources.nearest import quoted
+from device_agent.agent.sources.times import Unit, time_us
+from device_agent.agent.sources.values import EventRule, as_number, rule_of
+from device_agent.agent.sources.zones import Zone
+from lasp_edge.folds.numbers import Refused
+
+NO_RECORD = "neither a JSON object nor a value"
+NO_DEVICE = "no device"
+_PLAIN = frozenset((float, int))
+_KEPT_TAGS = 1_000  # equal tags are one object; a field that never repeats must not fill memory
+_KEPT_TEXTS = 4
+"""Different texts of one kind of refusal that are counted apart: strangers choose the texts."""
+_SHOWN_KEYS, _SHOWN_CHARACTERS = 6, 24
+Tags = Mapping[str, str]
+
+
+class Origin(NamedTuple):
+    """What a record is besides its fields: the levels of the topic that it came on, say.
+
+    Attributes:
+        tags: of its readings; its own fields come first.
+        event: the only event that it can be; None: any.
+    """
+
+    tags: Tags
+    event: str | None = None
+
+
+NO_ORIGIN = Origin({})
+
+
+class FieldMapping:
+    """How records become readings.
+
+    Args:
+        events: event name -> its rule or field; or only names, each its own field.
+        time: the field of the reading's own time; None: the agent stamps readings.
+        unit: what the time counts; None: told by its size.
+        zone: where a time without an offset was written; None: such a time is refused.
+        tags: tag name -> field. A field that is missing, or no plain value, gives no tag.
+        constant_tags: tags of every reading; a field of the same name comes first.
+        device_field: records whose field is not `device` are passed over.
+        device: the device's id.
+        items: the field of a JSON array; each of its objects is a record with the fields around it.
+        value: the field of the value, where the topic names the event.
+        retract: the field that says, where it is true, that an equal earlier record is taken back.
+        expected: field -> text: records in which it says something else are refused.
+        absent: texts that stand for "no value": no reading.
+        texts: events whose values are texts, and stay as they are.
+        passes_others: once it has given a reading, records without any event are no mistake.
+
+    Raises:
+        ValueError: a field is not a path.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument for each thing that a mapping can say
+        self,
+        events: Mapping[str, str | EventRule] | Iterable[str],
+        *,
+        time: str | None = None,
+        unit: Unit | None = None,
+        zone: Zone | None = None,
+        tags: Mapping[str, str] | None = None,
+        constant_tags: Mapping[str, str] | None = None,
+        device_field: str | None = None,
+        device: str = "",
+        items: str | None = None,
+        value: str | None = None,
+        retract: str | None = None,
+        expected: Mapping[str, str] | None = None,
+        absent: Iterable[str] = (),
+        passes_others: bool = False,
+        texts: Collection[str] = (),
+    ) -> None:
+        self._is_mapped = isinstance(events, Mapping)
+        told = events if isinstance(events, Mapping) else {name: name for name in events}
+        rules = {name: rule_of(rule) for name, rule in told.items()}
+        fields = {name: field_of(rule.field) for name, rule in rules.items()}
+        self._events = [
+            (name, field, None if rules[name].required else ABSENT)
+            for name, field in fields.items()
+            if isinstance(field, Field)
+        ]
+        self._spread = [
+            (name, field) for name, field in fields.items() if isinstance(field, SpreadField)
+        ]
+        for name, _ in self._spread:
+            if rules[name].required:
+                raise ValueError(f"event {name}: a field with braces may be missing")
+        self._names = list(rules)
+        self._conversions = {
+            name: rule.conversion for name, rule in rules.items() if not rule.conversion.is_plain
+        }
+        self._time, self._unit, self._zone = _field(time), unit, zone
+        self._tags = [(name, Field(field)) for name, field in (tags or {}).items()]
+        self._constant_tags = dict(constant_tags or {})
+        self._device_field, self._device = _field(device_field), device
+        self._items, self._value, self._retract = _field(items), _field(value), _field(retract)
+        self._expected = [(Field(name), text) for name, text in (expected or {}).items()]
+        self._absent, self._texts = frozenset(absent), frozenset(texts)
+        self._passes_others, self._has_read = passes_others, False
+        self._known_tags: dict[tuple[str | None, ...], Tags] = {}
+        self._origins_tags: dict[tuple[tuple[str, str], ...], Tags] = {}
+        self._said: dict[str, list[str]] = {}
+
+    @property
+    def needed(self) -> list[str]:
+        """The fields that are asked for by name."""
+        asked = [self._time, self._device_field, *(field for _, field in self._tags)]
+        if self._is_mapped:
+            asked += [field for _, field, _ in self._events]
+        return [field.text for field in asked if field is not None]
+
+    @property
+    def names(self) -> list[str]:
+        """The events that this mapping can give."""
+        return self._names
+
+    @property
+    def has_times(self) -> bool:
+        """Whether readings carry their own time."""
+        return self._time is not None
+
+    def record_of_value(self, value: Any, level: str, event: str | None = None) -> Record | str:
+        """Return a bare value as a record, or why it is not one.
+
+        Args:
+            value: what the message is.
+            level: the last one of its topic: the event, unless there is only one `--event`.
+            event: what the topic says that it is; None: nothing.
+        """
+        if type(value) is dict or type(value) is list or value is None:
+            return NO_RECORD
+        alone = self._is_mapped and len(self._names) == 1
+        name = event or (self._names[0] if alone else level)
+        if name in self._names:
+            return {self._field_of(name).text: value}
+        return self.no_event(name)
+
+    def no_event(self, name: str) -> str:
+        """Return why a message of an event that the program does not have gives no reading."""
+        if self._passes_others and self._has_read:
+            return ""
+        there = quoted(self._names)
+        return self._bounded("topic", f'no event "{_short(name)}": the program has {there}')
+
+    def time_of(self, record: Record) -> int | None:
+        """Return the own time of a record; None if the record lacks it, or it cannot be used.
+
+        Raises:
+            Refused: the time is unusable.
+        """
+        if self._time is None:
+            return None
+        return time_us(self._time.of(record), self._unit, self._zone)
+
+    def batch(  # noqa: C901, PLR0912, PLR0915 the path that every replayed row takes
+        self,
+        source: str,
+        records: Iterable[Record | str],
+        origins: Iterable[Origin] | None = None,
+    ) -> Batch:
+        """Return the readings of records by column.
+
+        A text among the records is refused as such; an empty one is passed over.
+        """
+        names: list[str] = []
+        times_us: list[int | None] = []
+        values: list[Any] = []
+        tags: list[Tags] = []
+        refused: dict[str, int] = {}
+        time, unit, zone = self._time, self._unit, self._zone
+        device_field, device, spread = self._device_field, self._device, self._spread
+        found = zip(records, repeat(NO_ORIGIN) if origins is None else origins)  # noqa: B905
+        for record, origin in found if self._items is None else self._each(found):
+            if isinstance(record, str):
+                if record:
+                    refused[record] = refused.get(record, 0) + 1
+                continue
+            if device_field is not None:
+                owner = device_field.of(record)
+                if owner is None:
+                    refused[NO_DEVICE] = refused.get(NO_DEVICE, 0) + 1
+                if owner != device and plain_text(owner) != device:
+                    continue
+            own_us = None
+            try:
+                if self._expected:
+                    self._check(record)
+                if time is not None:
+                    moment = time.of(record)
+                    if moment is None:
+                        raise Refused(self._no_field("time", time.text, record))  # noqa: TRY301
+                    own_us = time_us(moment, unit, zone)
+            except Refused as error:
+                refused[str(error)] = refused.get(str(error), 0) + 1
+                continue
+            labels = self._tags_of(record)
+            if origin.tags:
+                labels = self._with_tags(origin.tags, labels)
+            before = len(names)
+            for name, field, missing in (
+                self._events if origin.event is None else self._only(origin.event)
+            ):
+                value = field.of(record, missing)
+                if value is not ABSENT:
+                    names.append(name)
+                    times_us.append(own_us)
+                    values.append(value)
+                    tags.append(labels)
+            if spread and origin.event is None:
+                for name, more, value in self._spread_of(record):
+                    names.append(name)
+                    times_us.append(own_us)
+                    values.append(value)
+                    tags.append(self._with_tags(more, labels))
+            if self._retract is not None and as_number(self._retract.of(record)):
+                values[before:] = [Retraction(value) for value in values[before:]]
+            if len(names) == before:
+                self._has_read = self._has_read or bool(names)
+                reason = self._nothing_in(record)
+                if reason:
+                    refused[reason] = refused.get(reason, 0) + 1
+        self._has_read = self._has_read or bool(names)
+        batch = Batch(source, names, times_us, values, tags, refused=refused)
+        if self._conversions or not _PLAIN.issuperset(map(type, values)):
+            self._convert(batch)
+        return batch
+
+    def _convert(self, batch: Batch) -> None:
+        """Turn booleans, texts and what is scaled into numbers."""
+        absent, conversions = self._absent, self._conversions
+        if absent:
+            rows = zip(batch.names, batch.times_us, batch.values, batch.tags, strict=True)
+            kept = [row for row in rows if not _is_absent(row[2], absent)]
+            batch.names = [name for name, _, _, _ in kept]
+            batch.times_us = [time_us for _, time_us, _, _ in kept]
+            batch.values = [value for _, _, value, _ in kept]
+            batch.tags = [tags for _, _, _, tags in kept]
+        if self._texts or Retraction in set(map(type, batch.values)):
+            batch.values = list(map(self._number, batch.names, batch.values))
+            return
+        batch.values = [
+            conversions[name].of(value) if name in conversions else as_number(value)
+            for name, value in zip(batch.names, batch.values, strict=True)
+        ]
+
+    def _number(self, name: str, value: Any) -> Any:
+        if type(value) is Retraction:
+            return Retraction(self._number(name, value.value))
+        if name in self._texts:
+            return value
+        known = self._conversions.get(name)
+        return as_number(value) if known is None else known.of(value)
+
+    def _each(
+        self, records: Iterable[tuple[Record | str, Origin]]
+    ) -> Iterator[tuple[Record | str, Origin]]:
+        """Yield each object of the arrays in records, with the fields around the array."""
+        assert self._items is not None
+        for record, origin in records:
+            if isinstance(record, str):
+                yield record, origin
+                continue
+            items = self._items.of(record)
+            if type(items) is not list:
+                yield self._no_field("items", self._items.text, record), origin
+                continue
+            around = {key: value for key, value in record.items() if value is not items}
+            for item in items:
+                yield (around | item if type(item) is dict else NO_RECORD), origin
+
+    def _spread_of(self, record: Record) -> Iterator[tuple[str, dict[str, str], Any]]:
+        for name, field in self._spread:
+            for tags, value in field.all_of(record):
+                yield name, tags, value
+
+    def _field_of(self, name: str) -> Field:
+        if self._value is not None:
+            return self._value
+        return next((field for known, field, _ in self._events if known == name), None) or Field(
+            "value"
+        )
+
+    def _only(self, event: str) -> list[tuple[str, Field, Any]]:
+        """Return the one event that the topic names, and where its value stands."""
+        return [(event, self._field_of(event), ABSENT)]
+
+    def _check(self, record: Record) -> None:
+        for field, text in self._expected:
+            value = field.of(record)
+            if value is not None and plain_text(value) != text:
+                raise Refused(f'field "{field.text}" is not "{text}"')
+
+    def _nothing_in(self, record: Record) -> str:
+        """Return why a record gives no reading; an empty text where that is as it should be."""
+        if self._passes_others and self._has_read:
+            return ""
+        if self._is_mapped and len(self._names) == 1 and self._events:
+            return self._no_field("event", self._events[0][1].text, record)
+        wanted = ", ".join(self._names)
+        return self._bounded("event", f"no event of {wanted}: the message has {_keys(record)}")
+
+    def _no_field(self, what: str, text: str, record: Record) -> str:
+        """Return that a field is missing or of no use, and what the record has instead."""
+        found = Field(text).of(record, ABSENT)
+        if found is not ABSENT:
+            return self._bounded(
+                what, f'field "{text}" is {"null" if found is None else "no list"}'
+            )
+        return self._bounded(what, f'no field "{text}": the message has {_keys(record)}')
+
+    def _bounded(self, what: str, text: str) -> str:
+        """Return a text; an earlier one where there are too many to count each."""
+        known = self._said.setdefault(what, [])
+        if text in known:
+            return text
+        if len(known) < _KEPT_TEXTS:
+            known.append(text)
+        return known[-1]
+
+    def _tags_of(self, record: Record) -> Tags:
+        if not self._tags:
+            return self._constant_tags
+        texts = tuple(plain_text(field.of(record)) for _, field in self._tags)
+        known = self._known_tags.get(texts)
+        if known is None:
+            named = zip(self._tags, texts, strict=True)
+            known = self._constant_tags | {
+                name: text for (name, _), text in named if text is not None
+            }
+            if len(self._known_tags) < _KEPT_TAGS:
+                self._known_tags[texts] = known
+        return known
+
+    def _with_tags(self, more: Tags, labels: Tags) -> Tags:
+        """Return both; equal ones are one object."""
+        joined = {**more, **labels}
+        known = self._origins_tags.get(tuple(joined.items()))
+        if known is not None:
+            return known
+        if len(self._origins_tags) < _KEPT_TAGS:
+            self._origins_tags[tuple(joined.items())] = joined
+        return joined
+
+
+def _is_absent(value: Any, absent: frozenset[str]) -> bool:
+    return type(value) is str and value.strip().lower() in absent
+
+
+def _field(text: str | None) -> Field | None:
+    return None if text is None else Field(text)
+
+
+def _keys(record: Record) -> str:
+    keys = [_short(key) for key in list(record)[:_SHOWN_KEYS]]
+    more = ", ..." if len(record) > _SHOWN_KEYS else ""
+    return f"{quoted(keys)}{more}" if keys else "no fields"
+
+
+def _short(text: str) -> str:
+    # Both ends: a topic's last level says what was measured, its first where.
+    half = _SHOWN_CHARACTERS // 2 - 1
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:half]}..{text[-half:]}"
+
+
+def plain_text(value: Any) -> str | None:
+    """Return a plain JSON value as text; None for null, lists and objects.
+
+    >>> plain_text("a"), plain_text(True), plain_text(7), plain_text(0.5), plain_text(None)
+    ('a', 'true', '7', '0.5', None)
+    """
+    if type(value) is str:
+        return value
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int or type(value) is float:
+        return repr(value)
+    return None

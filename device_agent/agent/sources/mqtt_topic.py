@@ -1,0 +1,236 @@
+"""A source of the messages on an MQTT topic: JSON objects, arrays of them, or bare values.
+
+An object becomes readings as a row of a file does. A bare value (a number, a number in quotes, ON,
+closed) is a reading of the event that `{event}` in the topic says, or of the one that `--event`
+names, or else of the event called like the last level of the topic. Other names in braces make
+tags of levels; see `topic_pattern`.
+
+A message is acknowledged to the broker once its readings are durable, and the broker keeps what
+comes while the agent is away. So no message is lost, but the broker sends a message again whose
+acknowledgement was lost with the connection: it says so, under the same packet's number, and one
+that this process has taken with the same content is dropped. It also sends one again that was
+stored and not yet acknowledged when the agent was killed. A reading with a time of its own is then
+a repeat, and dropped. A reading that the agent stamps counts twice, for nothing tells it from a new
+one: publish a time where that matters.
+
+A message that the broker retained is no reading, unless `--retained` asks for it; see `retained`.
+"""
+
+import hashlib
+import json
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.sources.fields import Record
+from device_agent.agent.sources.jsonl_file import NOT_JSON
+from device_agent.agent.sources.mapping import NO_ORIGIN, FieldMapping, Origin
+from device_agent.agent.sources.mapping_options import (
+    IGNORE,
+    TAKE_RETAINED,
+    mapping_of,
+    ready_context,
+)
+from device_agent.agent.sources.retained import SeenContents
+from device_agent.agent.sources.source import Source, SourceContext
+from device_agent.agent.sources.topic_pattern import TopicPattern, matcher_of
+from lasp_edge.link import BrokerUrl, Event, Link, Message
+
+MOST_UNACKNOWLEDGED = 16
+"""Messages of QoS 1 that may be unacknowledged: mosquitto stops at 20, others later."""
+ROWS = 2_000
+"""Messages in a batch, at most: some hundred kilobytes."""
+KEEP_SESSION_S = 7 * 86_400
+"""Seconds for which the broker keeps messages for an agent that is away: as long as readings are
+accepted by default (`Settings.retain_us`)."""
+LONGEST_WORD = 64
+"""Bytes of a bare text, at most: the longest number or word."""
+PACKETS = 1_024
+"""Messages of QoS 1 that are remembered for what the broker sends again: more than most brokers
+send without an answer, and far fewer than there are numbers of packets."""
+SENT_AGAIN = "sent again by the broker, and taken before"
+RETAINED = "retained by the broker (--retained takes it once)"
+REPEATED = "retained by the broker, and taken before"
+_LOOK_AGAIN_US = 100_000
+"""Microseconds between two looks for messages, where nothing wakes the agent."""
+
+
+class MqttTopic(Source):
+    """A source of one topic filter's messages, with a link of its own.
+
+    Args:
+        name: the source's name; the broker knows the session by it and the device.
+        pattern: which topics, and what their levels say.
+        mapping: from objects to readings.
+        broker: where it is published.
+        device: the device's id.
+        jitter: for the link.
+        wake: wakes the agent when something has come; without it the agent looks every 0.1 s.
+        retained: a message that the broker retained is a reading, once.
+        ignored: topic filters of messages that are no readings.
+    """
+
+    replayable = False
+
+    def __init__(  # noqa: PLR0913 - what a subscription, a session and a mapping need
+        self,
+        name: str,
+        pattern: TopicPattern,
+        mapping: FieldMapping,
+        *,
+        broker: BrokerUrl,
+        device: str,
+        jitter: random.Random,
+        wake: Callable[[], None] | None = None,
+        retained: bool = False,
+        ignored: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self._seen = SeenContents() if retained else None
+        self._mapping = mapping
+        self._wakes = wake is not None
+        self._pattern, self._ignored = pattern, matcher_of(ignored)
+        identity = name.removeprefix("mqtt:")
+        mark = hashlib.sha256(f"{device}\0{identity}".encode()).hexdigest()[:16]
+        self.link = Link(
+            broker,
+            client_id=f"lasp-{mark}",
+            subscriptions=[pattern.filter],
+            manual_acknowledgement=True,
+            keep_session_s=KEEP_SESSION_S,
+            jitter=jitter,
+            notify=wake,
+        )
+        self._waiting: deque[Event] = deque()
+        self._unacknowledged: deque[tuple[int, Message]] = deque()
+        self._taken = 0
+        self._packets: dict[int, tuple[int, int]] = {}
+
+    def open(self, cursor: str | None) -> None:
+        """Connect; where to resume is the broker's knowledge, and not the cursor's."""
+        if self._seen is not None and cursor is not None:
+            self._seen = SeenContents(cursor.partition(" ")[2])
+        self.link.start()
+
+    @property
+    def has_own_times(self) -> bool:
+        """Whether its messages have a field with their time."""
+        return self._mapping.has_times
+
+    def poll(self, now_us: int) -> Batch | None:  # noqa: ARG002
+        if not self._waiting:
+            self._waiting.extend(self.link.poll(0.0))
+        records: list[Record | str] = []
+        origins: list[Origin] = []
+        taken = self._taken
+        while self._waiting and self._taken - taken < ROWS:
+            event = self._waiting.popleft()
+            if isinstance(event, Message):
+                self._taken += 1
+                self._unacknowledged.append((self._taken, event))
+                origin, found = self._records(event)
+                records += found
+                origins += [origin] * len(found)
+        if self._taken == taken:
+            return None
+        batch = self._mapping.batch(self.name, records, origins)
+        batch.cursor = str(self._taken)
+        if self._seen is not None:
+            batch.cursor += f" {self._seen.text()}"
+        return batch
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the broker may soon send nothing more before something is acknowledged."""
+        unconfirmed = sum([bool(message.qos) for _, message in self._unacknowledged])
+        return unconfirmed >= MOST_UNACKNOWLEDGED
+
+    def due_us(self, now_us: int) -> int | None:
+        if self._waiting:
+            return now_us
+        return None if self._wakes else now_us + _LOOK_AGAIN_US
+
+    def acknowledge(self, cursor: str | None) -> None:
+        durable = 0 if cursor is None else int(cursor.partition(" ")[0])
+        while self._unacknowledged and self._unacknowledged[0][0] <= durable:
+            self.link.acknowledge(self._unacknowledged.popleft()[1])
+
+    def close(self) -> None:
+        self.link.stop()
+
+    def says(self) -> str:
+        return self._pattern.says()
+
+    def _records(self, message: Message) -> tuple[Origin, list[Record | str]]:
+        """Return what a message holds, and what its topic says; a text is why it is no record."""
+        topic, payload, retained = message.topic, message.payload, message.retain
+        if message.qos and self._was_taken(message):
+            return NO_ORIGIN, [SENT_AGAIN]
+        if self._ignored is not None and self._ignored.fullmatch(topic):
+            return NO_ORIGIN, []
+        origin = self._pattern.origin(topic)
+        if origin is None:
+            return NO_ORIGIN, [self._mapping.no_event(topic)]
+        if self._seen is None and retained:
+            return origin, [RETAINED]
+        if self._seen is not None and not self._seen.is_news(topic, payload, retained=retained):
+            return origin, [REPEATED]
+        value = _value_of(payload)
+        values = value if type(value) is list else [value]
+        level = topic.rpartition("/")[2]
+        return origin, [self._record(each, level, origin.event) for each in values]
+
+    def _was_taken(self, message: Message) -> bool:
+        """Return whether the broker sent this packet before a new connection; remember it."""
+        connection, packet = message.token
+        content = hash((message.topic, message.payload))
+        before, known = self._packets.pop(packet, (connection, 0))
+        self._packets[packet] = (connection, content)
+        if len(self._packets) > PACKETS:
+            del self._packets[next(iter(self._packets))]
+        return message.again and before != connection and known == content
+
+    def _record(self, value: Any, level: str, event: str | None) -> Record | str:
+        if type(value) is dict:
+            return value
+        if value is _NOTHING:
+            return NOT_JSON
+        return self._mapping.record_of_value(value, level, event)
+
+
+_NOTHING: Any = object()
+
+
+def _value_of(payload: bytes) -> Any:
+    """Return the JSON value that a message is, or the short text; `_NOTHING` if it is neither."""
+    try:
+        return json.loads(payload)
+    except (ValueError, RecursionError):
+        pass
+    if not 0 < len(payload) <= LONGEST_WORD:
+        return _NOTHING
+    text = payload.decode("utf-8", errors="replace").strip()
+    is_word = text.isprintable() and "\ufffd" not in text and text[:1] not in {"{", "[", '"', ""}
+    return text if is_word else _NOTHING
+
+
+def make(name: str, place: str, context: SourceContext) -> MqttTopic:
+    """Return the source; see `SourceKind.make`."""
+    ready = ready_context(context)
+    pattern = TopicPattern(place, context.device, context.events)
+    mapping = mapping_of(context, passes_others=pattern.names_event)
+    if context.broker is None:
+        raise ValueError(f"--source {name} needs --broker")
+    return MqttTopic(
+        name,
+        pattern,
+        mapping,
+        broker=context.broker,
+        device=context.device,
+        jitter=context.jitter,
+        wake=context.wake,
+        retained=context.get(TAKE_RETAINED),
+        ignored=tuple(ready.get(IGNORE)),
+    )

@@ -1,0 +1,241 @@
+"""A source of recorded rows, as fast as the agent takes them or at a multiple of their pace.
+
+The cursor is the byte offset behind the last row taken (of the text, before any compression), the
+number of lines there, and a checksum of the file's head: `4711:12:0badcafe`. Where another file
+stands there by now, it is read from its beginning: rows with times of their own that were read
+before are known as repeats. Without such times nobody could tell, and it is not read.
+
+At a finite speed a row is due when as much time has passed since the first poll, times `speed`, as
+lies between the row and the first row of the file, or the first one behind the cursor. All agents
+that replay one file, each its own device's rows, thus keep step. A row without a usable time is due
+with the row before it.
+"""
+
+import contextlib
+import re
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.sources.fields import Record
+from device_agent.agent.sources.mapping import FieldMapping
+from device_agent.agent.sources.mapping_options import SPEED
+from device_agent.agent.sources.recorded_file import (
+    HEAD_BYTES,
+    AnotherFileError,
+    RecordedFile,
+    head_of,
+)
+from device_agent.agent.sources.source import Source, SourceContext
+from lasp_edge.folds.numbers import Refused
+
+ROWS = 500
+"""Rows in a batch, at most: more would not be faster, and take a small device's memory."""
+_PACED_ROWS = 100
+"""Rows that are read ahead at a finite speed: some seconds of most recordings."""
+
+
+_CURSOR = re.compile("([0-9]+):([0-9]+)(?::([0-9a-f]{8}))?")
+
+
+class Row(NamedTuple):
+    """A row, or the reason why it is not one, and the place behind it."""
+
+    record: Record | str
+    offset: int
+    line: int
+
+
+class Rows(RecordedFile):
+    """A file of rows."""
+
+    retry_us: int | None = None
+    """When to look for the rest of a last row that is incomplete; None: never."""
+
+    @abstractmethod
+    def records(self, limit: int, now_us: int) -> list[Record | str]:
+        """Return up to `limit` rows, or the reason why one is not a row."""
+
+    @abstractmethod
+    def rows(self, limit: int, now_us: int) -> list[Row]:
+        """Return the same with the place behind each."""
+
+
+class Replay(Source):
+    """A source of recorded rows.
+
+    Args:
+        name: the source's name.
+        path: the file.
+        open_rows: opens it at a byte offset and line number.
+        mapping: from rows to readings.
+        speed: times as fast as recorded; None: as fast as the agent takes them.
+
+    Raises:
+        ValueError: a finite speed without a time, or not positive.
+    """
+
+    replayable = True
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        open_rows: Callable[[Path, int, int], Rows],
+        mapping: FieldMapping,
+        speed: float | None = None,
+    ) -> None:
+        if speed is not None and not speed > 0:
+            raise ValueError(f"--speed is a positive number or max, not {speed}")
+        if speed is not None and not mapping.has_times:
+            raise ValueError("--speed needs --time: without times of their own rows have no pace")
+        self.name = name
+        self._path = path
+        self._open_rows = open_rows
+        self._mapping = mapping
+        self._speed = speed
+        self._file: Rows | None = None
+        self._place = (0, 0)
+        self._head = b""
+        self._done = False
+        self._ahead: deque[Row] = deque()
+        self._anchor: tuple[int, int] | None = None
+
+    def open(self, cursor: str | None) -> None:
+        *place, mark = _parsed(cursor, self._path)
+        try:
+            self._open(place, mark)
+        except AnotherFileError as error:
+            if not self.has_own_times:
+                raise ValueError(
+                    f"{self._path} is another file than before: {error}; {_RENAME}"
+                ) from None
+            self.news = f"it is another file than before: {error}; it is read from its beginning"
+            self._open((0, 0), None)
+
+    def _open(self, place: Sequence[int], mark: str | None) -> None:
+        """Open the file at a place.
+
+        Raises:
+            AnotherFileError: it is not the one of which this place and mark are.
+            ValueError: it cannot be read.
+        """
+        offset, line = self._place = (place[0], place[1])
+        try:
+            self._file = self._open_rows(self._path, offset, line)
+        except (OSError, EOFError) as error:
+            raise ValueError(f"cannot read {self._path}: {error}") from None
+        if mark not in {None, self._mark(offset)}:
+            self.close()
+            raise AnotherFileError("its first bytes are not those that were read of it")
+
+    def _mark(self, offset: int) -> str:
+        """Return what tells the file from others, as far as this place."""
+        if len(self._head) < min(offset, HEAD_BYTES):
+            self._head = head_of(self._path)
+        return f"{crc32(self._head[:offset]):08x}"
+
+    @property
+    def has_own_times(self) -> bool:
+        return self._mapping.has_times
+
+    def poll(self, now_us: int) -> Batch | None:
+        file = self._file
+        if self._done or file is None:
+            return None
+        if self._speed is None:
+            records = file.records(ROWS, now_us)
+            self._place = (file.offset, file.line)
+        else:
+            rows = self._due_rows(file, now_us)
+            records = [row.record for row in rows]
+            self._place = rows[-1][1:] if rows else self._place
+        self._done = file.ended and not self._ahead and file.retry_us is None
+        if not records and not self._done:
+            return None
+        batch = self._mapping.batch(self.name, records)
+        offset, line = self._place
+        batch.cursor = f"{offset}:{line}:{self._mark(offset)}" if offset else "0:0"
+        batch.done = self._done
+        return batch
+
+    def due_us(self, now_us: int) -> int | None:
+        if self._done or self._file is None:
+            return None
+        if self._ahead:
+            return max(now_us, self._due_at_us(self._ahead[0]))
+        return max(now_us, self._file.retry_us or now_us)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _due_rows(self, file: Rows, now_us: int) -> list[Row]:
+        due: list[Row] = []
+        while len(due) < ROWS:
+            if not self._ahead:
+                self._ahead.extend(file.rows(_PACED_ROWS, now_us))
+            if not self._ahead:
+                break
+            if self._anchor is None:
+                time_us = self._time_us(self._ahead[0])
+                self._anchor = None if time_us is None else (time_us, now_us)
+            if self._due_at_us(self._ahead[0]) > now_us:
+                break
+            due.append(self._ahead.popleft())
+        return due
+
+    def _due_at_us(self, row: Row) -> int:
+        time_us = self._time_us(row)
+        if time_us is None or self._anchor is None or self._speed is None:
+            return 0
+        first_us, began_us = self._anchor
+        return began_us + ceil((time_us - first_us) / self._speed)
+
+    def _time_us(self, row: Row) -> int | None:
+        if isinstance(row.record, str):
+            return None
+        with contextlib.suppress(Refused):
+            return self._mapping.time_of(row.record)
+        return None
+
+
+def replay_of(
+    spec: str,
+    place: str,
+    context: SourceContext,
+    open_rows: Callable[[Path, int, int], Rows],
+    mapping: FieldMapping,
+) -> Replay:
+    """Return the replay of a file that `--source` names.
+
+    Raises:
+        ValueError: there is no such file, or the options cannot work.
+    """
+    path = Path(place)
+    if not path.is_file():
+        missing = "is not a plain file" if path.exists() else "is not there"
+        raise ValueError(f"source {spec}: the file {place} {missing}")
+    return Replay(spec, path, open_rows, mapping, context.get(SPEED))
+
+
+_RENAME = (
+    "its rows have no time of their own, so nobody can tell which of them were read; "
+    "to read them all, give the file another name, and --source that one"
+)
+
+
+def _parsed(cursor: str | None, path: Path) -> tuple[int, int, str | None]:
+    if cursor is None:
+        return 0, 0, None
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise ValueError(f"{path}: {cursor!r} is not a place in a file")
+    offset, line, mark = found.groups()
+    return int(offset), int(line), mark

@@ -1,0 +1,102 @@
+"""From what a record says to microseconds since the epoch (UTC).
+
+A float of seconds means `round(value * 10**6)` in double arithmetic, half to even: what every
+language computes from that text, and what recorded data was labelled with. The exact product of
+the double would differ by a microsecond for one reading in five of today's clocks, whose doubles
+are a quarter of a microsecond apart. Integers stay exact.
+
+    >>> time_us(1594598424.5023336), time_us(1594598424502), time_us("2020-07-13T00:00:24.5Z")
+    (1594598424502334, 1594598424502000, 1594598424500000)
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, get_args
+
+from device_agent.agent.sources.zones import Zone
+from lasp_edge.folds.numbers import Refused
+
+Unit = Literal["s", "ms", "us", "iso"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+
+END_US = 253_402_300_800_000_000
+"""The first microsecond of the year 10000; times lie in [0, END_US)."""
+_PER_UNIT_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_LEAST_MS, _LEAST_US = 10**11, 10**14  # as seconds the year 5138; as milliseconds as well
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBER = re.compile(r"[+-]?(\d+|(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?)", re.ASCII)
+# `fromisoformat` takes any character between date and time, and so any long row of digits.
+_ISO = re.compile(r"\d{4}-?[\dW]\d-?\d{1,2}([Tt ]\d\d.*)?", re.ASCII)
+_LONG_FRACTION = re.compile(r"[.,](\d{6})(\d+)", re.ASCII)
+_LONGEST = 64
+NO_ZONE = "time without a zone: add --time-zone, such as Europe/Berlin or UTC"
+"""Why a local time is refused: nobody knows whose it is."""
+NOT_UNDERSTOOD = "time not understood: 2026-11-22T18:00:00+01:00 or 1795366800 is needed"
+"""Why a time is refused that is neither ISO 8601 nor a number."""
+
+
+def number(text: str) -> int | float | None:
+    """Return the number that a text is, or None: no `nan`, no `1_000`, no digits of other scripts.
+
+    >>> number("21"), number(" 21.50 "), number("1e3"), number("nan"), number("")
+    (21, 21.5, 1000.0, None, None)
+    """
+    text = text.strip()
+    found = _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None:
+        return None
+    return int(text) if found[2] is None else float(text)
+
+
+def time_us(value: Any, unit: Unit | None = None, zone: Zone | None = None) -> int:
+    """Return a time as microseconds since the epoch.
+
+    Args:
+        value: a number, the text of one, or ISO 8601.
+        unit: what a number counts. None tells it by its size: seconds below 10**11, milliseconds
+            below 10**14, else microseconds; such a text is ISO 8601 if it is no number.
+        zone: where a text without an offset was written; None: such a text is refused.
+
+    Raises:
+        Refused: this is no time between 1970 and 9999, or nobody knows which.
+    """
+    if type(value) is str:
+        read = None if unit == "iso" else number(value)
+        if read is None:
+            return _in_range(_iso_us(value, unit, zone), None)
+        value = read
+    if unit == "iso" or (type(value) is not float and type(value) is not int):
+        raise Refused("no time" if value is None else NOT_UNDERSTOOD)
+    told = unit
+    if unit is None:
+        unit = "s" if value < _LEAST_MS else "ms" if value < _LEAST_US else "us"
+    # Above this bound `round` may raise, and NaN compares as False.
+    found_us = round(value * _PER_UNIT_US[unit]) if -END_US < value < END_US else -1
+    return _in_range(found_us, told)
+
+
+def _in_range(microseconds: int, told: Unit | None) -> int:
+    if 0 <= microseconds < END_US:
+        return microseconds
+    raise Refused(f"time out of range{f': is --time-unit {told} right?' if told else ''}")
+
+
+def _iso_us(text: str, unit: Unit | None, zone: Zone | None) -> int:
+    text = text.strip()
+    if unit not in (None, "iso") or len(text) > _LONGEST or _ISO.fullmatch(text) is None:
+        raise Refused(NOT_UNDERSTOOD)
+    # `fromisoformat` cuts what is finer than a microsecond; here it is rounded, half to even.
+    extra = 0
+    fraction = _LONG_FRACTION.search(text)
+    if fraction is not None:
+        text = text[: fraction.end(1)] + text[fraction.end(2) :]
+        extra = round(int(fraction[1]) + float(f"0.{fraction[2]}")) - int(fraction[1])
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise Refused(NOT_UNDERSTOOD) from None
+    if moment.tzinfo is None:
+        if zone is None:
+            raise Refused(NO_ZONE)
+        moment = zone.placed(moment)
+    return (moment - _EPOCH) // timedelta(microseconds=1) + extra

@@ -1,0 +1,120 @@
+"""Topics with names in braces: what a level says becomes a tag, or tells the event.
+
+| in the pattern | means                                                          |
+|----------------|----------------------------------------------------------------|
+| `{room}`       | a level, or a part of one; what stands there is the tag `room` |
+| `{path...}`    | all levels from here on, with their slashes                    |
+| `{event}`      | the name of one of the program's events                        |
+| `{device}`     | the agent's own device; no other device's messages are read    |
+| `+`, `#`       | any level, all levels from here on, as in MQTT                 |
+
+    >>> pattern = TopicPattern("home/{room}_{event}/state", "pi-1", ["temperature", "humidity"])
+    >>> pattern.filter
+    'home/+/state'
+    >>> pattern.origin("home/living_room_temperature/state")
+    Origin(tags={'room': 'living_room'}, event='temperature')
+    >>> pattern.origin("home/living_room_uptime/state") is None
+    True
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from device_agent.agent.sources.mapping import NO_ORIGIN, Origin
+
+_NAMED = re.compile(r"\{(\w+)(\.\.\.)?\}")
+_WILD = {"+": "[^/]*", "#": ".*"}
+
+
+class TopicPattern:
+    """A pattern of topics.
+
+    Args:
+        text: the pattern; without braces it is a topic filter of MQTT.
+        device: the agent's device.
+        events: the names of the program's events.
+
+    Attributes:
+        filter: the topic filter to subscribe.
+        names_event: whether the topic tells the event.
+
+    Raises:
+        ValueError: the text is not a pattern.
+    """
+
+    def __init__(self, text: str, device: str, events: Sequence[str]) -> None:
+        self.text = text
+        self._device = device
+        if "{device}" in text and (not device or set(device) & set("/+#")):
+            raise ValueError(f"{text}: the device {device!r} cannot be a level of a topic")
+        text = text.replace("{device}", device)
+        levels = text.split("/")
+        self._names: list[str] = []
+        patterns = [
+            self._level(level, events, is_last=at == len(levels) - 1)
+            for at, level in enumerate(levels)
+        ]
+        self.names_event = "event" in self._names
+        self.filter = "/".join(_filter_of(level) for level in levels)
+        self._regex = re.compile("/".join(patterns)) if self._names else None
+
+    def says(self) -> str:
+        """Return what a person should know of it; an empty text for nothing."""
+        if "{device}" not in self.text:
+            return ""
+        return (
+            f"{self.text} reads only {self.filter}, as {{device}} is this agent's own; "
+            "with another name, such as {sensor}, it reads all and makes a tag"
+        )
+
+    def origin(self, topic: str) -> Origin | None:
+        """Return what a topic says; None for a topic that is not of this pattern."""
+        if self._regex is None:
+            return NO_ORIGIN
+        found = self._regex.fullmatch(topic)
+        if found is None:
+            return None
+        told = dict(zip(self._names, found.groups(), strict=True))
+        event = told.pop("event", None)
+        return Origin(told, event)
+
+    def _level(self, level: str, events: Sequence[str], *, is_last: bool) -> str:
+        if level == "#" and not is_last:
+            raise ValueError(f"{self.text}: # must be the last level; + stands for one level")
+        if level in _WILD:
+            return _WILD[level]
+        parts, ends = [], 0
+        for named in _NAMED.finditer(level):
+            name, rest = named[1], named[2] is not None
+            if name in self._names:
+                raise ValueError(f"{self.text}: {{{name}}} stands there twice")
+            if rest and not (is_last and named[0] == level):
+                raise ValueError(f"{self.text}: {named[0]} must be all of the last level")
+            self._names.append(name)
+            one_of = "|".join(map(re.escape, events))
+            # A tag takes as little as it can: of two events that fit, the longer one is meant.
+            inside = one_of if name == "event" else ".+" if rest else "[^/]+?"
+            parts += [re.escape(level[ends : named.start()]), f"({inside})"]
+            ends = named.end()
+        left = level[ends:]
+        if set("{}+#") & set(re.sub(_NAMED, "", level)):
+            raise ValueError(f"{self.text}: {level!r} is not a level of a topic, nor a {{name}}")
+        return "".join([*parts, re.escape(left)])
+
+
+def _filter_of(level: str) -> str:
+    if level.endswith("...}"):
+        return "#"
+    return "+" if "{" in level else level
+
+
+def matcher_of(filters: Iterable[str]) -> "re.Pattern[str] | None":
+    """Return what matches the topics of any of these topic filters; None for no filters.
+
+    >>> bool(matcher_of(["+/bridge/#"]).fullmatch("zigbee2mqtt/bridge/state"))
+    True
+    """
+    patterns = [
+        "/".join(_WILD.get(level, re.escape(level)) for level in one.split("/")) for one in filters
+    ]
+    return re.compile("|".join(patterns)) if patterns else None

@@ -1,0 +1,157 @@
+"""The store's table of pane entries, and what is asked of it.
+
+Its index holds the dirty entries alone, by replica and seq: so they are found by what an
+acknowledgement names, and are swept in the order in which they were written. All that a sum over
+the dirty ones needs is in the index.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgpack
+
+from crdts import Replica
+from crdts.packing import pack
+from device_agent.agent.changes import (
+    EVERY_SINK,
+    Changes,
+    EntryKey,
+    PaneId,
+    PaneRow,
+    StoreWide,
+    Undelivered,
+    refusal,
+)
+from device_agent.storage.sealed import masks_become, sealed_pane, unsealed_pane
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS pane (
+    pane_us INTEGER, stream INTEGER, key TEXT, incarnation INTEGER, nonce INTEGER,
+    seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
+    refused INTEGER NOT NULL, seal INTEGER NOT NULL,
+    PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pane_dirty ON pane (incarnation, nonce, seq, dirty, refused)
+    WHERE dirty != 0;
+"""
+
+
+class PaneTable:
+    """The table of pane entries in an agent's file."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def write(self, changes: Changes) -> None:
+        """Write what changed: first what concerns many entries, then single ones."""
+        if changes.forgotten:
+            kept = ~changes.forgotten
+            self._set(masks_become(f"dirty & {kept}", f"refused & {kept}"))
+        if changes.dirtied:
+            bits = changes.dirtied
+            masks = masks_become(f"dirty | {bits}", f"refused & {~bits}")
+            self._set(f"{masks} WHERE incarnation != 0")
+        for answer in changes.answers:
+            self._answer(answer)
+        if changes.abandoned:
+            self._db.executemany(
+                "DELETE FROM pane WHERE stream = ? AND pane_us >= ? AND pane_us < ?",
+                changes.abandoned,
+            )
+        if changes.panes:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    sealed_pane(
+                        (*pane, row.seq, row.end_us, pack(row.partial), row.dirty, row.refused)
+                    )
+                    for pane, row in changes.panes.items()
+                ],
+            )
+
+    def _set(self, masks: str) -> None:
+        self._db.execute(f"UPDATE pane SET {masks}")  # noqa: S608 - masks of ours
+
+    def _answer(self, answer: StoreWide) -> None:
+        bit, reason, (incarnation, nonce, runs) = answer
+        if reason:
+            refused = f"(refused & {EVERY_SINK}) | {refusal(0, bit, reason)}"
+            masks = masks_become(refused=refused)
+        else:
+            masks = masks_become(f"dirty & {~bit}", f"refused & {~bit}")
+        self._db.executemany(
+            f"UPDATE pane SET {masks} WHERE dirty != 0 AND dirty & {bit} != 0"  # noqa: S608 - ours
+            " AND incarnation = ? AND nonce = ? AND seq BETWEEN ? AND ?",
+            [(incarnation, nonce, *run) for run in runs],
+        )
+
+    def own(
+        self, replica: Replica, stream: int, least_us: int, end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
+        rows = self._db.execute(
+            "SELECT * FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
+            " AND incarnation = ? AND nonce = ?",
+            (least_us, end_us, stream, replica.incarnation, replica.nonce),
+        )
+        return [pane_of(row) for row in rows]
+
+    def present(self, stream: int, first_us: int, end_us: int) -> set[int]:
+        """Return the panes of a stream, first_us <= start < end_us, that any replica has begun."""
+        query = (
+            "SELECT DISTINCT pane_us FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
+        )
+        return {pane_us for (pane_us,) in self._db.execute(query, (first_us, end_us, stream))}
+
+    def named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """Return those of these entries that are here."""
+        query = (
+            "SELECT * FROM pane WHERE pane_us = ? AND stream = ? AND key = ?"
+            " AND incarnation = ? AND nonce = ?"
+        )
+        found = [self._db.execute(query, pane).fetchone() for pane in panes]
+        return [pane_of(row) for row in found if row is not None]
+
+    def newest(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' entries of a stream that start within a span before its last one."""
+        last = "(SELECT max(pane_us) FROM pane WHERE stream = ?)"
+        query = f"SELECT * FROM pane WHERE stream = ? AND pane_us > {last} - ?"  # noqa: S608
+        return [pane_of(row) for row in self._db.execute(query, (stream, stream, span_us))]
+
+    def dirty(
+        self, after: EntryKey, limit: int, *, refused_too: bool
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return the next dirty entries after a place, in the order in which they were written.
+
+        Args:
+            after: the place.
+            limit: how many, at most.
+            refused_too: also those that no sink waits for which has not refused them.
+        """
+        some = "" if refused_too else f" AND dirty & ~refused & {EVERY_SINK} != 0"
+        rows = self._db.execute(
+            "SELECT * FROM pane WHERE dirty != 0"  # noqa: S608 - our own text
+            f" AND (incarnation, nonce, seq) > (?, ?, ?){some}"
+            " ORDER BY incarnation, nonce, seq LIMIT ?",
+            (*after, limit),
+        )
+        return [pane_of(row) for row in rows]
+
+    def undelivered(self) -> list[Undelivered]:
+        """Return how many entries are dirty, by stream, and for whom."""
+        rows = self._db.execute(
+            "SELECT stream, dirty, refused, count(*), min(pane_us) FROM pane WHERE dirty != 0"
+            " GROUP BY stream, dirty, refused"
+        )
+        return [Undelivered(*row) for row in rows]
+
+
+def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
+    """Return a row of the table as id and entry.
+
+    Raises:
+        DamagedStoreError: it does not match its seal.
+    """
+    row = unsealed_pane(tuple(row))
+    partial = tuple(msgpack.unpackb(row[7]))
+    return PaneId(*row[:5]), PaneRow(row[5], row[6], partial, row[8], row[9])

@@ -1,0 +1,294 @@
+"""The durable side of an agent: one SQLite file, one transaction a commit.
+
+With a write-ahead log and `synchronous=FULL`, everything survives a power cut once `commit` has
+returned. Every row is sealed with a checksum (`sealed`). A damaged file is renamed and kept, never
+deleted (`damage`); the agent starts empty, and learns from its peers and from the lander what they
+know of it. A file may show its damage at the opening (`opening`), which verifies all of it, or at
+any later read or commit: then the method raises `DamagedStoreError`, and the agent starts again.
+Who looks while an agent has the file open is given a copy (`look`).
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from crdts import Replica
+from device_agent.agent.changes import (
+    BLOCK_US,
+    BlockId,
+    Changes,
+    EntryKey,
+    PaneId,
+    PaneRow,
+    Restored,
+    SourceRow,
+    Undelivered,
+    WaitingRow,
+    WaitingTotals,
+)
+from device_agent.agent.facts import Facts
+from device_agent.agent.state.form import AGENT
+from device_agent.agent.state.kept_readings import shown_reading, stored_reading
+from device_agent.agent.state.pane_table import PaneTable
+from device_agent.storage.opening import check_format
+from device_agent.storage.sealed import unsealed
+from device_agent.storage.sealed_file import (
+    SealedFile,
+    StoreNames,
+    finding_damage,
+    put,
+    transaction,
+)
+from lasp_edge.errors import NotFound
+
+KEPT_LIVES = 1_000
+"""Lives of the device that an agent remembers, the last ones: 0.1 MB. Who speaks of an earlier one
+speaks of a later one, too."""
+FILE_NAME = "agent.sqlite"
+LOCK_NAME = "agent.lock"
+LAST_BLOCKS = 2_500
+"""Streams whose last block of identities a start is told of, at most: a tag that differs in each
+reading makes a stream a reading, and a start must not fill its memory with them."""
+NEVER_US = -(2**62)
+"""Before every time."""
+
+
+class Store(SealedFile):
+    """An agent's SQLite file, held by one process; see `existing_store` for others that look.
+
+    Args:
+        directory: the agent's data directory; made where it is missing.
+        read_only: only look; another process may write.
+
+    Raises:
+        BlockingIOError: another agent runs on this directory.
+        UsageError: the file has another format.
+        sqlite3.Error: the file cannot be read or written.
+    """
+
+    form = AGENT
+    names = StoreNames(FILE_NAME, LOCK_NAME)
+
+    def _use(self, db: sqlite3.Connection) -> None:
+        super()._use(db)
+        self._panes = PaneTable(db)
+
+    @finding_damage
+    def restored(self) -> Restored:
+        """Return what an agent starts with."""
+        restored = Restored()
+        newest = "SELECT * FROM replica ORDER BY incarnation DESC LIMIT ?"
+        last = self._rows(newest, (KEPT_LIVES,))
+        restored.replicas = frozenset((incarnation, nonce) for incarnation, nonce, _ in last)
+        restored.incarnation = max(restored.replicas, default=(0, 0))[0]
+        for number, variable, meaning in self._rows("SELECT * FROM meaning"):
+            restored.meanings[number] = (variable, meaning)
+        for number, key, _, part in self._rows("SELECT * FROM variable ORDER BY meaning, key, n"):
+            restored.variables.setdefault(number, {}).setdefault(key, []).append(part)
+        for name, cursor, high_us, stamped, done in self._rows("SELECT * FROM source"):
+            restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
+        restored.counters = dict(self._rows("SELECT * FROM counter"))
+        members = self._rows("SELECT * FROM member")
+        restored.facts = Facts.from_rows(self._rows("SELECT * FROM fact"), members)
+        restored.waiting = _waiting_totals(self._db)
+        restored.last_blocks = self._db.execute(
+            "SELECT event, tags, max(block) FROM identity GROUP BY event, tags"
+            " ORDER BY max(block) DESC LIMIT ?",
+            (LAST_BLOCKS,),
+        ).fetchall()
+        return restored
+
+    @finding_damage
+    def commit(self, changes: Changes) -> None:
+        """Make all changes durable, or none."""
+        self.need_file()
+        with transaction(self._db):
+            self._write(changes)
+
+    def _write(self, changes: Changes) -> None:
+        if changes.replica:
+            put(self._db, "replica", [tuple(changes.replica)])
+        put(self._db, "fact", changes.facts.rows())
+        put(self._db, "member", changes.facts.member_rows())
+        put(self._db, "counter", changes.counters.items())
+        put(
+            self._db,
+            "source",
+            [
+                (name, row.cursor, row.high_us, int(row.stamped), int(row.done))
+                for name, row in changes.sources.items()
+            ],
+        )
+        put(
+            self._db, "identity", [(*block, packed) for block, packed in changes.identities.items()]
+        )
+        self._panes.write(changes)
+        _write_variables(self._db, changes)
+        self._write_readings(changes)
+        put(self._db, "waiting", changes.waiting)
+        if changes.placed:
+            self._db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
+
+    def _write_readings(self, changes: Changes) -> None:
+        if not changes.readings:
+            return
+        (last,) = self._db.execute("SELECT coalesce(max(n), 0) FROM reading").fetchone()
+        put(
+            self._db,
+            "reading",
+            [(n, *stored_reading(row)) for n, row in enumerate(changes.readings, last + 1)],
+        )
+
+    @finding_damage
+    def identities(self, block: BlockId) -> bytes | None:
+        """Return a block's packed identities."""
+        row = self._db.execute(
+            "SELECT * FROM identity WHERE event = ? AND tags = ? AND block = ?", block
+        ).fetchone()
+        return unsealed(row)[3] if row else None
+
+    @finding_damage
+    def identity_blocks(self, event: str, first: int, last: int) -> list[tuple[BlockId, bytes]]:
+        """Return the blocks of an event from one number to another, both included."""
+        rows = self._rows(
+            "SELECT * FROM identity WHERE event = ? AND block BETWEEN ? AND ?",
+            (event, first, last),
+        )
+        return [(BlockId(event, tags, block), packed) for _, tags, block, packed in rows]
+
+    @finding_damage
+    def panes_present(self, stream: int, first_us: int, end_us: int) -> set[int]:
+        """Return the panes of a stream that any life has begun; see `PaneTable.present`."""
+        return self._panes.present(stream, first_us, end_us)
+
+    @finding_damage
+    def own_panes(
+        self, replica: Replica, stream: int, least_us: int, end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
+        return self._panes.own(replica, stream, least_us, end_us)
+
+    @finding_damage
+    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """Return those of these entries that are here."""
+        return self._panes.named(panes)
+
+    @finding_damage
+    def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' newest entries of a stream; see `PaneTable.newest`."""
+        return self._panes.newest(stream, span_us)
+
+    @finding_damage
+    def dirty_panes(
+        self, after: EntryKey, limit: int, *, refused_too: bool
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return the next dirty entries after a place; see `PaneTable.dirty`."""
+        return self._panes.dirty(after, limit, refused_too=refused_too)
+
+    @finding_damage
+    def undelivered(self) -> list[Undelivered]:
+        """Return how many entries are dirty, by stream, and for whom."""
+        return self._panes.undelivered()
+
+    @finding_damage
+    def waiting(self, packed_bytes: int) -> list[WaitingRow]:
+        """Return the first batches that wait for the clock: one, or more of these bytes."""
+        rows: list[WaitingRow] = []
+        for row in self._rows("SELECT * FROM waiting ORDER BY n"):
+            rows.append(WaitingRow(*row))
+            packed_bytes -= len(rows[-1].batch)
+            if packed_bytes <= 0:
+                break
+        return rows
+
+    @finding_damage
+    def prune(self, floor_us: int, pruned_us: int = NEVER_US) -> int:
+        """Delete what lies wholly below the floor; panes only once acknowledged.
+
+        Args:
+            floor_us: the floor.
+            pruned_us: the greatest end of all that was deleted before.
+
+        Returns:
+            The greatest end of all that was ever deleted: no reading below it may come again.
+        """
+        panes, blocks = "pane_us < ? AND end_us <= ? AND dirty = 0", "block < ?"
+        floors, block = (floor_us, floor_us), (floor_us // BLOCK_US,)
+        most = (
+            (f"SELECT max(end_us) FROM pane WHERE {panes}", floors),  # noqa: S608 - ours
+            (f"SELECT (max(block) + 1) * {BLOCK_US} FROM identity WHERE {blocks}", block),  # noqa: S608
+        )
+        with transaction(self._db) as db:
+            ends_us = [db.execute(*query).fetchone()[0] for query in most]
+            known_us = [end_us for end_us in ends_us if end_us is not None]
+            pruned_us = max([pruned_us, *known_us])
+            if known_us:
+                db.execute(f"DELETE FROM pane WHERE {panes}", floors)  # noqa: S608 - ours
+                db.execute(f"DELETE FROM identity WHERE {blocks}", block)  # noqa: S608 - ours
+                put(self._db, "fact", Facts(pruned_us=pruned_us).rows())
+        return pruned_us
+
+    def check(self) -> None:
+        """Read a little of what every store holds.
+
+        Raises:
+            UsageError: it has another format.
+            sqlite3.Error: it cannot be read.
+        """
+        check_format(self._db, self.path, self.form)
+        self._db.execute("SELECT key FROM variable, replica LIMIT 1").fetchone()
+
+    def replica(self) -> tuple[int, int, str] | None:
+        """Return the last replica that was started on this store."""
+        row = self._db.execute("SELECT * FROM replica ORDER BY incarnation DESC LIMIT 1").fetchone()
+        if row is None:
+            return None
+        incarnation, nonce, device = unsealed(row)
+        return incarnation, nonce, device
+
+    def readings(self) -> Iterator[dict[str, Any]]:
+        """Yield the kept readings in the order of their acceptance."""
+        rows = self._kept_readings()
+        while (row := self._next(rows)) is not None:
+            yield shown_reading(*row)
+
+    @finding_damage
+    def _kept_readings(self) -> Iterator[tuple[Any, ...]]:
+        return self._rows("SELECT * FROM reading ORDER BY n")
+
+    @finding_damage
+    def _next(self, rows: Iterator[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        return next(rows, None)
+
+
+def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:
+    """Return how much waits for the clock."""
+    found = db.execute(
+        "SELECT coalesce(max(n), 0), coalesce(sum(readings), 0),"
+        " coalesce(sum(length(batch)), 0) FROM waiting"
+    ).fetchone()
+    return WaitingTotals(*found)
+
+
+def _write_variables(db: sqlite3.Connection, changes: Changes) -> None:
+    put(db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
+    if changes.states:
+        db.executemany("DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys())
+    wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
+    deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
+    put(db, "variable", [*wholes, *deltas])
+
+
+def existing_store(directory: Path) -> Store:
+    """Return the store of a data directory, to look at while an agent may write.
+
+    Raises:
+        NotFound: the directory has no store, or it cannot be read.
+        UsageError: it has another format.
+    """
+    if not (directory / FILE_NAME).is_file():
+        raise NotFound(f"{directory} holds no agent data ({FILE_NAME} is not there)")
+    store = Store(directory, read_only=True)
+    store.look(store.check)
+    return store

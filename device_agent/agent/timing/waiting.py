@@ -1,0 +1,164 @@
+"""Readings that wait for the clock: in the store, each batch with the monotonic time it came at.
+
+While no clock is trusted (`judgement`), nothing can be placed in time, and nothing may be refused
+as too late or in the future, for that would be the clock's fault. So every batch waits, and its
+source goes on. Once a clock is trusted, they go through the intake as they came, a page at a tick,
+each page in one transaction with its removal; a reading without a time of its own is placed at
+
+    the trusted time - (monotonic clock now - monotonic clock then)
+
+A reading of an earlier boot, in which no clock was trusted, cannot be dated: it is counted as
+`undated`, unless it carries its own time.
+"""
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Changes, Retraction, WaitingRow, WaitingTotals
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.intake.progress import SourceProgress
+from device_agent.agent.parts import Part
+from device_agent.agent.timing.timing import EARLIEST_US, Timing
+
+WAITING_BYTES = 16 << 20
+"""Bytes of readings that wait, at most: some 200,000 readings, or two days at one a second. What
+comes after them is refused and counted."""
+PAGE_BYTES = 64 << 10
+"""Bytes of readings that are placed in a tick, about: a thousand readings."""
+FULL = "the clock is not trusted, and no more readings can wait"
+
+UNREADABLE = "it waited for the clock, and cannot be read any more"
+
+
+class Waiting(Part):
+    """The readings that wait until a clock is trusted.
+
+    Args:
+        agent: what all parts share.
+        timing: dates them.
+        sources: how far each source was read.
+        totals: what the store holds of them.
+    """
+
+    name = "waiting"
+
+    def __init__(
+        self, agent: Agent, timing: Timing, sources: SourceProgress, totals: WaitingTotals
+    ) -> None:
+        self._agent, self._timing, self._sources = agent, timing, sources
+        self._last, agent.clock.waiting, self._bytes = totals
+        self._changes = Changes()
+
+    def put(self, batch: Batch, now_us: int) -> None:
+        """Let a batch wait; its source has been read further."""
+        counters, clock = self._agent.counters, self._agent.clock
+        for reason, count in batch.refused.items():
+            counters.add("refused", count)
+            counters.add(f"refused: {reason}", count)
+        self._sources.advance(batch, None, stamped=False)
+        if not len(batch):
+            return
+        values = list(map(_packed, batch.values))
+        columns = (batch.source, batch.names, batch.times_us, values, batch.tags)
+        packed = json.dumps(columns, separators=(",", ":")).encode()
+        if self._bytes + len(packed) > WAITING_BYTES:
+            counters.add("refused", len(batch))
+            counters.add(f"refused: {FULL}", len(batch))
+            return
+        self._last += 1
+        self._bytes += len(packed)
+        clock.waiting += len(batch)
+        then_us = self._timing.monotonic_us(now_us)
+        row = WaitingRow(self._last, self._timing.boot, then_us, len(batch), packed)
+        self._changes.waiting.append(row)
+
+    @property
+    def may_be_placed(self) -> bool:
+        """Whether readings wait, and need not any more."""
+        return self._agent.clock.trusted and self._agent.clock.waiting > 0
+
+    def take(self, row: WaitingRow, now_us: int) -> Batch:
+        """Return a batch that waits no more, for the intake, with the time at which it came."""
+        self._agent.clock.waiting -= row.readings
+        self._bytes -= len(row.batch)
+        self._changes.placed.append(row.n)
+        batch = self._unpacked(row)
+        at = self._sources.row(batch.source)
+        batch.cursor, batch.done = at.cursor, at.done
+        batch.came_us = self._dated_us(row, now_us)
+        if batch.came_us is None:
+            left = batch.with_own_times()
+            self._agent.counters.add("undated", len(batch) - len(left))
+            batch = left
+            batch.came_us = self._agent.clock.time_us(now_us)  # of no reading that is left
+        return batch
+
+    def _unpacked(self, row: WaitingRow) -> Batch:
+        try:
+            source, names, times_us, values, tags = json.loads(row.batch)
+            return Batch(source, names, times_us, list(map(_unpacked, values)), tags)
+        except Exception:
+            self._agent.counters.add("refused", row.readings)
+            self._agent.counters.add(f"refused: {UNREADABLE}", row.readings)
+            raise
+
+    def _dated_us(self, row: WaitingRow, now_us: int) -> int | None:
+        """Return when a batch came; None where nobody knows."""
+        if row.boot == self._timing.boot:
+            passed_us = self._timing.monotonic_us(now_us) - row.monotonic_us
+            came_us = self._agent.clock.time_us(now_us) - passed_us
+        elif row.boot in self._timing.boots:
+            came_us = row.monotonic_us + self._timing.boots[row.boot]
+        else:
+            return None
+        return came_us if row.boot or came_us >= EARLIEST_US else None
+
+    def take_changes(self) -> Changes | None:
+        if not (self._changes.waiting or self._changes.placed):
+            return None
+        taken, self._changes = self._changes, Changes()
+        return taken
+
+
+_PLAIN = frozenset({float, bool, str, type(None)})
+_PRINTED_BITS = 1_024
+"""Bits of an integer that stands as its digits: of very long ones nobody prints them."""
+
+
+def _packed(value: Any) -> Any:
+    """Return a value as JSON: an exact number stays exact.
+
+    What stands in a table is ours, and never a table that a source gave: of what is no value only
+    its type remains, for the intake refuses it whatever it is.
+
+    >>> _packed(20.5), _packed(Fraction(-1, 30)), _packed({"/": ["1", "0"]})
+    (20.5, {'/': ('-1', '1e')}, {'none': 'dict'})
+    """
+    kind = type(value)
+    if kind in _PLAIN or (kind is int and value.bit_length() <= _PRINTED_BITS):
+        return value
+    if kind is Decimal:
+        return {"decimal": str(value)}
+    if kind is int or kind is Fraction:
+        above, below = value.as_integer_ratio()
+        return {"/": (f"{above:x}", f"{below:x}")}
+    if kind is Retraction:
+        return {"retracted": _packed(value.value)}
+    return {"none": kind.__name__}
+
+
+def _unpacked(packed: Any) -> Any:
+    """Return the value; in place of what is no value, a list, which is no value either."""
+    if type(packed) is not dict:
+        return packed
+    ((kind, said),) = packed.items()
+    if kind == "retracted":
+        return Retraction(_unpacked(said))
+    if kind == "decimal":
+        return Decimal(said)
+    if kind == "/":  # an earlier release wrote integers
+        return Fraction(*[int(part, 16) if type(part) is str else part for part in said])
+    return [said]

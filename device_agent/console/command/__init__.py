@@ -1,0 +1,1 @@
+"""The sub-commands of `lasp-edge` for devices and gateways, a module each."""

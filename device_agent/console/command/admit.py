@@ -1,0 +1,39 @@
+r"""Count a retired device again: it came back, or was retired by mistake.
+
+Its newest values are in fleet-wide results again, and all that it writes is taken. Devices that
+were never retired need no admission: they count from their first frame on.
+
+  lasp-edge admit attic greenhouse:program --broker mqtt://192.168.1.10
+"""
+
+import argparse
+
+from device_agent.console.command.fleet import (
+    BrokerSession,
+    add_fleet_arguments,
+    check_device,
+    roster_of,
+)
+from lasp_edge.errors import Exit, NotFound
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("device", metavar="DEVICE", help="the device's name")
+    add_fleet_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    device = check_device(arguments.device)
+    roster = roster_of(arguments)
+    with BrokerSession(arguments, roster, [roster.topics_of(device)]) as session:
+        session.listen(lambda: device not in roster.devices)
+        if device not in roster.membership.retired:
+            if device not in roster.devices:
+                raise NotFound(f"{device!r} sent nothing in this fleet, and nobody retired it")
+            print(f"{device} is not retired; nothing was changed")  # noqa: T201
+            return Exit.FINE
+        session.publish(lambda: roster.admitting(device))
+    print(f"{device} counts again")  # noqa: T201
+    return Exit.FINE

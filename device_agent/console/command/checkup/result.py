@@ -1,0 +1,84 @@
+"""What a check says, and what it is asked about."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from device_agent.console.command.checkup.hearing import Heard, heard_of
+from device_agent.console.configuration.arguments import AgentRequest
+from lasp_edge.errors import CommandError
+from lasp_edge.language.plan import Plan
+from lasp_edge.tool.loading import load_plan
+
+
+class Level(StrEnum):
+    """How things stand."""
+
+    OK = "ok"
+    WARNING = "warning"
+    WRONG = "wrong"
+    SKIPPED = "skipped"
+
+
+class CheckResult(NamedTuple):
+    """What a check says.
+
+    Attributes:
+        level: how things stand.
+        says: one sentence.
+        type: what to type; empty where there is nothing to do, or `says` names an option.
+    """
+
+    level: Level
+    says: str
+    type: str = ""
+
+
+@dataclass
+class Subject:
+    """What is looked at: an agent as it is asked for, on this machine.
+
+    Attributes:
+        wanted: the agent's options and sources; all may be missing.
+        unit: the name of its unit for systemd.
+        root: what stands for `/`.
+    """
+
+    wanted: AgentRequest
+    unit: str = "lasp-edge"
+    root: Path = Path("/")
+
+    def __post_init__(self) -> None:
+        self.plan: Plan | None = None
+        self.plan_trouble = ""
+        if self.wanted.arguments.program:
+            try:
+                self.plan = load_plan(self.wanted.arguments.program)
+            except CommandError as error:
+                self.plan_trouble = str(error)
+
+    @property
+    def data_dir(self) -> Path | None:
+        """Where the agent keeps its state; None where nobody said."""
+        directory: Path | None = self.wanted.arguments.data_dir
+        return directory
+
+    @cached_property
+    def heard(self) -> Heard:
+        """What a short connection to the broker gives; without a broker nothing."""
+        arguments = self.wanted.arguments
+        if not arguments.broker:
+            return Heard("")
+        return heard_of(self.wanted, arguments.fleet or (self.plan.name if self.plan else ""))
+
+
+Check = Callable[[Subject], Iterator[CheckResult]]
+"""Yields what it found; nothing where there is nothing to say."""
+
+
+def skipped(lacks: str) -> CheckResult:
+    """Return that a check was not made, and which words it lacks."""
+    return CheckResult(Level.SKIPPED, f"not looked at: give {lacks}, or --config FILE")

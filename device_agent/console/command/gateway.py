@@ -1,0 +1,107 @@
+r"""Keep the windows of a whole fleet on this machine, a Pi for example, without Spark.
+
+Devices deliver to it as they do to a lake, and it tells what Spark's tables would say: each
+window's newest result as retained JSON under lasp/v1/FLEET/out/WINDOW/NAME, and all rows in its
+data directory. It may be killed at any moment.
+
+  lasp-edge gateway lasp_edge.examples.greenhouse:program \
+      --broker mqtt://192.168.1.10 --data-dir ~/lasp/gateway
+  lasp-edge windows temperature_by_room --gateway ~/lasp/gateway
+"""
+
+import argparse
+from pathlib import Path
+
+from device_agent.console.command.agent import HOME
+from device_agent.gateway.core import WaitingTerms
+from device_agent.gateway.process import GatewayProcess, GatewaySettings
+from lasp_edge.errors import UsageError
+from lasp_edge.protocol.sinks import DEFAULT_SINK
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.security.access import Role
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of, sink_option
+from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.log_options import add_log_arguments, set_up_logs
+from lasp_edge.tool.signals import run_until_signalled
+from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
+from lasp_edge.units import SECOND_US
+
+_DAY_US = 86_400 * SECOND_US
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add = parser.add_argument
+    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
+    add("--data-dir", type=Path, required=True, metavar="DIR", help="where it keeps its windows")
+    name = "its name; two gateways of a fleet need two (default: %(default)s)"
+    add("--name", default="gateway", help=name)
+    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
+    add_waiting_arguments(parser)
+    days = "windows take late readings until this many days after their end (default: 7)"
+    add("--retain-days", type=float, default=7.0, metavar="D", help=days)
+    history = "rows are kept for this many days (default: 31)"
+    add("--history-days", type=float, default=31.0, metavar="D", help=history)
+    commit = "hold messages for this long, and write them to the card together (default: 2)"
+    add("--commit-every", type=float, default=2.0, metavar="S", help=commit)
+    results = "publish a result as JSON at most this often; 0 for never (default: 5)"
+    add("--results", type=float, default=5.0, metavar="S", help=results)
+    home = f"let Home Assistant discover the windows, under this topic (without PREFIX: {HOME})"
+    add("--home-assistant", nargs="?", const=HOME, default="", metavar="PREFIX", help=home)
+    add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
+    add_log_arguments(parser)
+    add_broker_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    set_up_logs(arguments, "%(asctime)s gateway: %(message)s", program="gateway")
+    plan = load_plan(arguments.program)
+    if not plan.windows:
+        raise UsageError(f"{arguments.program} declares no window, so there is nothing to keep")
+    patience = Patience.of(arguments, plan.windows.values())
+    settings = _settings(arguments, patience)
+    broker = broker_of(arguments)
+    seal = seal_of(arguments, Topics(settings.fleet or plan.name), Role.LANDER)
+    process = GatewayProcess(
+        plan, broker, arguments.data_dir, settings, seal=seal, say=_say_at_once
+    )
+    if said := patience.in_words():
+        _say_at_once(f"{settings.name}: {said}")
+    return run_until_signalled(process)
+
+
+def _say_at_once(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
+
+
+def _settings(arguments: argparse.Namespace, patience: Patience) -> GatewaySettings:
+    """Return what the gateway is told.
+
+    Raises:
+        UsageError: that cannot work.
+    """
+    name = sink_option("--name", arguments.name)
+    if name == DEFAULT_SINK:
+        raise UsageError(f"--name: {DEFAULT_SINK!r} is the lake's name; choose another one")
+    for option in ("retain_days", "commit_every", "results"):
+        value = getattr(arguments, option)
+        if not 0 <= value < 1e9:  # noqa: PLR2004 - 30 years
+            raise UsageError(f"--{option.replace('_', '-')}: a number from 0 on, not {value:g}")
+    terms = WaitingTerms(
+        arguments.roster,
+        patience.dead_after_us,
+        round(arguments.retain_days * _DAY_US),
+        round(arguments.history_days * _DAY_US),
+        patience.tentative_after_us,
+    )
+    until_idle = arguments.until_idle
+    return GatewaySettings(
+        name,
+        arguments.fleet,
+        terms,
+        round(arguments.commit_every * SECOND_US),
+        round(arguments.results * SECOND_US),
+        arguments.home_assistant,
+        None if until_idle is None else round(until_idle * SECOND_US),
+    )

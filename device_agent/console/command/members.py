@@ -1,0 +1,81 @@
+r"""Print the devices of a fleet: who is connected, and who was retired.
+
+lasp-edge members greenhouse:program --broker mqtt://192.168.1.10
+"""
+
+import argparse
+import json
+from typing import Any
+
+from device_agent.console.command.fleet import BrokerSession, add_fleet_arguments, roster_of
+from device_agent.console.view.roster import WHOLE_LIFE, Roster
+from lasp_edge.errors import Exit
+from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.release import RELEASE
+from lasp_edge.tool.loading import load_plan
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_fleet_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    roster = roster_of(arguments)
+    with BrokerSession(
+        arguments, roster, subscriptions(roster.topics, Subscriber.OPERATOR)
+    ) as session:
+        session.listen(lambda: not roster.devices)
+    own = (load_plan(arguments.program).digest, RELEASE) if arguments.program else None
+    members = [_member(roster, device, own) for device in roster.devices]
+    print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201
+    return Exit.FINE if members else Exit.DIFFERS
+
+
+def _member(roster: Roster, device: str, own: tuple[str, str] | None) -> dict[str, Any]:
+    """Return what is known of a device; `own` is what the others are compared with.
+
+    Where no program was named, they are compared with what most devices run.
+    """
+    seen, version = roster.seen(device), roster.membership.retired.get(device)
+    program, release = seen.runs if seen else ("", "")
+    compared = own or roster.mostly_runs
+    return {
+        "device": device,
+        "connected": bool(seen and seen.online),
+        "starts": seen.replica.incarnation if seen else None,
+        "retired": version is not None,
+        "counts_up_to": version and version._asdict(),
+        "program": program or None,
+        "release": release or None,
+        "runs_another": bool(program) and (program, release) != compared,
+    }
+
+
+def _plainly(members: list[dict[str, Any]]) -> str:
+    if not members:
+        return "no device sent anything in this fleet; is its name right? (--fleet)"
+    width = max(len(member["device"]) for member in members)
+    return "\n".join(f"{member['device']:{width}}  {_words(member)}" for member in members)
+
+
+def _words(member: dict[str, Any]) -> str:
+    here = "connected" if member["connected"] else "away"
+    if not member["retired"]:
+        return f"{here:9}  counts{_differs(member)}"
+    version = member["counts_up_to"]
+    start, seq = version["incarnation"], version["seq"]
+    if not start:
+        return f"{here:9}  retired; nothing of it counts"
+    if seq == WHOLE_LIFE:
+        return f"{here:9}  retired; counts up to its start {start}"
+    return f"{here:9}  retired; counts up to pane entry {seq} of its start {start}"
+
+
+def _differs(member: dict[str, Any]) -> str:
+    """Return words on a device that does not run what the others run."""
+    if not member["runs_another"]:
+        return ""
+    return f"; RUNS ANOTHER PROGRAM OR RELEASE ({member['program']}, {member['release']})"

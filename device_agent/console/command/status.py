@@ -1,0 +1,279 @@
+r"""Print what a device's agent has accepted, refused and still has to send.
+
+Reads the agent's data directory; the agent may be running. With the program, prints the last rows
+of its results; with --windows its last windows, too: those over this device's own readings alone.
+
+  lasp-edge status --data-dir ~/lasp/data
+  lasp-edge status greenhouse:program --data-dir ~/lasp/data --windows
+"""
+
+import argparse
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from device_agent.agent.facts import SinkRow
+from device_agent.agent.fleet.alarms import CLONED
+from device_agent.agent.panes.standing import standing
+from device_agent.agent.state.counters import OUTCOMES
+from device_agent.agent.state.store import Store, existing_store
+from device_agent.agent.state.stored import set_aside
+from device_agent.console.own_windows import OwnWindow, own_windows
+from device_agent.storage.damage import damaged_files, deletion_line, kept_bytes
+from lasp_edge.errors import Exit, UsageError
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.sinks import DEFAULT_SINK
+from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.screen import aligned, number
+
+ROWS = 8
+"""Rows of each result that are printed, the newest ones."""
+DOUBTFUL = "refused: read by an earlier life, perhaps, which this store does not know"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    program = "the agent's program; needed for results and --windows"
+    parser.add_argument("program", metavar="MODULE:PROGRAM", nargs="?", help=program)
+    parser.add_argument("--data-dir", type=Path, required=True, help="the agent's data directory")
+    last = "print the windows of the last N starts (without N: 3)"
+    parser.add_argument("--windows", type=int, nargs="?", const=3, metavar="N", help=last)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    plan, last = None, arguments.windows
+    if last is not None:
+        if not arguments.program:
+            raise UsageError("--windows needs the program: lasp-edge status MODULE:PROGRAM ...")
+        if last < 1:
+            raise UsageError(f"--windows: a number from 1, not {last}")
+    if arguments.program:
+        plan = load_plan(arguments.program)
+    store = existing_store(arguments.data_dir)
+    status = _status(store)
+    if plan is not None and plan.stream_results:
+        status["results"] = _results(store, plan)
+    if plan is not None and last is not None:
+        status["windows"] = {
+            name: [each.plain(window) for each in _own_windows(store, plan, window, last)]
+            for name, window in plan.windows.items()
+        }
+    store.close()
+    if arguments.json:
+        print(json.dumps(status))  # noqa: T201
+        return Exit.FINE
+    windows = status.get("windows", {}).items()
+    lines = [_plainly(status)]
+    lines += [line for rows in status.get("results", {}).items() for line in _rows(*rows)]
+    lines += [line for window in windows for line in _windows(*window)]
+    print("\n".join(lines))  # noqa: T201
+    return Exit.FINE
+
+
+def _own_windows(store: Store, plan: Plan, window: Window, last: int) -> list[OwnWindow]:
+    if window.controls is None:
+        return own_windows(store, window, last)
+    from device_agent.console.parameters.own_windows import own_windows_controlled  # noqa: PLC0415 - rare
+
+    return own_windows_controlled(store, plan, window, last)
+
+
+def _status(store: Store) -> dict[str, Any]:
+    restored = store.restored()
+    facts = restored.facts
+    incarnation, nonce, device = store.replica() or (0, 0, "")
+    waiting, streams = store.undelivered(), facts.streams or ()
+    ours = sum(each.entries for each in waiting if each.stream in streams)
+    sinks = facts.sinks or (SinkRow(DEFAULT_SINK),)
+    return {
+        "device": device,
+        "program": facts.program or "",
+        "replica": {"incarnation": incarnation, "nonce": nonce},
+        **{name: restored.counters.get(name, 0) for name in OUTCOMES},
+        "refused_by_reason": _counted(restored.counters, "refused: "),
+        "frames_left_aside": _counted(restored.counters, "frame: "),
+        "failures": _counted(restored.counters, "failed: "),
+        "fence": _counted(restored.counters, "fence: "),
+        "clone_alarms": restored.counters.get("clone_alarms", 0),
+        "clock": facts.clock or "",
+        "waiting_for_the_clock": restored.waiting.readings,
+        "undated": restored.counters.get("undated", 0),
+        "dirty_panes": ours,
+        "panes_of_former_programs": sum(each.entries for each in waiting) - ours,
+        "sinks": standing(sinks, waiting, streams),
+        "sink_alarms": _counted(restored.counters, "sink: "),
+        "last_settled": {
+            name: settled._asdict() for name, settled in (facts.settled or {}).items()
+        },
+        "alerts": _alerts(facts.acted or {}),
+        "retired": list(facts.membership.retired) if facts.membership else [],
+        "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
+        "damaged_stores": [_damaged(files) for files in damaged_files(store.path)],
+        "other_programs": facts.other_programs or {},
+        "floor_us": facts.floor_us,
+        "high_us": facts.high_us,
+        "sources": {name: row._asdict() for name, row in sorted(restored.sources.items())},
+    }
+
+
+def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
+    """Return the counts of a group by reason, sorted."""
+    return {
+        name.removeprefix(group): total
+        for name, total in sorted(counters.items())
+        if name.startswith(group)
+    }
+
+
+def _damaged(files: list[Path]) -> dict[str, Any]:
+    """Return what is known of a damaged store: its files and their size."""
+    return {"files": list(map(str, files)), "bytes": kept_bytes(files)}
+
+
+def _of_damaged(damaged: dict[str, Any]) -> str:
+    path, *_ = files = damaged["files"]
+    return (
+        f"  DAMAGED        {path}, {damaged['bytes']:,} bytes: put aside, and read by "
+        f"no agent; to delete it, type: {deletion_line(list(map(Path, files)))}"
+    )
+
+
+def _alerts(acted: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the alerts say that have ever turned, sorted; handlers of values have others."""
+    found = [
+        record["said"]
+        for _, records in sorted(acted.items())
+        for _, record in sorted(records.items())
+        if isinstance(record, dict)
+    ]
+    return sorted(found, key=lambda said: (said["alert"], said.get("key", "")))
+
+
+def _of_alert(said: Mapping[str, Any]) -> str:
+    where = f" ({said['key']})" if said.get("key") else ""
+    shown = "-" if said["value"] is None else f"{said['value']:.6g}"
+    since = f" since {said['since']}" if said["since"] else ""
+    value = f"{said['fold']} {said['part']} was {shown}"
+    return f"{said['alert']}{where}: {said['state']}{since}, when {value}"
+
+
+def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
+    lines = [f"  to be sent     {sink['waiting']} pane entries, to {name}"]
+    if sink["of_former_programs"]:
+        lines.append(f"      {sink['of_former_programs']} of them of a former program")
+    return lines + [f"      {n} not taken: {reason}" for reason, n in sink["not_taken"].items()]
+
+
+def _plainly(status: dict[str, Any]) -> str:
+    replica = status["replica"]
+    program = status["program"] or "(none yet)"
+    lines = [
+        f"device {status['device']}, program {program}, started {replica['incarnation']} times",
+        f"  accepted       {status['accepted']}",
+        f"  repeated       {status['repeated']} (dropped: the same reading came before)",
+        f"  late           {status['late']} (accepted; windows were revised)",
+        f"  too late       {status['too_late']} (refused: older than what is retained)",
+        f"  in the future  {status['in_the_future']} (refused: ahead of the clock)",
+        f"  refused        {status['refused']}",
+    ]
+    lines += [f"      {total} {reason}" for reason, total in status["refused_by_reason"].items()]
+    if status["doubtful"]:
+        lines.append(f"  doubtful       {status['doubtful']} ({DOUBTFUL})")
+    lines += [f"  fence          {total} {what}" for what, total in status["fence"].items()]
+    if status["clock"]:
+        lines.append(f"  CLOCK          {status['clock']}")
+    if status["waiting_for_the_clock"]:
+        lines.append(f"  waiting        {status['waiting_for_the_clock']} (for a clock to trust)")
+    if status["undated"]:
+        lines.append(f"  undated        {status['undated']} (lost: they came before any clock)")
+    lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
+    lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
+    lines += [
+        *(f"  ALERT          {_of_alert(said)}" for said in status["alerts"]),
+        *(
+            f"  last agreed    {name}, {settled['devices']} devices, inputs {settled['inputs']}"
+            for name, settled in status["last_settled"].items()
+        ),
+    ]
+    lines += [
+        f"  left aside     {total} messages: {reason}"
+        for reason, total in status["frames_left_aside"].items()
+    ]
+    lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
+    lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
+    lines += map(_of_damaged, status["damaged_stores"])
+    lines += [
+        f"  OTHER PROGRAM  {device} runs program {program}, release {release}"
+        for device, (program, release) in sorted(status["other_programs"].items())
+    ]
+    if status["retired"]:
+        lines.append(f"  retired        {', '.join(status['retired'])} (counted no more)")
+    if status["clone_alarms"]:
+        lines.append(f"  ALARM          {CLONED} ({status['clone_alarms']})")
+    return "\n".join(lines)
+
+
+def _results(store: Store, plan: Plan) -> dict[str, list[dict[str, Any]]]:
+    """Return the last rows of each result."""
+    from device_agent.agent.scans.rows import stored_rows  # noqa: PLC0415 - of programs with streams
+
+    return {
+        name: [row.plain() for row in stored_rows(store.newest_panes, result, ROWS)]
+        for name, result in plan.stream_results.items()
+    }
+
+
+def _rows(name: str, rows: list[dict[str, Any]]) -> list[str]:
+    """Return the lines of one result's rows."""
+    if not rows:
+        return [f"result {name}: nothing yet"]
+    told = ("key", "time_us", "status", "revision")
+    parts = list(dict.fromkeys(part for row in rows for part in row if part not in told))
+    lines = [
+        (
+            row["key"],
+            _at(row["time_us"]),
+            *(_part(part, row.get(part)) for part in parts),
+            row["status"] if any(part in row for part in parts) else "taken back",
+        )
+        for row in rows
+    ]
+    head = ("key", "time (UTC)", *(part.removesuffix("_us") for part in parts), "")
+    shown = aligned([head, *lines], left=(0, -1))
+    return [f"result {name}, of this device:", *(f"  {line}" for line in shown)]
+
+
+def _part(name: str, value: Any) -> str:
+    if name.endswith("_us") and isinstance(value, int):
+        return _at(value)
+    return value if isinstance(value, str) else number(value, 2)
+
+
+def _windows(name: str, windows: list[dict[str, Any]]) -> list[str]:
+    """Return the lines of one window's rows."""
+    if not windows:
+        return [f"window {name}: no readings yet"]
+    rows = [
+        (
+            each["key"],
+            _at(each["start_us"]),
+            _at(each["end_us"]),
+            *(number(part, 2) for part in each["parts"].values()),
+            "" if each["closed"] else "so far",
+        )
+        for each in windows
+    ]
+    head = ("key", "from (UTC)", "to", *windows[0]["parts"], "")
+    lines = aligned([head, *rows], left=(0, -1))
+    failed = dict.fromkeys(each["failed"] for each in windows if "failed" in each)
+    lines += [f"FAILED: {reason}" for reason in failed]
+    return [f"window {name}, over this device's own readings:", *(f"  {line}" for line in lines)]
+
+
+def _at(time_us: int) -> str:
+    return datetime.fromtimestamp(time_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,103 @@
+"""A process without OpenSSL and HTTP: together they take some 6 MiB of a small device's memory.
+
+An agent whose broker is reached without TLS does not use them, but `hashlib` and paho import them.
+So the command starts itself again, as this module and in the same process, and keeps them out while
+the agent's own modules are imported: `hashlib` takes the interpreter's own SHA-256; paho finds a
+module `ssl` with only the names of the errors that it looks for, and, unless the environment names
+a proxy for MQTT, neither PySocks nor `urllib.request`, which it uses for proxies alone. Then all
+are let in again: a user's program that imports them gets them, and pays for them.
+
+Some other modules, 1 MiB with what they import, are imported by Python's own and by paho for what
+an agent seldom does. They are put off: each is run at the first use of a name in it. From Python
+3.12 on that keeps out less, as each dataclass uses `inspect`.
+
+The link has a thread of its own, and glibc gives each thread an arena of its own: what one of them
+gives back the other cannot use, 1 MiB after a day's replay. So a lean process has one arena, and
+gives memory back in smaller pieces, unless the environment says otherwise.
+"""
+
+import os
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+_SMALL_HEAP = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+    "MALLOC_TOP_PAD_": "16384",
+}
+"""What glibc is told, in bytes but for the arenas; other C libraries do not read it."""
+_SELDOM = ("inspect", "ipaddress", "uuid")
+"""What `dataclasses`, `urllib.parse` and paho import: for classes without a docstring, for an
+address in brackets, for a client without an id."""
+_NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
+
+
+def is_lean() -> bool:
+    """Return whether this process was started without OpenSSL."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name == "device_agent.console.lean"
+
+
+def become_lean() -> None:
+    """Start `lasp-edge agent ...` again in this process, unless it is lean or no such command."""
+    as_command = sys.argv[1:2] == ["agent"] and sys.executable and os.name == "posix"
+    if as_command and not is_lean():
+        sys.stdout.flush()
+        line = [sys.executable, "-P", "-m", "device_agent.console.lean", *sys.argv[1:]]
+        environment = _SMALL_HEAP | os.environ
+        os.execve(sys.executable, line, environment)  # noqa: S606 - this interpreter, these words
+
+
+def _keep_out() -> None:
+    named = ModuleType("ssl", "Stands in for a module that this process does without.")
+    for name in _NAMES:
+        setattr(named, name, type(name, (OSError,), {}))
+    named.SSLSocket = type("SSLSocket", (), {})  # type: ignore[attr-defined]
+    sys.modules["ssl"] = named
+    away: list[str] = ["_hashlib"]
+    if "mqtt_proxy" not in map(str.lower, os.environ):
+        sys.modules["urllib.request"] = ModuleType("urllib.request")
+        away.append("socks")
+    for name in away:
+        sys.modules[name] = None  # type: ignore[assignment]  # what Python takes for "not there"
+
+
+def _put_off(name: str) -> None:
+    """Have a module imported when somebody first takes a name from it."""
+    if name in sys.modules:
+        return
+    stand_in = ModuleType(name, "Stands for a module until it is used.")
+
+    def become_it(wanted: str) -> Any:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        vars(stand_in).update(vars(import_module(name)))
+        vars(stand_in).pop("__getattr__", None)
+        return getattr(stand_in, wanted)
+
+    vars(stand_in)["__getattr__"] = become_it
+    sys.modules[name] = stand_in
+
+
+def _let_in() -> None:
+    """Forget what was imported without OpenSSL, but for paho: the next import finds the real."""
+    named = sys.modules.pop("ssl")
+    for name in ("_hashlib", "hashlib", "socks", "urllib.request"):
+        sys.modules.pop(name, None)
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__dict__", {}).get("ssl") is named and not name.startswith("paho."):
+            del sys.modules[name]
+
+
+if __name__ == "__main__":
+    _keep_out()
+    for _name in _SELDOM:
+        _put_off(_name)
+    from lasp_edge.tool.command_line import run_command
+
+    import_module("device_agent.console.command.agent")
+    _let_in()
+    sys.exit(run_command("agent", "device_agent.console.command.agent", sys.argv[2:]))

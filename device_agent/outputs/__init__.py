@@ -1,0 +1,4 @@
+"""Results for people and for Home Assistant, as agent and gateway publish them.
+
+- `retained`: topics that hold what is current; `discovery`: entities of Home Assistant
+"""

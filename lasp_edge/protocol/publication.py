@@ -1,0 +1,25 @@
+"""A message to publish, as the table of frame kinds says."""
+
+from typing import NamedTuple, Self
+
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
+from lasp_edge.protocol.topics import Topics
+
+
+class Publication(NamedTuple):
+    """Something to publish; `pane_frame` is its number if it is a pane frame, else 0."""
+
+    topic: str
+    payload: bytes
+    retain: bool
+    pane_frame: int = 0
+    qos: int = 1
+
+    @classmethod
+    def of(cls, frame: Frame, topics: Topics) -> Self:
+        """Return what publishes a frame, as the table of frame kinds says."""
+        row = FRAME_KINDS[frame.kind]
+        pane_frame = frame.number if isinstance(frame, PaneFrame) else 0
+        return cls(topic_of(frame, topics), frame.encode(), row.retained, pane_frame, row.qos)

@@ -1,0 +1,50 @@
+"""When something is due at intervals, by the driver's clock.
+
+The driver's clock, the `now_us` of every call, only says how much time has passed, and may begin
+anywhere.
+"""
+
+
+def is_time(now_us: int, next_us: int, every_us: int) -> bool:
+    """Return whether what is due at `next_us`, and then at intervals of `every_us`, is due now.
+
+    The driver's clock may be set back; nothing then waits for the old time.
+
+    >>> is_time(100, 90, 50), is_time(100, 110, 50), is_time(100, 99_999, 50)
+    (True, False, True)
+    """
+    return not now_us < next_us <= now_us + every_us
+
+
+class Timer:
+    """Something that is due at intervals, and at once after `restart`.
+
+    >>> timer = Timer(50)
+    >>> timer.is_due(100), timer.is_due(110), timer.is_due(150)
+    (True, False, True)
+    """
+
+    __slots__ = ("_every_us", "_next_us")
+
+    def __init__(self, every_us: int) -> None:
+        self._every_us = every_us
+        self._next_us = 0
+
+    def is_due(self, now_us: int) -> bool:
+        """Return whether it is due; if so, it is due again after the interval."""
+        due = is_time(now_us, self._next_us, self._every_us)
+        if due:
+            self._next_us = now_us + self._every_us
+        return due
+
+    def is_over(self, now_us: int) -> bool:
+        """Return whether it is due; it stays so until `begin`."""
+        return is_time(now_us, self._next_us, self._every_us)
+
+    def begin(self, now_us: int) -> None:
+        """Let it be due after the interval."""
+        self._next_us = now_us + self._every_us
+
+    def restart(self) -> None:
+        """Let it be due at once."""
+        self._next_us = 0

@@ -1,0 +1,313 @@
+"""A real core and store under entries that come early, late and again: panes equal the truth."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from crdts import ControlLog, Replica
+from device_agent.agent.settings import Settings
+from lasp_edge import folds
+from lasp_edge.language.fleet_regimes import FleetRegimes
+from lasp_edge.language.regimes import WindowRegimes
+from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame
+from lasp_edge.units import SECOND_US as S
+from simulations.oracle import Reading, windows
+from tests.device_agent.agents import NOW_US, Device, ack_of
+from tests.device_agent.agents import greenhouse as plain_greenhouse
+from tests.lasp_edge.language.support_controlled import greenhouse
+
+OPERATOR = Replica(1, 5, "operator")
+PLAN = greenhouse().plan()
+SETTINGS = Settings(keep_readings=True, fence_wait_us=0)
+VALUES = {
+    "above": ("-50", "0", "5.5"),
+    "offset": ("0", "-1.5", "10"),
+    "span_s": ("40", "60", "30"),
+    "step_s": ("20", "10", "30"),
+    "mode": ("day", "night"),
+    "error": ("0.01", "0.02"),
+}
+
+
+class Fleet:
+    """One device, and the operator whose log it hears."""
+
+    def __init__(self, directory, plan=PLAN):
+        self.device = Device(directory, plan, settings=SETTINGS, name="cellar")
+        self.plan, self.log, self.frames = plan, ControlLog(), 0
+
+    def say(self, parameter, scope, from_us, value):
+        self.log |= self.log.say(parameter, scope, from_us, value, "ann")
+        self.tell(parameter, scope)
+
+    def tell(self, parameter, scope):
+        self.frames += 1
+        self.device.hear(ControlFrame.of(OPERATOR, self.frames, parameter, scope, self.log))
+
+    def build(self):
+        for _ in range(200):
+            self.device.tick()
+            if not self.device.core.controlled.waits:
+                return
+        raise AssertionError("it builds without end")
+
+    def readings(self):
+        return [
+            Reading("cellar", row["event"], row["value"], row["time_us"], row["tags"], stamped=True)
+            for row in self.device.store.readings()
+        ]
+
+    def truth(self, name):
+        found = windows(self.plan, name, self.readings(), self.log)
+        return {at: each.partial for at, each in found.items()}
+
+    def windows(self, name):
+        """Return (key, start) -> partial, from the entries in the store."""
+        window = self.plan.windows[name]
+        regimes = WindowRegimes(window, self.plan.functions, self.log, "cellar")
+        found = {}
+        for pane, row in self.device.rows():
+            for piece in regimes.pieces:
+                if piece.stream == pane.stream and piece.first_us <= pane.pane_us < piece.end_us:
+                    for start_us, form in regimes.starts_over(piece, pane.pane_us):
+                        before = found.get((pane.key, start_us), form.fold.zero)
+                        found[pane.key, start_us] = form.fold.combine(before, row.partial)
+        return found
+
+    def check(self):
+        for name in self.plan.windows:
+            assert self.windows(name) == self.truth(name), name
+
+
+def wander(fleet, drawn, steps=40):
+    """Let anything happen in any order."""
+    device = fleet.device
+    for _ in range(steps):
+        what = drawn.random()
+        if what < 0.5:
+            count = drawn.choice((1, 3, 12))
+            times = [
+                device.now_us - drawn.choice((0, 1, 5, 30, 300)) * S - drawn.randrange(S)
+                for _ in range(count)
+            ]
+            if drawn.random() < 0.3:
+                times = [None] * count
+            values = [drawn.randint(-300, 300) / 10 for _ in range(count)]
+            device.read(values, times, {"room": drawn.choice(("hall", "shed"))})
+        elif what < 0.7:
+            parameter = drawn.choice(sorted(VALUES))
+            at_us = device.now_us + drawn.choice((-300, -60, -7, 0, 25)) * S + drawn.randrange(3)
+            known = [at.from_us for at in fleet.log.entries if at.parameter == parameter]
+            at_us = drawn.choice([at_us, *known])
+            value = drawn.choice([None, "", *VALUES[parameter]])
+            fleet.say(parameter, drawn.choice(("", "", "cellar", "attic")), at_us, value)
+        elif what < 0.8:
+            device.restart()
+        else:
+            device.tick(drawn.choice((1, 1, 7, 40)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_panes_equal_the_truth_whatever_was_said_and_when(tmp_path, seed):
+    fleet = Fleet(tmp_path)
+    wander(fleet, Random(seed))
+    for parameter, scope in fleet.log.lanes():
+        fleet.tell(parameter, scope)
+    fleet.build()
+    fleet.check()
+    assert any(fleet.windows(name) for name in PLAN.windows)
+    fleet.device.kill()
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    fleet = Fleet(tmp_path)
+    fleet.device.read([20.0], [NOW_US], {"room": "hall"})
+    yield fleet
+    fleet.device.kill()
+
+
+def test_a_restart_finds_what_is_still_to_be_built(fleet):
+    fleet.device.tick()
+    fleet.say("offset", "", NOW_US - 60 * S, "3")
+    fleet.device.durable.commit(fleet.device.now_us)
+    fleet.device.restart()
+    fleet.build()
+    fleet.check()
+    assert fleet.device.core.control.known == fleet.log
+
+
+def read_half_a_day(device):
+    for hour in range(12):
+        device.read([20.0 + hour], [NOW_US + hour * 3_600 * S], {"room": "hall"})
+        device.tick()
+
+
+def test_a_crash_amid_the_building_leaves_nothing_out_and_doubles_nothing(fleet):
+    device = fleet.device
+    read_half_a_day(device)
+    fleet.say("offset", "", NOW_US, "3")
+    for _ in range(2):
+        device.durable.commit(device.now_us)
+        assert device.core.controlled.waits
+        device.restart()
+        assert device.core.controlled.waits
+    fleet.build()
+    fleet.check()
+    device.restart()
+    assert not device.core.controlled.waits, "it is known that all is built"
+
+
+def test_an_entry_that_left_memory_is_continued(fleet):
+    device, count = fleet.device, 2_600
+    times = [NOW_US + at * 20 * S for at in range(count)]
+    device.read([20.0] * count, times, {"room": "hall"})
+    device.tick()
+    device.tick()
+    assert len(device.core.panes.memory.entries) < count
+    device.read([7.0], [NOW_US + S], {"room": "hall"})
+    device.tick()
+    fleet.check()
+
+
+def test_what_is_still_to_be_built_holds_the_promise(fleet):
+    device = fleet.device
+    read_half_a_day(device)
+    fleet.say("offset", "", NOW_US, "3")
+    low_us = device.core.controlled.bounded_us(2**60)
+    assert low_us <= NOW_US
+    fleet.build()
+    assert device.core.controlled.bounded_us(2**60) > NOW_US + 10 * 3_600 * S
+    fleet.check()
+
+
+def test_a_meaning_that_was_left_is_sent_no_more_and_forgotten(fleet):
+    device = fleet.device
+    device.tick(60)
+    before = {pane.stream for pane, _ in device.rows()}
+    fleet.say("offset", "", NOW_US - 3_600 * S, "3")
+    fleet.build()
+    after = {pane.stream for pane, _ in device.rows()}
+    assert len(before - after) == 2, "the windows that use the offset"
+    device.sent.clear()
+    device.tick(120)
+    sent = {block.stream for frame in device.frames(PaneFrame) for block in frame.blocks}
+    assert sent <= after
+
+
+def test_what_another_device_was_told_changes_no_pane(fleet):
+    fleet.device.tick()
+    before = fleet.device.rows()
+    fleet.say("offset", "attic", NOW_US - 60 * S, "3")
+    fleet.device.tick()
+    assert [pane for pane, _ in fleet.device.rows()] == [pane for pane, _ in before]
+
+
+def test_a_function_that_fails_leaves_the_reading_out_of_its_window_alone(tmp_path):
+    program = greenhouse()
+    divisor = program.parameter("divisor", "1")
+    program.window(
+        "ratios",
+        source="temperature",
+        fold=folds.sum(),
+        size_s=10,
+        uses=(divisor,),
+        value=lambda event, at: event.value / at[divisor],
+    )
+    fleet = Fleet(tmp_path, program.plan())
+    fleet.device.read([20.0], [NOW_US], {"room": "hall"})
+    fleet.device.tick()
+    assert fleet.windows("ratios")
+    fleet.say("divisor", "", NOW_US - 60 * S, "0")
+    fleet.build()
+    assert fleet.windows("ratios") == {}
+    assert fleet.windows("sums")
+    (reason,) = [name for name in fleet.device.counted if "ZeroDivisionError" in name]
+    assert reason.startswith("window ratios: ")
+    fleet.device.kill()
+
+
+def test_entries_of_unknown_parameters_are_counted_and_change_nothing(fleet):
+    log = ControlLog().say("nothing", "", 5, "1", "ann")
+    fleet.device.hear(ControlFrame.of(OPERATOR, 1, "nothing", "", log))
+    assert fleet.device.core.control.known == ControlLog()
+    assert fleet.device.counted["frame: control: the program has no such parameter"] == 1
+
+
+def test_what_was_said_is_repeated_where_somebody_knows_less(fleet):
+    device = fleet.device
+    fleet.say("offset", "", NOW_US, "3")
+    old = fleet.log.copy()
+    fleet.say("offset", "", NOW_US + S, "4")
+    device.hear(ControlFrame.of(OPERATOR, 9, "offset", "", old))
+    said = [f for _ in range(6) for f in device.frames(ControlFrame, device.tick())]
+    assert [frame.log() for frame in said] == [fleet.log]
+
+
+def test_what_a_sink_does_not_understand_yet_holds_the_promise_and_is_sent_again(fleet):
+    device = fleet.device
+    fleet.say("offset", "", NOW_US - 60 * S, "3")
+    frames = [f for _ in range(40) for f in device.frames(PaneFrame, device.tick())]
+    assert frames
+    device.acknowledge(*frames, reason=1)
+    device.tick()
+    assert device.core.panes.cache.oldest_dirty_us(1, NOW_US) <= NOW_US
+    device.hear(replace(ack_of("cellar"), control=device.core.agent.control))
+    again = device.frames(PaneFrame, device.tick())
+    assert {b.stream for f in again for b in f.blocks} >= {
+        b.stream for f in frames for b in f.blocks
+    }
+
+
+def test_a_device_says_which_streams_are_its_programs(fleet):
+    fleet.device.tick()
+    fleet.say("offset", "", NOW_US - 60 * S, "3")
+    fleet.build()
+    streams = fleet.device.store.restored().facts.streams
+    assert {pane.stream for pane, _ in fleet.device.rows()} <= set(streams)
+
+
+def floor_told(device):
+    device.hear(AskFrame(OPERATOR, 1, device.name, ""))
+    published = [frame for _ in range(3) for frame in device.tick()]
+    return device.frames(BeatFrame, published)[-1].floor_us
+
+
+def test_a_beat_tells_from_when_on_the_readings_are_here(fleet):
+    fleet.device.read([21.0], [NOW_US + 5 * S], {"room": "hall"})
+    assert floor_told(fleet.device) == NOW_US + 5 * S - SETTINGS.retain_us
+
+
+def test_a_program_without_parameters_tells_no_floor(tmp_path):
+    device = Device(tmp_path, plain_greenhouse(), settings=SETTINGS)
+    device.read([20.0])
+    assert floor_told(device) is None
+    device.kill()
+
+
+def test_what_was_said_of_a_parameter_that_is_no_more_counts_for_nobody(tmp_path):
+    """Else who ran the former program would never know the same as who is new."""
+    program = greenhouse()
+    gone = program.parameter("gone", "0")
+    program.window(
+        "others",
+        source="temperature",
+        fold=folds.sum(),
+        size_s=10,
+        uses=(gone,),
+        value=lambda event, at: event.value + at[gone],
+    )
+    fleet = Fleet(tmp_path, program.plan())
+    fleet.say("offset", "", NOW_US, "3")
+    after = fleet.log.copy()
+    fleet.say("gone", "", NOW_US, "1")
+    fleet.device.tick()
+    fleet.device.kill()
+    fleet.device.program = PLAN
+    fleet.device.start()
+    assert fleet.device.core.control.known == after
+    assert fleet.device.core.agent.control == FleetRegimes(PLAN, fleet.log).control
+    assert fleet.device.core.agent.control == after.fingerprint()
+    fleet.device.kill()

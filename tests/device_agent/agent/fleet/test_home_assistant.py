@@ -1,0 +1,288 @@
+"""Home Assistant: entities that it takes, that show what is published, and go with their key."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from crdts import BoundedLWWSet
+from lasp_edge import Program, folds
+from lasp_edge.protocol.frames import PresenceFrame, VoiceFrame
+from lasp_edge.units import SECOND_US
+from tests.device_agent.agent.fleet.home import HOME, started, template
+from tests.device_agent.agents import Device, greenhouse, is_of_frames, rooms
+
+
+def test_an_agent_is_a_device_and_each_value_an_entity(tmp_path, home):
+    device = started(tmp_path, home)
+    device.read([2150, 2250])
+    home.take(device.tick(10))
+    entities = home.entities
+    assert set(entities) == {
+        "lasp__greenhouse__pi-1__local_5faverage__mean",
+        "lasp__greenhouse__pi-1__global_5faverage__mean",
+        "lasp__greenhouse__pi-1__readings",
+        "lasp__greenhouse__pi-1__refused_readings",
+        "lasp__greenhouse__pi-1__clock",
+        "lasp__greenhouse__pi-1__alarms",
+        "lasp__greenhouse__global_5faverage__mean",
+    }
+    own = entities["lasp__greenhouse__pi-1__local_5faverage__mean"]
+    assert own["name"] == "local average"
+    assert own["device"]["name"] == "pi-1"
+    assert own["device"]["identifiers"] == ["lasp__greenhouse__pi-1"]
+    assert (own["unit_of_measurement"], own["device_class"]) == ("°C", "temperature")
+    assert (own["state_class"], own["suggested_display_precision"]) == ("measurement", 2)
+    fleet = entities["lasp__greenhouse__global_5faverage__mean"]
+    assert fleet["device"]["name"] == "greenhouse"
+    assert fleet["device_class"] == "temperature"
+    assert fleet.get("enabled_by_default", True)
+    view = entities["lasp__greenhouse__pi-1__global_5faverage__mean"]
+    assert (view["entity_category"], view["enabled_by_default"]) == ("diagnostic", False)
+    for unique_id in ("pi-1__local_5faverage__mean", "global_5faverage__mean"):
+        assert home.shown(f"lasp__greenhouse__{unique_id}") == 2200.0
+    assert home.shown("lasp__greenhouse__pi-1__readings") == 0  # counts alone are told seldom
+    device.kill()
+
+
+def test_counts_are_told_now_and_then_and_an_alarm_at_once(tmp_path, home):
+    device = started(tmp_path, home)
+    device.read([1, 2, 3])
+    for _ in range(31):
+        home.take(device.tick(10))
+    assert home.shown("lasp__greenhouse__pi-1__readings") == 3
+    topic = home.entities["lasp__greenhouse__pi-1__alarms"]["state_topic"]
+    assert json.loads(home.retained[topic])["alarms"] == []
+    device.core.counters.note("clone_alarms")
+    home.take(device.tick(10))
+    (alarm,) = json.loads(home.retained[topic])["alarms"]
+    assert "give one of the two another --device" in alarm
+    device.restart()
+    home.take(device.tick(10))
+    assert json.loads(home.retained[topic])["alarms"] == []  # it was so before the start
+    device.kill()
+
+
+def test_nothing_is_told_without_the_option(tmp_path, home):
+    device = started(tmp_path, home, settings=replace(HOME, home_assistant=""))
+    device.read([1])
+    home.take(device.tick(10))
+    assert home.entities == {}
+    assert not device.frames(VoiceFrame)
+    assert not any("/fleet/" in topic for topic in home.retained)
+    assert device.core.subscriptions() == [
+        each for each in device.core.subscriptions() if each.startswith("lasp/v1/greenhouse/")
+    ]
+    device.kill()
+
+
+def test_another_prefix_is_used_everywhere(tmp_path, home):
+    device = started(tmp_path, home, settings=replace(HOME, home_assistant="ha/here"))
+    assert all(topic.startswith("ha/here/") for topic in home.retained if topic.endswith("/config"))
+    assert "ha/here/status" in device.core.subscriptions()
+    device.kill()
+
+
+def test_a_configuration_is_published_once_a_connection_and_at_the_birth_of_home_assistant(
+    tmp_path, home
+):
+    device = started(tmp_path, home)
+
+    def configs():
+        return [p.topic for _ in range(2) for p in device.tick(6) if p.topic.endswith("/config")]
+
+    assert configs() == []
+    device.durable.hear("homeassistant/status", b"offline", device.now_us)
+    assert configs() == []
+    device.durable.hear("homeassistant/status", b"online", device.now_us)
+    again = configs()
+    assert len(again) == len(set(again)) == len(home.entities)
+    assert configs() == []
+    device.core.handle_connected(device.now_us)
+    assert set(configs() + configs()) == set(again)
+    device.kill()
+
+
+def test_devices_answer_the_birth_at_different_times(tmp_path):
+    waits = set()
+    for name in ("a", "b", "c"):
+        device = Device(tmp_path / name, greenhouse(), name=name, settings=HOME)
+        device.tick(10)
+        device.durable.hear("homeassistant/status", b"online", device.now_us)
+        steps = 0
+        while not any(p.topic.endswith("/config") for p in device.tick(0.05)):
+            steps += 1
+        waits.add(steps)
+        assert steps <= 100
+        device.kill()
+    assert len(waits) == 3
+
+
+def test_a_key_is_an_entity_until_it_goes_even_while_the_agent_is_off(tmp_path, home):
+    device = started(tmp_path, home, plan=rooms(bound=None, max_age_s=60))
+    device.read([1.0], tags={"room": "Küche/2"})
+    device.read([2.0], tags={"room": "attic"})
+    home.take(device.tick(10))
+    ids = {each for each in home.entities if "__here__mean" in each}
+    assert ids == {
+        "lasp__rooms__pi-1__here__mean___4b_c3_bcche_2f2",
+        "lasp__rooms__pi-1__here__mean__attic",
+    }
+    assert {home.shown(each) for each in ids} == {1.0, 2.0}
+    assert {home.entities[each]["name"] for each in ids} == {"here (Küche/2)", "here (attic)"}
+    assert "lasp__rooms__everywhere__mean__attic" in home.entities
+    home.take(device.tick(30))
+    device.read([3.0], tags={"room": "attic"})
+    home.take(device.tick(35))
+    assert {each for each in home.entities if "__here__" in each} == {
+        "lasp__rooms__pi-1__here__mean__attic"
+    }
+    assert not any("Küche" in topic for topic in home.retained)
+    device.kill()
+    device.now_us += 600 * SECOND_US
+    device.start()
+    for _ in range(3):
+        home.take(device.tick(10))
+    assert not [topic for topic in home.retained if "attic" in topic]
+    device.kill()
+
+
+def test_the_empty_key_and_underscores_have_entities_of_their_own(tmp_path, home):
+    device = started(tmp_path, home, plan=rooms())
+    for room in ("", "_", "%", "a_b", "a b"):
+        device.read([1.0], tags={"room": room})
+    home.take(device.tick(10))
+    ids = [each for each in home.entities if "pi-1__here__mean" in each]
+    assert len(ids) == 5
+    assert len({home.entities[each]["state_topic"] for each in ids}) == 5
+    device.kill()
+
+
+def test_a_fold_with_endless_keys_has_a_bounded_number_of_entities(tmp_path, home):
+    device = started(tmp_path, home, plan=rooms())
+    for number in range(130):
+        device.read([1.0], tags={"room": f"{number:03}"})
+    home.take(device.tick(10))
+    home.take(device.tick(10))
+    assert sum("pi-1__here__" in each for each in home.entities) == 100
+    assert sum("/out/here/pi-1/" in topic for topic in home.retained) == 130
+    device.kill()
+
+
+def gossip(*devices, home=None, seconds=5.0, online=True):
+    """Let devices tick once, and hear each other."""
+    for device in devices:
+        published = device.tick(seconds)
+        if home is not None:
+            home.take(published)
+        for frame in (each for each in published if is_of_frames(each.topic)):
+            for other in devices:
+                if other is not device:
+                    other.durable.hear(frame.topic, frame.payload, other.now_us)
+
+
+def speakers(*devices):
+    return [device.name for device in devices if device.core.report()["speaks"]]
+
+
+def test_one_device_speaks_for_the_fleet_and_the_next_one_when_it_is_gone(tmp_path, home):
+    a, b, c = (Device(tmp_path / name, greenhouse(), name=name, settings=HOME) for name in "abc")
+    for _ in range(6):
+        gossip(a, b, c, home=home)
+    assert speakers(a, b, c) == ["a"]
+    topic = a.core.agent.topics.fleet_result("global_average")
+    a.read([10]), b.read([20]), c.read([30])
+    for _ in range(8):
+        gossip(a, b, c, home=home)
+    said = json.loads(home.retained[topic])
+    assert (said["parts"]["mean"], said["devices"], said["settled"]) == (20.0, 3, True)
+    fleet = home.entities["lasp__greenhouse__global_5faverage__mean"]
+    assert fleet["availability"][0]["topic"].endswith("/presence/a")
+    will = a.core.beats.presence(online=False)
+    for other in (b, c):
+        other.durable.hear(will.topic, will.payload, other.now_us)
+    a.kill()
+    b.read([80])
+    for _ in range(8):
+        gossip(b, c, home=home)
+    assert speakers(b, c) == ["b"]
+    assert json.loads(home.retained[topic])["parts"]["mean"] == pytest.approx(140 / 4)
+    fleet = home.entities["lasp__greenhouse__global_5faverage__mean"]
+    assert fleet["availability"][0]["topic"].endswith("/presence/b")
+    b.kill(), c.kill()
+
+
+def test_a_device_that_no_longer_talks_to_home_assistant_takes_its_word_back(tmp_path):
+    device = Device(tmp_path, greenhouse(), settings=HOME)
+    device.tick(10)
+    (before,) = device.frames(VoiceFrame)
+    assert before.speaks
+    device.settings = replace(device.settings, home_assistant="")
+    device.restart()
+    device.sent.clear()
+    device.tick(10)
+    assert device.frames(VoiceFrame) == []
+    device.hear(before)  # the broker kept it
+    device.tick(10)
+    (after,) = device.frames(VoiceFrame)
+    assert not after.speaks
+    device.hear(after)
+    device.tick(10)
+    assert device.frames(VoiceFrame) == [after]
+    device.kill()
+
+
+def test_the_templates_show_what_is_published(tmp_path, home, jinja):
+    device = started(tmp_path, home)
+    device.read([2150])
+    home.take(device.tick(10))
+    for config in home.entities.values():
+        state = home.retained[config["state_topic"]]
+        shown = template(jinja, config["value_template"], state)
+        assert shown in {"2150.0", "0", "OFF"}
+        if "json_attributes_topic" in config:
+            told = json.loads(template(jinja, config["json_attributes_template"], state))
+            assert (told["devices"], told["settled"], told["except"]) == (1, True, [])
+    device.kill()
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_an_alert_is_a_binary_sensor_that_is_on_while_it_lasts(tmp_path, home, jinja, keyed):
+    program = Program("house")
+    event = program.event("temperature", unit="°C")
+    room = (lambda event: event.tags["room"]) if keyed else None
+    samples = program.declare_dynamic(BoundedLWWSet(bound=1), "samples", key=room)
+    program.collect(event, into=samples)
+    program.alert("too warm", program.fold(samples, folds.last(), "now"), above=28, below=27)
+    device = started(tmp_path, home, plan=program.plan())
+    shown = []
+    for value in (20, 30, 20):
+        device.read([value], tags={"room": "attic"})
+        home.take(device.tick(10))
+        home.take(device.tick(10))
+        (config,) = [c for c in home.entities.values() if "alert__too_20warm" in c["unique_id"]]
+        state = home.retained[config["state_topic"]]
+        shown.append(template(jinja, config["value_template"], state))
+        told = json.loads(template(jinja, config["json_attributes_template"], state))
+        assert told["value"] == value or value < 28, "an alert is told when it turns"
+    assert shown == ["OFF", "ON", "OFF"]
+    assert config["name"] == ("too warm (attic)" if keyed else "too warm")
+    device.kill()
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("name", ["pi-1", "it's a \\ name", "Küche"])
+def test_the_last_will_makes_the_entities_unavailable(tmp_path, home, jinja, name, signed):
+    device = started(tmp_path, home, name=name)
+    config = next(iter(home.entities.values()))
+    (available,) = config["availability"]
+    assert config["encoding"] == ""
+    for online in (True, False):
+        said = device.core.beats.presence(online=online)
+        assert said.topic == available["topic"]
+        payload = said.payload + (b"\xc4\x40signature" if signed else b"")
+        shown = template(jinja, available["value_template"], payload)
+        assert shown == ("online" if online else "offline")
+    other = PresenceFrame(device.core.replica, 9, online=True, program="another")
+    assert template(jinja, available["value_template"], other.encode()) == "offline"
+    device.kill()

@@ -1,0 +1,73 @@
+"""The stores of one sink: a lake that is made anew, two of one name, and forged ones."""
+
+from dataclasses import replace
+
+from crdts import Replica
+from device_agent.agent.panes.sinks import LEFT_US, MOVES, MOVES_AT_ONCE
+from lasp_edge.units import SECOND_US
+from simulations.world.lander import SimulatedLander
+from tests.device_agent.agent.panes.support_fleetlet import Fleetlet, full, sink
+from tests.device_agent.agents import LAKE, ack_of
+
+
+def test_two_lakes_of_one_name_do_not_make_a_device_send_for_ever(device):
+    panes = full(device)
+    other = SimulatedLander("lake-2", device.program, process=Replica(1, 2, "lander"))
+    fleet = Fleetlet(device, device.landed, other)
+    fleet.run(3_600)
+    assert fleet.sent_entries <= 3 * panes
+    assert other.panes == device.landed.panes
+    report = device.core.report()
+    assert report["contested_sinks"] == ["lake"]
+    (reason,) = [name for name in device.counted if name.startswith("sink: ")]
+    assert "start the lander of one of them with --sink" in reason
+    assert device.counted[reason] == 1
+
+
+def test_late_words_of_the_lake_before_do_not_bring_it_back(device):
+    full(device)
+
+    def says(store, clock_s):
+        device.hear(replace(ack_of(device.name, sink=("lake", store)), clock_s=clock_s))
+        return sink(device)["store"]
+
+    assert says("new", 100) == "new"
+    assert says("before", 99) == "new", "it spoke first, and was overtaken"
+    assert says("new", 101) == "new"
+    assert says("made anew", 102) == "made anew"
+    Fleetlet(device).run(LEFT_US // SECOND_US + 1)
+    assert says("behind", 50) == "behind", "the one before is silent, whatever the clocks say"
+
+
+def test_forged_stores_cost_a_bounded_number_of_sendings_and_are_told(device):
+    panes = full(device)
+    real = device.landed
+    Fleetlet(device, real).run(30)
+    fleet = Fleetlet(device, real)
+    for minute in range(12 * 60):
+        device.hear(ack_of(device.name, sink=("lake", f"forged {minute}")))
+        fleet.run(60, step_s=30)
+    waited = 6  # 10 + 20 + 40 + .. + 320 minutes
+    moves = device.counted[MOVES]
+    assert MOVES_AT_ONCE + waited <= moves <= 2 * (MOVES_AT_ONCE + waited), "and the way back"
+    assert fleet.sent_entries <= 4 * moves * panes, "nobody answers for a forged one"
+    (reason,) = [n for n in device.counted if n.startswith("sink: ") and "forges" in n]
+    assert "see lasp-edge broker" in reason
+    assert device.counted[reason] <= 2 * MOVES_AT_ONCE
+    Fleetlet(device, real).run(2 * 3_600, step_s=10)
+    assert (sink(device)["store"], sink(device)["waiting"]) == (LAKE, 0)
+    assert device.core.done
+
+
+def test_a_lake_that_was_left_comes_back_when_the_present_one_is_silent(device):
+    panes = full(device)
+    first, second = device.landed, SimulatedLander("lake-2", device.program)
+    Fleetlet(device, first).run(30)
+    Fleetlet(device, second).run(60)
+    assert sink(device)["store"] == "lake-2"
+    back = Fleetlet(device, first)
+    back.run(LEFT_US // SECOND_US - 60)
+    assert sink(device)["store"] == "lake-2"
+    back.run(120)
+    assert (sink(device)["store"], back.sent_entries) == (LAKE, panes)
+    assert device.core.done

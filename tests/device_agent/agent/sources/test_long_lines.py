@@ -1,0 +1,37 @@
+"""Lines that no sensor writes: what a card leaves that lost power must not fill memory."""
+
+import tracemalloc
+
+import pytest
+
+from device_agent.agent.sources.recorded_file import LONGEST_LINE
+from tests.device_agent.agent.sources.test_sources_replay import cursor_at, drained, source, written
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(("kind", "head"), [("jsonl", ""), ("csv", "ts,t\n")])
+def test_a_line_without_an_end_does_not_fill_memory(tmp_path, kind, head, suffix):
+    row = {"jsonl": '{{"ts": {0}, "t": {0}}}\n', "csv": "{0},{0}\n"}[kind].format
+    text = head + row(1) + "\0" * (5 * LONGEST_LINE + 7) + "\n" + row(2)
+    path = written(tmp_path / f"rows{suffix}", text)
+    tracemalloc.start()
+    values, last = drained(source(path, kind))
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert values == [1, 2]
+    assert last.cursor == cursor_at(text, len(text), text.count("\n") + 5)
+    assert most_bytes < 6 * LONGEST_LINE
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_many_long_lines_do_not_fill_memory(tmp_path, kind):
+    spaces = " " * (LONGEST_LINE // 16)
+    row = {"jsonl": '{{"ts": {0}, "t": {0}{1}}}\n', "csv": "{0},{0},{1}\n"}[kind].format
+    text = {"jsonl": "", "csv": "ts,t,x\n"}[kind] + "".join(row(n, spaces) for n in range(160))
+    path = written(tmp_path / "rows", text)
+    tracemalloc.start()
+    values, _ = drained(source(path, kind))
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert values == list(range(160))
+    assert most_bytes < 6 * LONGEST_LINE

@@ -1,0 +1,253 @@
+"""An MQTT topic as a source: acknowledged once durable, redelivered until then."""
+
+import random
+import socket
+from contextlib import suppress
+from threading import Thread
+
+import pytest
+
+from device_agent.agent.sources.choice import source_from_spec
+from device_agent.agent.sources.mqtt_topic import SENT_AGAIN
+from device_agent.agent.sources.source import SourceContext
+from lasp_edge.link import BrokerUrl, Link
+from tests.brokers import until_connected, until_true
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def sender(broker):
+    link = Link(BrokerUrl.parse(broker.url), client_id="sender", jitter=random.Random(1))
+    link.start()
+    until_connected(link)
+    yield link
+    link.stop()
+
+
+@pytest.fixture
+def opened(broker):
+    """Return a function that opens the source as a process would; all are closed at the end."""
+    sources = []
+
+    def start(topic, *, wake=None, cursor=None, url=broker.url, **options):
+        context = SourceContext(
+            ["temperature", "humidity"],
+            "d",
+            random.Random(1),
+            BrokerUrl.parse(url),
+            wake,
+            options,
+        )
+        source = source_from_spec(f"mqtt:{topic}", context)
+        sources.append(source)
+        source.open(cursor)
+        until_true(lambda: source.link.connected)
+        return source
+
+    yield start
+    for source in sources:
+        source.close()
+
+
+def polled(source, count):
+    """Poll until so many messages were taken, and return the batches."""
+    batches, taken = [], 0
+
+    def enough():
+        nonlocal taken
+        batch = source.poll(0)
+        if batch is not None:
+            batches.append(batch)
+            taken = int(batch.cursor.partition(" ")[0])
+        return taken >= count
+
+    until_true(enough)
+    return batches
+
+
+def send(link, topic, *payloads, retain=False):
+    for payload in payloads:
+        until_true(lambda payload=payload: link.publish(topic, payload, retain=retain))
+    until_true(lambda: link.in_flight == 0)
+
+
+def readings(batches):
+    return [
+        reading
+        for batch in batches
+        for reading in zip(batch.names, batch.times_us, batch.values, strict=True)
+    ]
+
+
+def refused(batches):
+    counts = {}
+    for batch in batches:
+        for reason, count in batch.refused.items():
+            counts[reason] = counts.get(reason, 0) + count
+    return counts
+
+
+def test_objects_and_bare_numbers_become_readings(opened, sender):
+    source = opened("home/#")
+    send(sender, "home/x", b'{"temperature": 21.5, "humidity": 40}')
+    send(sender, "home/kitchen/temperature", b"22", b" 22.5 ")
+    send(sender, "home/kitchen/pressure", b"1000")
+    send(sender, "home/temperature", b'[{"temperature": 1}, 2]', b'"3"', b"ON", b"null", b"[[]]")
+    send(sender, "home/x", b"", b"\xff", b"{bad", b'{"other": 1}')
+    batches = polled(source, 13)
+    assert readings(batches) == [
+        ("temperature", None, 21.5),
+        ("humidity", None, 40),
+        ("temperature", None, 22),
+        ("temperature", None, 22.5),
+        ("temperature", None, 1),
+        ("temperature", None, 2),
+        ("temperature", None, 3),
+        ("temperature", None, 1),
+    ]
+    assert refused(batches) == {
+        "neither a JSON object nor a value": 2,
+        "not JSON": 3,
+        'no event "pressure": the program has "temperature", "humidity"': 1,
+        'no event of temperature, humidity: the message has "other"': 1,
+    }
+
+
+def test_the_only_mapped_event_is_what_a_bare_number_is(opened, sender):
+    source = opened("s/+", event={"temperature": "data.temp"})
+    send(sender, "s/1", b"22", b'{"data": {"temp": 23}}')
+    assert [value for _, _, value in readings(polled(source, 2))] == [22, 23]
+
+
+def test_own_times_and_tags_are_read_from_the_object(opened, sender):
+    source = opened("s/+", time="ts", tag={"room": "room"})
+    send(sender, "s/temperature", b'{"ts": 12, "temperature": 1, "room": "a"}', b"7")
+    batches = polled(source, 2)
+    assert readings(batches) == [("temperature", 12_000_000, 1)]
+    assert [dict(tags) for batch in batches for tags in batch.tags] == [{"room": "a"}]
+    assert refused(batches) == {'no field "ts": the message has "temperature"': 1}
+
+
+@pytest.mark.parametrize("broker", ["mosquitto"], indirect=True)  # the other keeps no session
+def test_what_was_not_durable_comes_again_and_what_came_meanwhile_too(opened, sender):
+    source = opened("s")
+    send(sender, "s", b'{"temperature": 1}', b'{"temperature": 2}')
+    polled(source, 2)
+    source.acknowledge("1")
+    source.acknowledge(None)
+    source.close()
+    send(sender, "s", b'{"temperature": 3}')
+    again = opened("s")
+    assert [value for _, _, value in readings(polled(again, 2))] == [2, 3]
+    again.acknowledge("2")
+    again.close()
+    last = opened("s")
+    send(sender, "s", b'{"temperature": 4}')
+    assert [value for _, _, value in readings(polled(last, 1))] == [4]
+
+
+def test_the_agent_is_woken_or_looks_again_soon(opened, sender):
+    woken = []
+    source = opened("s", wake=lambda: woken.append(1))
+    assert source.due_us(5) is None
+    polled_before = len(woken)
+    send(sender, "s", b'{"temperature": 1}')
+    until_true(lambda: len(woken) > polled_before)
+    assert opened("t").due_us(5) == 100_005
+
+
+def test_what_the_broker_retained_is_no_reading_at_any_start(opened, sender, broker):
+    send(sender, "home/temperature", b"21.5", retain=True)
+    for _ in range(2):
+        source = opened("home/#")
+        batches = polled(source, 1)
+        assert readings(batches) == []
+        times = {1} if broker.kind == "mosquitto" else {1, 2}  # amqtt gives it twice, later
+        (total,) = refused(batches).values()
+        assert total in times
+        assert list(refused(batches)) == ["retained by the broker (--retained takes it once)"]
+        source.acknowledge(batches[-1].cursor)
+        source.close()
+    source = opened("home/#")
+    polled(source, 1)
+    send(sender, "home/temperature", b"22", retain=True)  # now it is news
+    assert [value for _, _, value in readings(polled(source, 2))] == [22]
+
+
+@pytest.mark.parametrize("broker", ["mosquitto"], indirect=True)  # the other keeps no session
+def test_what_the_broker_retained_counts_once_by_its_content_where_it_is_asked_for(opened, sender):
+    send(sender, "home/temperature", b"21.5", retain=True)
+    first = opened("home/#", retained=True)
+    batches = polled(first, 1)
+    first.acknowledge(batches[-1].cursor)
+    first.close()
+    again = opened("home/#", retained=True, cursor=batches[-1].cursor)
+    batches += polled(again, 1)  # the same once more
+    again.acknowledge(batches[-1].cursor)
+    again.close()
+    send(sender, "home/temperature", b"22", retain=True)
+    last = opened("home/#", retained=True, cursor=batches[-1].cursor)
+    batches += polled(last, 2)  # kept for the session, and retained for all
+    assert [value for _, _, value in readings(batches)] == [21.5, 22]
+
+
+class Tunnel:
+    """A way to the broker that is cut without a word to either side."""
+
+    def __init__(self, port):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"mqtt://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._port, self._ends = port, []
+        self.answers = True
+        Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._port))
+                self._ends += [near, far]
+                self.answers = True
+                Thread(target=self._pump, args=(far, near, True), daemon=True).start()
+                Thread(target=self._pump, args=(near, far, False), daemon=True).start()
+
+    def _pump(self, source, target, is_down):
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                if is_down or self.answers:  # else what the agent says is lost on the way
+                    target.sendall(data)
+
+    def cut(self):
+        ends, self._ends = self._ends, []
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.cut()
+        self._listener.close()
+
+
+@pytest.mark.parametrize("broker", ["mosquitto"], indirect=True)  # the other keeps no session
+def test_what_is_sent_again_for_a_lost_acknowledgement_counts_once(opened, sender, broker):
+    tunnel = Tunnel(broker.port)
+    source = opened("s", url=tunnel.url)
+    send(sender, "s", b'{"temperature": 1}', b'{"temperature": 1}')
+    batches = polled(source, 2)
+    tunnel.answers = False
+    source.acknowledge(batches[-1].cursor)
+    send(sender, "s", b'{"temperature": 1}')
+    batches += polled(source, 3)
+    tunnel.cut()
+    until_true(lambda: not source.link.connected)
+    send(sender, "s", b'{"temperature": 1}', b'{"temperature": 2}')  # while nobody listens
+    batches += polled(source, 8)
+    assert [value for _, _, value in readings(batches)] == [1, 1, 1, 1, 2]
+    assert refused(batches) == {SENT_AGAIN: 3}
+    source.acknowledge(batches[-1].cursor)
+    send(sender, "s", b'{"temperature": 3}')
+    batches += polled(source, 9)
+    assert readings(batches)[-1][2] == 3
+    source.close()
+    tunnel.close()

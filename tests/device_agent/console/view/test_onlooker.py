@@ -1,0 +1,235 @@
+"""An onlooker sees what devices hold, with or without the program, and who is behind."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from device_agent.agent.settings import Settings
+from device_agent.console.view.onlooker import Onlooker, fleet_keys
+from lasp_edge.protocol.frames import MemberFrame, VariableFrame
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.tool.lagging import Order
+from lasp_edge.units import SECOND_US
+from tests.device_agent.agents import Device, entry_of, greenhouse, is_of_frames, rooms
+
+QUIET = Settings(results_us=0)
+TOLD = Settings(results_us=SECOND_US)
+FLEET = {
+    "by the program": (QUIET, True),
+    "by results": (TOLD, False),
+    "by both": (TOLD, True),
+    "by the fleet's voice": (replace(TOLD, home_assistant="ha"), False),
+}
+
+
+class Scene:
+    """Devices that hear each other, and an onlooker."""
+
+    def __init__(self, tmp_path, plan, settings, *, knows):
+        self.devices = [
+            Device(tmp_path / name, plan, name=name, settings=settings)
+            for name in ("attic", "shed")
+        ]
+        self.onlooker = Onlooker(Topics(plan.name), 5, plan if knows else None)
+
+    def play(self, rounds=8, cut=()):
+        for _ in range(rounds):
+            for device in self.devices:
+                for each in device.tick(2):
+                    if device.name in cut:
+                        continue
+                    self.hear(each)
+                    for other in self.devices:
+                        if other is not device and is_of_frames(each.topic):
+                            other.durable.hear(each.topic, each.payload, other.now_us)
+
+    def hear(self, publication, *, kept=False):
+        now_s = self.devices[0].now_us / SECOND_US
+        self.onlooker.hear(publication.topic, publication.payload, now_s, kept=kept)
+
+    def standing(self, name, own="local_average", fleet="global_average"):
+        now_s = self.devices[0].now_us / SECOND_US
+        return self.onlooker.standing(name, own, fleet, now_s)
+
+
+@pytest.fixture(params=FLEET)
+def scene(request, tmp_path):
+    settings, knows = FLEET[request.param]
+    made = Scene(tmp_path, greenhouse(), settings, knows=knows)
+    yield made
+    for device in made.devices:
+        device.kill()
+
+
+def mean(plain):
+    return plain and plain["parts"]["mean"]
+
+
+def test_each_device_and_the_fleet_are_seen(scene):
+    attic, shed = scene.devices
+    attic.read([10, 20])
+    shed.read([60])
+    scene.play()
+    assert scene.onlooker.devices == ["attic", "shed"]
+    for name, own in (("attic", 15), ("shed", 60)):
+        standing = scene.standing(name)
+        assert (mean(standing.own), mean(standing.fleet)) == (own, 30)
+        assert standing.connected
+        assert standing.behind_s == 0
+        assert standing.heard_s < 30
+    assert mean(scene.onlooker.value("global_average")) == 30
+    assert scene.onlooker.value("global_average")["devices"] == 2
+    assert scene.onlooker.names == ["global_average", "local_average"]
+    assert scene.onlooker.is_of_fleet("global_average")
+    assert not scene.onlooker.is_of_fleet("local_average")
+
+
+def test_a_device_that_is_cut_off_is_behind_since_the_others_went_on(scene):
+    attic, shed = scene.devices
+    attic.read([10])
+    shed.read([60])
+    scene.play()
+    attic.read([20])
+    scene.play(6, cut=["shed"])
+    assert scene.standing("attic").behind_s == 0
+    assert 4 <= scene.standing("shed").behind_s <= 12
+    assert scene.standing("shed").heard_s >= 10
+    assert mean(scene.onlooker.value("global_average")) == 30
+
+
+def test_a_value_is_settled_while_all_that_are_connected_hold_the_same(scene):
+    attic, shed = scene.devices
+    assert scene.onlooker.is_settled("global_average") is None
+    attic.read([10])
+    shed.read([60])
+    scene.play()
+    assert scene.onlooker.is_settled("global_average") is True
+    attic.read([20])
+    scene.play(1, cut=["shed"])
+    scene.play(3, cut=["shed"])
+    assert scene.onlooker.is_settled("global_average") is False
+    scene.play(8)
+    assert scene.onlooker.is_settled("global_average") is True
+
+
+def test_nonsense_is_left_aside(scene):
+    root = scene.devices[0].core.agent.topics.root
+    for topic in (f"{root}/out/a/b", f"{root}/fleet/a", f"{root}/0a/var/attic/x/00", "x", ""):
+        for payload in (b"", b"[]", b"\xff", b'{"parts": 3}', b"{}"):
+            scene.onlooker.hear(topic, payload, 1)
+    scene.devices[0].read([10])
+    scene.play()
+    assert mean(scene.standing("attic").own) == 10
+
+
+def test_what_the_broker_kept_says_nothing_about_when_a_device_was_heard(tmp_path):
+    scene = Scene(tmp_path, greenhouse(), TOLD, knows=False)
+    scene.devices[0].read([10])
+    for each in scene.devices[0].tick(10):
+        scene.hear(each, kept=True)
+    standing = scene.standing("attic")
+    assert mean(standing.own) == 10
+    assert standing.heard_s is None
+    assert standing.readings == 1
+    assert standing.alarms == ()
+    for device in scene.devices:
+        device.kill()
+
+
+def test_an_agent_tells_why_it_refuses_and_what_it_sent(tmp_path):
+    scene = Scene(tmp_path, greenhouse(), TOLD, knows=False)
+    attic, _ = scene.devices
+    attic.core.results.sent_bytes = lambda: 4_711
+    for number in range(8):
+        attic.core.counters.add(f"refused: reason {number}", number + 1)
+    scene.play(2)
+    standing = scene.standing("attic")
+    assert standing.sent_bytes == 4_711
+    assert standing.refused_because == {f"reason {n}": n + 1 for n in range(3, 8)}
+    assert scene.standing("shed").refused_because == {}
+    assert scene.standing("shed").sent_bytes is None
+    for device in scene.devices:
+        device.kill()
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_keys_are_seen_one_by_one(tmp_path, knows):
+    settings = QUIET if knows else TOLD
+    scene = Scene(tmp_path, rooms(), settings, knows=knows)
+    attic, shed = scene.devices
+    attic.read([10], tags={"room": "a"})
+    attic.read([20], tags={"room": ""})
+    shed.read([30], tags={"room": "a"})
+    scene.play()
+    onlooker = scene.onlooker
+    assert onlooker.keys("everywhere", None) == (["", "a"] if knows else [])
+    assert mean(onlooker.value("everywhere", None, "a")) == 20
+    assert mean(onlooker.value("everywhere", None, "")) == 20
+    assert fleet_keys(onlooker, "everywhere") == ["", "a"]
+    assert onlooker.is_settled("everywhere") is True
+    assert onlooker.keys("here", "attic") == ["", "a"]
+    assert mean(onlooker.value("here", "shed", "a")) == 30
+    assert onlooker.value("here", "shed", "b") is None
+    shown = scene.standing("attic", "here", "everywhere")
+    assert set(shown.own["keys"]) == {"", "a"}
+    for device in scene.devices:
+        device.kill()
+
+
+def test_a_key_that_is_cleared_is_gone(tmp_path):
+    onlooker, topics = Onlooker(Topics("g"), 5), Topics("g")
+    said = json.dumps({"parts": {"mean": 1.0}}).encode()
+    onlooker.hear(topics.result("here", "attic", "a"), said, 0)
+    assert onlooker.keys("here", "attic") == ["a"]
+    onlooker.hear(topics.result("here", "attic", "a"), b"", 0)
+    assert onlooker.keys("here", "attic") == []
+
+
+def test_a_retired_device_counts_no_more(tmp_path):
+    scene = Scene(tmp_path, greenhouse(), QUIET, knows=True)
+    attic, shed = scene.devices
+    attic.read([10])
+    shed.read([60])
+    scene.play()
+    topics = attic.core.agent.topics
+    command = scene.onlooker.roster.retiring("shed")
+    assert isinstance(command, MemberFrame)
+    scene.onlooker.hear(topics.of("member", "shed"), command.encode(), 0)
+    assert mean(scene.onlooker.value("global_average")) == 10
+    assert scene.onlooker.devices == ["attic"]
+    for device in scene.devices:
+        device.kill()
+
+
+def test_entries_of_another_definition_are_left_aside(tmp_path):
+    plan = greenhouse()
+    onlooker, topics = Onlooker(Topics(plan.name), 5, plan), Topics(plan.name)
+    device = Device(tmp_path, plan)
+    stream = plan.local_folds["local_average"].stream
+    for wrong in (
+        {"stream": stream + 1, "partial": (1, 5)},
+        {"stream": stream, "partial": (1,)},
+    ):
+        frame = entry_of(device.core.replica, 1, "local_average", **wrong)
+        assert isinstance(frame, VariableFrame)
+        onlooker.hear(topics.of("var", "pi-1", "local_average", "00"), frame.encode(), 0)
+    assert onlooker.value("global_average") is None
+    device.kill()
+
+
+def test_the_order_of_reports_is_bounded_and_a_report_that_fell_out_is_behind():
+    order = Order()
+    order.note("old", "first", 0)
+    for number in range(1_500):
+        order.note("new", str(number), number + 1)
+    assert order.behind_s("new", 2_000) == 0
+    assert order.behind_s("old", 2_000) > 400
+    assert len(order._seen_s) <= 1_001
+
+
+def test_a_value_with_keys_has_no_value_without_one_before_its_keys_come():
+    onlooker, topics = Onlooker(Topics("g"), 5), Topics("g")
+    head = {"devices": 1, "inputs": "1", "settled": True, "except": []}
+    onlooker.hear(topics.result("rooms", "attic"), json.dumps(head).encode(), 0)
+    assert onlooker.value("rooms") is None
