@@ -25,7 +25,7 @@ IN_CPU_S = (
     "gateway",
     "control",
 )
-NAMES = (*IN_CPU_S, "start", "economy")
+NAMES = (*IN_CPU_S, "start", "economy", "idle")
 """Those that start processes, and take real time, are run where they are named."""
 
 
