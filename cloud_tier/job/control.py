@@ -97,7 +97,7 @@ def check_functions(plan: Plan, *, steps_run_here: bool) -> None:
         UsageError: it has not.
     """
     windows = plan.windows.values()
-    lacking = [window.name for window in windows if window.controls and window.controls.fold]
+    lacking = [window.name for window in windows if window.controls.fold]
     if lacking and not steps_run_here:
         raise UsageError(
             f"parameters change the fold of {', '.join(lacking)}, and the function that says how "
@@ -275,7 +275,7 @@ def _touched(regimes: FleetRegimes, sent: SentPanes) -> Iterator[LookedStarts]:
         window = regimes.window_of(stream)
         for key, device, pane_us in entries if window is not None else ():
             piece = regimes.piece_of(device, stream, pane_us)
-            if window is None or piece is None:
+            if window is None or piece is None or window.is_fixed:
                 continue
             for form in regimes.of(window.name).forms:
                 reach_us = form.size_us - form.span_us
@@ -296,7 +296,7 @@ def _passed(
 
     Those that were not due yet have no row so far, where windows wait at all.
     """
-    for name in regimes.windows:
+    for name in regimes.changing:
         before_us = before.of(name)
         if after_us is None or after_us == before_us:
             continue
@@ -311,7 +311,7 @@ def _due(
     regimes: FleetRegimes, due: Mapping[str, tuple[int | None, int | None]]
 ) -> Iterator[LookedStarts]:
     for name, (before_us, after_us) in due.items():
-        if name not in regimes.windows or after_us is None or after_us == before_us:
+        if name not in regimes.changing or after_us is None or after_us == before_us:
             continue
         first_us = EARLIEST_PANE_US
         if before_us is not None:

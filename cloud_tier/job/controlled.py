@@ -194,7 +194,7 @@ class ControlledStep:
     def _revisions(self, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
         zeros = {
             name: dict(zip(window.fold.columns_named, window.fold.zero, strict=True))
-            for name, window in self.state.regimes.windows.items()
+            for name, window in self.state.regimes.changing.items()
         }
         values = [
             f"if(_devices IS NULL, {_zero(column, zeros)}, _new_{at}) AS _value_{at}"
@@ -219,7 +219,7 @@ class ControlledStep:
         passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
         after = windows.status_after(passed=passed, differs=differs)
         tentative = f"{after} = {_TENTATIVE}"
-        names = one_of("window", self.state.regimes.windows)
+        names = one_of("window", self.state.regimes.changing)
         statuses = ", ".join(map(literal, STATUSES))
         ready = ready.alias("old").where(
             f"({differs} OR NOT ({after} <=> old.status)) "
@@ -246,7 +246,7 @@ class ControlledStep:
         number = 0
         regimes = self.state.regimes
         for name, window in self.job.plan.windows.items():
-            if window.controls is None:
+            if window.is_fixed:
                 piece = PanePiece(
                     EARLIEST_PANE_US,
                     LATEST_PANE_US + window.span_us,

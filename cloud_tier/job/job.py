@@ -65,7 +65,7 @@ class Job:
     @property
     def plain_windows(self) -> tuple[Window, ...]:
         """Those that operators cannot change."""
-        return tuple(window for window in self.windows if window.controls is None)
+        return tuple(window for window in self.windows if window.is_fixed)
 
     @property
     def has_parameters(self) -> bool:

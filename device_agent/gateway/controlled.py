@@ -74,7 +74,7 @@ class ControlledFleet:
         self.unfinished = UnfinishedWindows(waits)
         self._fresh: dict[Place, dict[EntryAt, KeptEntry]] = {}
         self.failed: Counter[str] = Counter()
-        for name in regimes.windows:
+        for name in regimes.changing:
             for row in keeper.tentative(name, None):
                 self.unfinished.note(row)
             if waits[name]:
@@ -244,7 +244,7 @@ class ControlledFleet:
         """Return stream -> below which start its panes are of no use any more."""
         return {
             piece.stream: self.held.least_us(frontier_us - self._retain_us - self._longest_us(name))
-            for name in self._regimes.windows
+            for name in self._regimes.changing
             for scope in self._regimes.scopes(name)
             for piece in self._regimes.of(name, scope).pieces
         }

@@ -119,7 +119,7 @@ class GatewayCore:
         acceptance.witness.read(kept.heard)
         self._liveness = Liveness(kept.promises, {}, acceptance.membership)
         self.coverage = Coverage(kept.frontier_us, tuple(sorted(kept.promises.entries)), ())
-        plain = [window for window in plan.windows.values() if window.controls is None]
+        plain = [window for window in plan.windows.values() if window.is_fixed]
         self._streams = {window.stream: window for window in plain}
         self._panes = FleetPanes(self._streams, keeper)
         waits = waits_of(plan.windows.values(), terms.tentative_after_us)
@@ -150,7 +150,7 @@ class GatewayCore:
 
     def fold_at(self, window: Window, start_us: int) -> Fold:
         """Return the fold of the windows that start at a time."""
-        if self._regimes is None or window.controls is None:
+        if self._regimes is None or window.is_fixed:
             return window.fold
         return self._regimes.of(window.name).form_at(start_us).fold
 
@@ -236,7 +236,8 @@ class GatewayCore:
         """Return whether entries are of a window with parameters."""
         if self._regimes is None or not isinstance(rows, PaneRows):
             return False
-        return self._regimes.stream(rows.block.stream) is not None
+        window = self._regimes.window_of(rows.block.stream)
+        return window is not None and not window.is_fixed
 
     def _join_liveness(
         self, accepted: Accepted, changes: FleetChanges, listening: Listening | None

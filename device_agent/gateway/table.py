@@ -32,7 +32,7 @@ def meaning_of(plan: Plan, log: ControlLog) -> str:
     """
     windows = {name: plain for kind, name, plain in descriptions(plan) if kind == WINDOW}
     for window in plan.windows.values():
-        if window.controls is not None and window.controls.fold:
+        if window.controls.fold:
             forms = WindowRegimes(window, plan.functions, log).forms
             told = [[form.from_us, form.fold.description()] for form in forms]
             windows[window.name] |= {"folds": told}

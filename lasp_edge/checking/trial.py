@@ -114,7 +114,7 @@ class _Trial:
         self._regimes = [
             WindowRegimes(window, plan.functions, ControlLog())
             for window in plan.windows.values()
-            if window.controls is not None
+            if window.controls.counts or not window.is_fixed
         ]
 
     def run(self) -> None:

@@ -126,12 +126,7 @@ def check_used(draft: Draft) -> None:
     Raises:
         ValueError: nothing does.
     """
-    used = {
-        each.name
-        for window in draft.windows.values()
-        if window.controls
-        for each in window.controls.parameters
-    }
+    used = {each.name for window in draft.windows.values() for each in window.controls.parameters}
     used |= {variable.bound for variable in draft.variables.values() if variable.bound}
     for name in draft.parameters:
         if name not in used:

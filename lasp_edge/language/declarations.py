@@ -85,13 +85,18 @@ class WindowControls:
         fold, value, where: whether a function of the user's gives them.
     """
 
-    uses: tuple[Parameter, ...]
-    size: Parameter | None
-    slide: Parameter | None
-    slides_by_size: bool
-    fold: bool
-    value: bool
-    where: bool
+    uses: tuple[Parameter, ...] = ()
+    size: Parameter | None = None
+    slide: Parameter | None = None
+    slides_by_size: bool = False
+    fold: bool = False
+    value: bool = False
+    where: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether functions of the user's say what a reading counts as, and whether it does."""
+        return self.value or self.where
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -114,8 +119,8 @@ class Window:
             parameters it is that of the definition, and each stretch of panes has another one.
         tentative_after_us: for how long it waits for devices before it has a row; None for what
             its sinks are told. It is no part of its meaning: each sink may show it when it likes.
-        controls: what operators can change of it; None where nothing. Fold, size and slide are
-            those of the parameters' defaults then (see `lasp_edge.language.regimes`).
+        controls: what parameters can change of it, and its functions that see them. Fold, size
+            and slide are those of the parameters' defaults (see `lasp_edge.language.regimes`).
     """
 
     name: str
@@ -127,13 +132,18 @@ class Window:
     version: int
     stream: int
     tentative_after_us: int | None = None
-    controls: WindowControls | None = None
+    controls: WindowControls = WindowControls()
 
     runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
     """Devices make its panes, the cloud its rows."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), _without_code(self)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether no parameter changes it: all its panes are of one stream, its own."""
+        return not self.controls.parameters
 
     @property
     def span_us(self) -> int:

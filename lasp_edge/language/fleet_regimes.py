@@ -24,19 +24,22 @@ class StartSpan(NamedTuple):
 
 
 class FleetRegimes:
-    """The windows with parameters of a program, under what operators said.
+    """The windows of a program, under what operators set.
 
     Args:
         plan: of the program.
         log: what was said before; of other parameters nothing counts.
 
     Attributes:
+        windows: by name.
+        changing: those that some parameter changes.
         parameters: of which something can be said.
         log: what was said.
     """
 
     def __init__(self, plan: Plan, log: ControlLog | None = None) -> None:
-        self.windows = {w.name: w for w in plan.windows.values() if w.controls is not None}
+        self.windows = dict(plan.windows)
+        self.changing = {w.name: w for w in plan.windows.values() if not w.is_fixed}
         self.parameters = frozenset(plan.parameters)
         self._functions = plan.functions
         self._touched: list[StartSpan] = []
@@ -109,7 +112,6 @@ class FleetRegimes:
         self._regimes: dict[tuple[str, str], WindowRegimes] = {}
         self._streams: dict[int, tuple[Window, PanePiece]] = {}
         for name, window in self.windows.items():
-            assert window.controls is not None
             names = {each.name for each in window.controls.uses}
             scopes = {scope for parameter, scope in self.log.lanes() if parameter in names}
             for scope in sorted({FLEET, *scopes}):

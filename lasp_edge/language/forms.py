@@ -1,4 +1,4 @@
-"""Forms: size, slide and fold of a window with parameters, by the start of each window.
+"""Forms: size, slide and fold of a window, by the start of each; without parameters one alone.
 
 A window's form is that of the values at its start, for all devices alike. Values that do not fit
 each other (a slide beyond the size, a fold with other columns than the declared one) count for
@@ -101,9 +101,7 @@ class WindowForms:
     """
 
     def __init__(self, window: Window, functions: Functions, log: ControlLog) -> None:
-        controls = window.controls
-        assert controls is not None, "it has parameters"
-        self._window, self._functions, self._controls = window, functions, controls
+        self._window, self._functions, self._controls = window, functions, window.controls
         self._asked: list[tuple[int, str]] = []
         self.unfit: list[tuple[int, str]] = []
         self.forms = tuple(self._forms(log))
@@ -116,7 +114,7 @@ class WindowForms:
         steps = {each.name: steps_of(log, each) for each in forming}
         marks = sorted({BEFORE_ALL_US, *(mark for each in steps.values() for mark, _ in each)})
         found = [(BEFORE_ALL_US, window.size_us, window.slide_us, window.fold)]
-        for mark_us in marks:
+        for mark_us in marks if forming else ():
             values = {
                 each.name: plain(each, value_at(steps[each.name], mark_us)) for each in forming
             }

@@ -1,4 +1,4 @@
-"""Regimes: which panes a window with parameters has at each time, and what each of them means.
+"""Regimes: which panes a window has at each time, and what each of them means.
 
 Two rules say everything; the rest of this module makes them fast.
 
@@ -12,7 +12,8 @@ fold, and **the entries that decide it**, with their places and numbers. Values 
 30, then 28, then 30 again would come back under the first id, and the first panes lack what was
 read in between. A place's number only grows, so no id recurs. The entries that decide a pane are,
 of each parameter that readings see, those from its end back to the last place that says something;
-and of what gives windows their form, all before its end.
+and of what gives windows their form, all before its end. A window that no parameter changes has one
+form and one piece, and its panes travel under its own id.
 
 Between two neighbouring places nothing of this changes from pane to pane. So a window consists of
 few **pieces**: stretches of panes with one stream, one span and one fold; and time consists of few
@@ -89,10 +90,10 @@ class Regime(NamedTuple):
 
 
 class WindowRegimes:
-    """A window with parameters under one log, as one device has it.
+    """A window under one log of parameters, as one device has it.
 
     Args:
-        window: with `controls`.
+        window: of the program.
         functions: of the plan.
         log: what operators said.
         device: whose own scope goes first; "" for a device of which nothing was said.
@@ -106,11 +107,10 @@ class WindowRegimes:
         self, window: Window, functions: Functions, log: ControlLog, device: str = FLEET
     ) -> None:
         controls = window.controls
-        assert controls is not None, "it has parameters"
         self.window = window
         scopes = (device,) if device != FLEET else ()
         self._uses, self._functions = controls.uses, functions
-        sees = controls.uses if controls.value or controls.where else ()
+        sees = controls.uses if controls.counts else ()
         self._seen = [
             (each, [Lane(log, each, scope) for scope in (*scopes, FLEET)]) for each in sees
         ]
@@ -236,6 +236,8 @@ class WindowRegimes:
 
     def _stream(self, form: WindowForm, pane_us: int) -> int:
         """Return the id of a pane's stream."""
+        if self.window.is_fixed:
+            return self.window.stream
         end_us = pane_us + form.span_us
         inside = sorted(
             {

@@ -85,7 +85,7 @@ def _makes_anew(told: Told, device: str, row: Row) -> bool:
 def _touches(told: Told, window: Window, row: Row) -> bool:
     """Return whether an entry changes what a window may hold."""
     controls = window.controls
-    used = controls is not None and told.parameter in {each.name for each in controls.parameters}
+    used = told.parameter in {each.name for each in controls.parameters}
     begins = told.until_us is None or row["start_us"] < told.until_us
     return used and begins and row["end_us"] > told.from_us
 

@@ -27,7 +27,6 @@ class ControlledTruth:
     """The definitions: of a reading count the parameters at its time, of a window at its start."""
 
     def __init__(self, plan: Plan, window: Window, log: ControlLog) -> None:
-        assert window.controls is not None
         self._functions, self._window, self._log = plan.functions.controlled, window, log
         self._controls = window.controls
         self._values: dict[tuple[str, str | None], Any] = {}

@@ -38,7 +38,7 @@ def windows(
         KeyError: the program has no such window.
     """
     window = plan.windows[name]
-    if window.controls is not None:
+    if window.controls.counts or not window.is_fixed:
         return _controlled(plan, window, readings, log)
     held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
     for sample in _samples(plan, window, readings):

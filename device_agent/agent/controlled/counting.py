@@ -90,8 +90,7 @@ class ReadingCounter:
     ) -> None:
         """Note to which panes readings come, and as what; where a function fails, to no pane."""
         controls = regimes.window.controls
-        assert controls is not None
-        asks = controls.value or controls.where or regimes.window.keyed
+        asks = controls.counts or regimes.window.keyed
         for tags, times_us, values in columns:
             first = 0
             while first < len(times_us):

@@ -66,7 +66,7 @@ class ControlledWindows(Part):
 
     def __init__(self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache) -> None:
         self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
-        self._windows = [w for w in agent.plan.windows.values() if w.controls is not None]
+        self._windows = [w for w in agent.plan.windows.values() if not w.is_fixed]
         self._history = ReadingHistory(intake.identities)
         told = (agent.plan.functions, agent.replica.device, agent.counters.note)
         self._counter = ReadingCounter(*told)

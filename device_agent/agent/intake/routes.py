@@ -46,7 +46,7 @@ class Route:
         self.event = event
         self.quantise = text_number if event.text else event.resolution.quantise
         every = [w for w in plan.windows.values() if w.source.name == event.name]
-        windows = [w for w in every if w.controls is None]
+        windows = [w for w in every if w.is_fixed and not w.controls.counts]
         self.controlled = len(windows) < len(every)
         self.targets = tuple(
             WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
@@ -68,7 +68,8 @@ def _is_revisable(plan: Plan, event: str) -> bool:
     """Return whether all that is made from an event can take a reading back."""
     if plan.collections.get(event) or plan.functions.handlers.get(event):
         return False
-    if any(w.controls for w in plan.windows.values() if w.source.name == event):
+    windows = [window for window in plan.windows.values() if window.source.name == event]
+    if any(window.controls.counts or not window.is_fixed for window in windows):
         return False
     made = {event, *(stream.name for stream in plan.streams.values() if event in stream.events)}
     folds = [window.fold for window in plan.windows.values() if window.source.name in made]

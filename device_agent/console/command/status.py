@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _own_windows(store: Store, plan: Plan, window: Window, last: int) -> list[OwnWindow]:
-    if window.controls is None:
+    if window.is_fixed:
         return own_windows(store, window, last)
     from device_agent.console.parameters.own_windows import own_windows_controlled  # noqa: PLC0415 - rare
 

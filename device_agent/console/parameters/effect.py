@@ -89,7 +89,7 @@ class ControlEffect(NamedTuple):
 def misfits(plan: Plan, before: ControlLog, after: ControlLog) -> Iterator[str]:
     """Yield why values that were said now count for nothing: no window or set can be so."""
     for window in plan.windows.values():
-        if window.controls is not None:
+        if not window.is_fixed:
             old, new = (WindowForms(window, plan.functions, log) for log in (before, after))
             yield from [why for at_us, why in new.unfit if (at_us, why) not in old.unfit]
     for variable in plan.variables.values():
@@ -103,8 +103,8 @@ def misfits(plan: Plan, before: ControlLog, after: ControlLog) -> Iterator[str]:
 
 def is_seen_by_readings(plan: Plan, parameter: Parameter) -> bool:
     """Return whether a window asks for a parameter at each reading's time, on its device."""
-    controls = [window.controls for window in plan.windows.values() if window.controls is not None]
-    return any(parameter in each.uses and (each.value or each.where) for each in controls)
+    controls = [window.controls for window in plan.windows.values()]
+    return any(parameter in each.uses and each.counts for each in controls)
 
 
 def _panes(pieces: Iterable[PanePiece], floor_us: int, now_us: int) -> Iterator[int]:
@@ -123,9 +123,7 @@ def _revised(
 
     Panes behind a time until which something holds are made anew, too, and give the same.
     """
-    controls = becomes.window.controls
-    assert controls is not None, "it has parameters"
-    if controls.value or controls.where:
+    if becomes.window.controls.counts:
         for first_us, end_us in _seen_otherwise(was, becomes, floor_us, now_us):
             for form in (*was.forms, *becomes.forms):
                 last_us = min(end_us - 1, now_us - form.size_us)

@@ -19,7 +19,7 @@ def test_a_program_without_parameters_is_what_it_was():
     plan = without_parameters.plan()
     (window,) = plan.windows.values()
     assert (plan.digest, window.stream) == ("bcb1b4deabbe9bd2", -3849573467664809380)
-    assert window.controls is None
+    assert window.is_fixed
     assert not plan.parameters
 
 

@@ -5,7 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdts import ControlLog
+from lasp_edge import Program, folds
+from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.regimes import WindowRegimes, beyond
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from simulations.oracle import Reading, windows
 from tests.lasp_edge.language.support_controlled import S, by_panes, greenhouse, log_of
 
@@ -167,3 +170,44 @@ def test_a_thousand_places_are_found_by_bisection():
     regimes = WindowRegimes(SUMS, FUNCTIONS, log)
     assert len(regimes.pieces) <= 2 * 200 + 1
     assert regimes.regime_at((1_000 + 50 * 199) * S).at["offset"] == 199 % 7
+
+
+def _fixed():
+    program = Program("house")
+    event = program.event("temperature", resolution="0.1")
+    program.window("mean", source=event, fold=folds.mean(), size_s=50, slide_s=20)
+    program.window(
+        "warm", source=event, fold=folds.count(), size_s=60, where=lambda e, _: e.value > 0
+    )
+    return program.plan()
+
+
+@pytest.mark.parametrize("name", ["mean", "warm"])
+@pytest.mark.parametrize("log", [ControlLog(), log_of(("offset", "", 1_000 * S, "10"))])
+def test_a_window_that_no_parameter_changes_is_one_form_and_one_piece_of_its_own_stream(name, log):
+    plan = _fixed()
+    window = plan.windows[name]
+    regimes = WindowRegimes(window, plan.functions, log, "cellar")
+    assert [each[2:5] for each in regimes.forms] == [(window.size_us, window.slide_us, window.fold)]
+    (piece,) = regimes.pieces
+    assert (piece.stream, piece.span_us) == (window.stream, window.span_us)
+    times_us = (EARLIEST_PANE_US + window.size_us, -1, 0, 1_700_000_000 * S + 7)
+    for time_us in times_us:
+        assert regimes.regime_at(time_us).pieces == (piece,)
+        pane_us = time_us // window.span_us * window.span_us
+        starts = [start_us for start_us, _ in regimes.starts_over(piece, pane_us)]
+        first_us, last_us = (
+            window.start_of_first(pane_us),
+            pane_us // window.slide_us * window.slide_us,
+        )
+        assert starts == list(range(first_us, last_us + 1, window.slide_us))
+
+
+def test_a_fleet_knows_all_windows_by_their_streams():
+    plan = _fixed()
+    regimes = FleetRegimes(plan)
+    for name, window in plan.windows.items():
+        assert regimes.window_of(window.stream) == window
+        assert regimes.scopes(name) == [""]
+    assert not regimes.changing
+    assert not regimes.control
