@@ -26,9 +26,10 @@ from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
-from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
+from lasp_edge.protocol.topics import topic_of
 
 log = logging.getLogger(__name__)
 

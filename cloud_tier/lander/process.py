@@ -25,9 +25,9 @@ from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
-from lasp_edge.protocol.kinds import Subscriber, is_left_to_operators, subscriptions
+from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.sinks import DEFAULT_SINK
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, is_left_to_operators, subscriptions
 from lasp_edge.units import SECOND_US
 
 log = logging.getLogger(__name__)

@@ -53,9 +53,9 @@ from device_agent.agent.variables.variables import Variables
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.kinds import Subscriber, decode, subscriptions, topic_of
+from lasp_edge.protocol.kinds import Subscriber, decode
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.timers import Timer
 
 if TYPE_CHECKING:

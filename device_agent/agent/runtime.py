@@ -26,8 +26,7 @@ from device_agent.agent.sources.source import Source
 from device_agent.agent.timing.system_clock import SystemClock
 from device_agent.storage.damage import DamagedStoreError, lacks_room
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
-from lasp_edge.protocol.kinds import is_left_to_operators, is_of_its_moment
-from lasp_edge.protocol.topics import readable
+from lasp_edge.protocol.topics import is_left_to_operators, is_of_its_moment, readable
 from lasp_edge.timers import Timer, is_time
 from lasp_edge.units import SECOND_US
 

@@ -31,17 +31,17 @@ from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame
 from lasp_edge.protocol.frontier import Listening
-from lasp_edge.protocol.kinds import (
-    FRAME_KINDS,
-    Subscriber,
-    is_left_to_operators,
-    subscriptions,
-    topic_of,
-)
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
-from lasp_edge.protocol.topics import Topics, readable
+from lasp_edge.protocol.topics import (
+    Topics,
+    is_left_to_operators,
+    readable,
+    subscriptions,
+    topic_of,
+)
 from lasp_edge.timers import Timer
 from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US

@@ -8,8 +8,8 @@ envelope, blocks   what every frame says; pane entries packed by column
 sinks, acks        who holds panes, and what it says of each entry: taken, or not and why
 frames             the kinds of frames: what devices, landers and operators say to each other
 fencing, witness   who a device was before: the frames that ask and tell it, and what is known
-topics, shards     where a frame travels; which part of a variable's keys travels together
-kinds              the one table of frame kinds; `decode`, `topic_of`, `subscriptions`
+kinds              the one table of frame kinds; `decode`
+topics, shards     where a frame travels, who subscribes; which keys of a variable share a frame
 admission          which well-formed frames every reader refuses, and why
 fitting            which pane entries of a block a sink takes
 greetings          which devices a lander tells that it is there

@@ -1,18 +1,15 @@
 """The one table of frame kinds: frame, topic, who writes and reads it, what refuses or handles it.
 
 A new kind of frame is its class (`lasp_edge.protocol.frames`), a row here, and its handler.
-Devices, landers, operators and simulations take from here what they subscribe to, on which topic a
-frame may come, how bytes are decoded, and which rule of admission a frame must pass. A broker's
-access rules (`lasp-edge broker config`) are made from it, too.
+Devices, landers, operators and simulations take from here how bytes are decoded, and which rule of
+admission a frame must pass; `lasp_edge.protocol.topics` makes of it who subscribes to what, on
+which topic a frame may come, and which names no value has on a topic. A broker's access rules
+(`lasp-edge broker config`) are made from it, too.
 
     >>> from crdts import Replica
     >>> ask = AskFrame(Replica(1, 7, "pi-1"), 1, "pi-2", "average")
-    >>> topic_of(ask, Topics("greenhouse"))
-    'lasp/v1/greenhouse/06/inbox/pi-2'
     >>> decode(ask.encode()) == ask
     True
-    >>> subscriptions(Topics("greenhouse"), Subscriber.LANDER)[0]
-    'lasp/v1/greenhouse/+/pane/#'
 """
 
 from collections.abc import Callable
@@ -40,7 +37,6 @@ from lasp_edge.protocol.frames import (
     VoiceFrame,
 )
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
-from lasp_edge.protocol.topics import Topics
 
 
 class Subscriber(Flag):
@@ -208,56 +204,3 @@ def decode(payload: bytes) -> Frame:
     if frame.about != envelope.about:
         raise FrameError("about another device than its sender")
     return frame
-
-
-def topic_of(frame: Frame, topics: Topics) -> str:
-    """Return the only topic of a fleet on which a frame may travel."""
-    return topics.of(FRAME_KINDS[frame.kind].topic, frame.about, *frame.subtopic)
-
-
-def subscriptions(
-    topics: Topics, subscriber: Subscriber, device: str = "", group: str = ""
-) -> list[str]:
-    """Return the topic filters for all frames that a subscriber takes.
-
-    An addressee takes those about `device`, itself. Who is in a `group` of landers takes some of
-    the frames that are divided among them, by MQTT's shared subscriptions.
-
-    >>> subscriptions(Topics("greenhouse"), Subscriber.LANDER, group="two")[:2]
-    ['$share/two/lasp/v1/greenhouse/+/pane/#', 'lasp/v1/greenhouse/+/var/#']
-    """
-    rows = [row for row in FRAME_KINDS.values() if row.subscribers & subscriber]
-    if subscriber is Subscriber.ADDRESSEE:
-        return [topics.of(row.topic, device) for row in rows]
-    return [
-        f"$share/{group}/{topics.every(row.topic)}"
-        if group and row.divided
-        else topics.every(row.topic)
-        for row in rows
-    ]
-
-
-def is_left_to_operators(topic: str, topics: Topics) -> bool:
-    """Return whether a broker with access rules takes messages on a topic from operators alone.
-
-    Devices repeat such messages all the same, for brokers without rules.
-    """
-    try:
-        kind = topics.address(topic).kind
-    except ValueError:
-        return False
-    writers = {row.topic: row.publishers for row in FRAME_KINDS.values()}
-    return writers.get(kind) is Publisher.OPERATOR
-
-
-def is_of_its_moment(topic: str, topics: Topics) -> bool:
-    """Return whether what frames on a topic say is true only when they are sent.
-
-    No participant lets the broker keep such a frame: who is given one that was kept does not know
-    how old it is, and what time its sender's clock told.
-    """
-    try:
-        kind = topics.address(topic).kind
-    except ValueError:
-        return False
-    return any(row.topic == kind and not row.retained for row in FRAME_KINDS.values())

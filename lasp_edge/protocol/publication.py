@@ -4,8 +4,8 @@ from typing import NamedTuple, Self
 
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import PaneFrame
-from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.kinds import FRAME_KINDS
+from lasp_edge.protocol.topics import Topics, topic_of
 
 
 class Publication(NamedTuple):

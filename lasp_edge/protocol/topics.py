@@ -13,12 +13,17 @@ what MQTT does not allow in a level is escaped there, as `%` and two hexadecimal
     'lasp/v1/greenhouse/0a/pane/pi-1'
     >>> Topics("greenhouse").result("global_average", "Küche 2/left")
     'lasp/v1/greenhouse/out/global_average/Küche 2%2Fleft'
+    >>> subscriptions(Topics("greenhouse"), Subscriber.LANDER)[0]
+    'lasp/v1/greenhouse/+/pane/#'
 """
 
 import re
 from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
+
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher, Subscriber
 
 SHARDS = 16
 EMPTY_KEY = "%"
@@ -40,13 +45,7 @@ _UNREADABLE = re.compile(
     # What MQTT forbids in a topic, what mosquitto refuses in one, and what cannot be seen.
     f"[/+#%\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufdd0-\\ufdef{_NO_CHARACTERS}]|^[ $]| $"
 )
-RESERVED = frozenset(
-    {
-        *(OF_AGENT, OF_ALERT, OF_GATEWAY),
-        *("pane", "var", "beat", "presence", "ack", "inbox", "member"),
-        *("hello", "vouch", "shared", "summary", "repair", "voice", "control"),
-    }
-)
+RESERVED = frozenset({OF_AGENT, OF_ALERT, OF_GATEWAY, *(row.topic for row in FRAME_KINDS.values())})
 """Names of values whose first letter is escaped: `lasp/v1/<fleet>/+/beat/#` asks for frames."""
 REMEMBERED = 1_024
 """Names and topics that are remembered: a fleet has few, and each message names one; some 0.2 MB at
@@ -274,3 +273,62 @@ def _address(root: str, topic: str) -> Address:
     if shard != shard_of(device):
         raise ValueError("not the shard of this device")
     return Address(kind, device)
+
+
+def topic_of(frame: Frame, topics: Topics) -> str:
+    """Return the only topic of a fleet on which a frame may travel.
+
+    >>> from crdts import Replica
+    >>> from lasp_edge.protocol.frames import AskFrame
+    >>> topic_of(AskFrame(Replica(1, 7, "pi-1"), 1, "pi-2", "average"), Topics("greenhouse"))
+    'lasp/v1/greenhouse/06/inbox/pi-2'
+    """
+    return topics.of(FRAME_KINDS[frame.kind].topic, frame.about, *frame.subtopic)
+
+
+def subscriptions(
+    topics: Topics, subscriber: Subscriber, device: str = "", group: str = ""
+) -> list[str]:
+    """Return the topic filters for all frames that a subscriber takes.
+
+    An addressee takes those about `device`, itself. A lander in a `group` takes some of the frames
+    that are divided among the group, by MQTT's shared subscriptions.
+
+    >>> subscriptions(Topics("greenhouse"), Subscriber.LANDER, group="two")[:2]
+    ['$share/two/lasp/v1/greenhouse/+/pane/#', 'lasp/v1/greenhouse/+/var/#']
+    """
+    rows = [row for row in FRAME_KINDS.values() if row.subscribers & subscriber]
+    if subscriber is Subscriber.ADDRESSEE:
+        return [topics.of(row.topic, device) for row in rows]
+    return [
+        f"$share/{group}/{topics.every(row.topic)}"
+        if group and row.divided
+        else topics.every(row.topic)
+        for row in rows
+    ]
+
+
+def is_left_to_operators(topic: str, topics: Topics) -> bool:
+    """Return whether a broker with access rules takes messages on a topic from operators alone.
+
+    Devices repeat such messages all the same, for brokers without rules.
+    """
+    try:
+        kind = topics.address(topic).kind
+    except ValueError:
+        return False
+    writers = {row.topic: row.publishers for row in FRAME_KINDS.values()}
+    return writers.get(kind) is Publisher.OPERATOR
+
+
+def is_of_its_moment(topic: str, topics: Topics) -> bool:
+    """Return whether the frames on a topic are true only when they are sent.
+
+    No participant lets the broker keep such a frame: its reader could not tell how old it is, nor
+    how far its sender's clock has come since.
+    """
+    try:
+        kind = topics.address(topic).kind
+    except ValueError:
+        return False
+    return any(row.topic == kind and not row.retained for row in FRAME_KINDS.values())

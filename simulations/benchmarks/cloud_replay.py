@@ -20,9 +20,8 @@ from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.protocol.frontier import Listening, Tick
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.sinks import SinkLow, store_tag
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 from simulations.benchmarks.cloud_rows import BEGIN_US
 
 FRAME_PANES = 500

@@ -23,7 +23,7 @@ from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.control import ControlFrame
-from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s, times
 

@@ -26,10 +26,10 @@ from typing import NamedTuple, Self
 from lasp_edge.examples import greenhouse
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Message
-from lasp_edge.protocol.kinds import Subscriber, subscriptions, topic_of
+from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sizes import reading_as_json_bytes
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.tool.loading import load_plan
 from simulations.benchmarks.measure import MET, MISSED, OURS, Line, at_most, quantity
 from simulations.benchmarks.wiretap import Wiretap

@@ -24,10 +24,9 @@ from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.protocol.frontier import Listening
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sinks import SinkLow, store_tag
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s
 

@@ -7,8 +7,8 @@ from crdts.membership import NEVER
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame
-from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.kinds import FRAME_KINDS
+from lasp_edge.protocol.topics import Topics, topic_of
 from simulations.world.decoding import decoded
 from simulations.world.links import TO_BROKER, LegMessage
 

@@ -23,10 +23,10 @@ from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.fencing import VouchFrame
-from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import DEFAULT_SINK
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk

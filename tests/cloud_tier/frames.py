@@ -5,7 +5,8 @@ from typing import Any
 
 from lasp_edge.link import Event, Message
 from lasp_edge.protocol.acks import AckFrame
-from lasp_edge.protocol.kinds import decode, topic_of
+from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.topics import topic_of
 from tests.lasp_edge.protocol.support_frames import LANDER, TOPICS
 
 

@@ -19,10 +19,11 @@ from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
-from lasp_edge.protocol.kinds import decode, topic_of
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sinks import DEFAULT_SINK
+from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import LANDER, SimulatedLander
 

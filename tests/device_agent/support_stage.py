@@ -16,8 +16,8 @@ import pytest
 from device_agent.agent.timing.system_clock import wall_us as now_us
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import PresenceFrame, VariableFrame
-from lasp_edge.protocol.kinds import decode, topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
 from simulations.oracle import Reading, windows

@@ -19,7 +19,8 @@ from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import FORMAT
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
-from lasp_edge.protocol.kinds import FRAME_KINDS, decode, topic_of
+from lasp_edge.protocol.kinds import FRAME_KINDS, decode
+from lasp_edge.protocol.topics import topic_of
 from tests.brokers import messages, until_connected, until_true
 from tests.end_to_end.secured import NAME, OpenFleet
 from tests.lasp_edge.link.support_link import publish_when_possible

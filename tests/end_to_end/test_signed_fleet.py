@@ -8,8 +8,9 @@ import pytest
 from crdts import Replica, Version
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, MemberFrame, PresenceFrame
-from lasp_edge.protocol.kinds import decode, topic_of
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.sinks import DEFAULT_SINK
+from lasp_edge.protocol.topics import topic_of
 from lasp_edge.security.participants import read
 from lasp_edge.security.signatures import Signatures, signing_key
 from tests.brokers import messages, until_connected, until_true

@@ -14,9 +14,9 @@ from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 from lasp_edge.protocol.lives import SILENT_US
+from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US
 from simulations.fleet import GENTLE, ROUGH, START_US, STEP_US, Fleet
 from simulations.world.faults import FaultRates

@@ -4,8 +4,8 @@ import pytest
 
 from crdts import Replica
 from lasp_edge.protocol.acks import NotTaken, Seqs, Untaken
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.limits import DAY_US, INCARNATIONS_AHEAD
+from lasp_edge.protocol.topics import topic_of
 from simulations.world.lander import SimulatedLander
 from tests.lasp_edge.protocol.support_frames import (
     BEGIN_US,

@@ -19,9 +19,8 @@ from lasp_edge.errors import BrokerUnreachable, CommandError, UsageError
 from lasp_edge.link import Connected, Disconnected, Link, Message
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frames import AskFrame, MemberFrame
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.repeating import CORRECT_US
-from lasp_edge.protocol.topics import Topics, level
+from lasp_edge.protocol.topics import Topics, level, topic_of
 from lasp_edge.security.access import Role
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan

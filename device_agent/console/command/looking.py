@@ -14,8 +14,7 @@ from lasp_edge.errors import BrokerUnreachable, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import Connected, Event, Link, Message
 from lasp_edge.protocol.frames import AskFrame
-from lasp_edge.protocol.kinds import topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.security.access import Role
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan

@@ -10,7 +10,8 @@ from typing import Any
 from device_agent.console.command.fleet import BrokerSession, add_fleet_arguments, roster_of
 from device_agent.console.view.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import Exit
-from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.kinds import Subscriber
+from lasp_edge.protocol.topics import subscriptions
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.loading import load_plan
 

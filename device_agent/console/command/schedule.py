@@ -16,7 +16,8 @@ from device_agent.console.command.line import named
 from device_agent.console.parameters.roster import ParameterRoster
 from device_agent.console.parameters.saying import schedule_lines
 from lasp_edge.errors import Exit
-from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.kinds import Subscriber
+from lasp_edge.protocol.topics import subscriptions
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.times import shown_time
 

@@ -39,8 +39,9 @@ from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.parameters import DEFAULT, need_value, shown
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.control import MOST_PLACES, ControlFrame
-from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
+from lasp_edge.protocol.topics import subscriptions
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.times import read_time, shown_time
 from lasp_edge.units import SECOND_US

@@ -18,10 +18,9 @@ from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.frontier import Listening, Tick
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.status import FINAL, REVISED
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US as S
 from simulations.oracle import Reading, windows
 from simulations.world.lander import SimulatedLander

@@ -14,8 +14,7 @@ from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frontier import Listening, Tick
-from lasp_edge.protocol.kinds import topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 from tests.lasp_edge.language.support_controlled import greenhouse
 
 PLAN = greenhouse().plan()

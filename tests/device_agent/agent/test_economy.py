@@ -20,8 +20,8 @@ from device_agent.agent.settings import Settings
 from device_agent.agent.state.store import FILE_NAME, Store
 from lasp_edge import Program, folds
 from lasp_edge.examples.greenhouse import program
-from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode, topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
+from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
 from simulations.benchmarks.economy import DEVICES, json_bytes, wire_bytes
 from simulations.world.lander import SimulatedLander

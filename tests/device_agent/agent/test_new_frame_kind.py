@@ -12,8 +12,9 @@ from lasp_edge.protocol import checks, kinds
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
 from lasp_edge.protocol.admission import sender_refusal
 from lasp_edge.protocol.envelope import Envelope, Frame
-from lasp_edge.protocol.kinds import FRAME_KINDS, FrameKind, Publisher, Subscriber, topic_of
+from lasp_edge.protocol.kinds import FRAME_KINDS, FrameKind, Publisher, Subscriber
 from lasp_edge.protocol.publication import Publication
+from lasp_edge.protocol.topics import topic_of
 from tests.device_agent.agents import NOW_US, Device
 
 PEER_NAME = "pi-2"

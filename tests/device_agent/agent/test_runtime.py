@@ -12,7 +12,7 @@ from crdts import Replica
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.frames import BeatFrame
-from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.topics import topic_of
 from simulations.oracle import Reading, dynamic_partials
 from tests.brokers import PATIENCE_S
 from tests.device_agent.support_stage import NAME, PROGRAM, Agent, Stage, lasp_edge

@@ -30,8 +30,8 @@ from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.envelope import FORMAT
 from lasp_edge.protocol.frames import AskFrame, MemberFrame, PaneFrame, VariableFrame
-from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode, topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
+from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import LANDER, SimulatedLander
 from tests.device_agent.agents import LAKE, NOW_US, is_of_frames

@@ -9,8 +9,8 @@ from device_agent.gateway.core import WaitingTerms
 from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frontier import Listening
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
+from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US as S
 from simulations.oracle import Reading, windows
 from tests.device_agent.agents import NOW_US, Device

@@ -5,14 +5,13 @@ from typing import Any
 from crdts import BoundedLWWSet, Membership, Replica, Version
 from lasp_edge import Program, folds
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol import kinds
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sinks import DEFAULT_SINK, SinkLow, store_tag
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 
 SECOND_US = 1_000_000
 BEGIN_US = 1_699_999_980 * SECOND_US
@@ -64,7 +63,7 @@ def acceptance(
 
 def record(frame: Frame, *, at_us: int = NOW_US, retained: bool = False, topic: str = "") -> Record:
     """Return the message that brings a frame."""
-    return Record(at_us, topic or kinds.topic_of(frame, TOPICS), retained, frame.encode())
+    return Record(at_us, topic or topic_of(frame, TOPICS), retained, frame.encode())
 
 
 def panes(

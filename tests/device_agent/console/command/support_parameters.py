@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from device_agent.agent.settings import Settings
 from lasp_edge.protocol.frames import AskFrame, PresenceFrame
-from lasp_edge.protocol.kinds import decode, topic_of
+from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US as S
 from tests.device_agent.agents import NOW_US, Device, is_of_frames
 from tests.lasp_edge.language.support_controlled import greenhouse

@@ -22,8 +22,7 @@ from lasp_edge.errors import Exit
 from lasp_edge.examples.greenhouse import program
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.frames import PresenceFrame
-from lasp_edge.protocol.kinds import topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.command_line import main
 from tests.brokers import broker_program, free_port, mosquitto, until_connected, until_true

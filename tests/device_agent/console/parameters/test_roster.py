@@ -6,8 +6,7 @@ from crdts import ControlLog, Membership, Replica, Version
 from device_agent.console.parameters.roster import ParameterRoster
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame
-from lasp_edge.protocol.kinds import topic_of
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, topic_of
 
 TOPICS = Topics("greenhouse")
 OPERATOR, FIRST, SECOND = Replica(1, 5, "operator"), Replica(1, 7, "attic"), Replica(2, 3, "attic")
