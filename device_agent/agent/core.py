@@ -46,10 +46,9 @@ from device_agent.agent.state.stored import Stored
 from device_agent.agent.timing.timing import Timing
 from device_agent.agent.timing.waiting import Waiting
 from device_agent.agent.variables.derived import Derived
-from device_agent.agent.variables.reactions import Reactions
 from device_agent.agent.variables.samples import Samples
 from device_agent.agent.variables.sharing import Sharing
-from device_agent.agent.variables.variables import Variables
+from device_agent.agent.variables.variables import Reactions, Variables
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame

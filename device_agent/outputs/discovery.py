@@ -178,7 +178,7 @@ class Discovery:
         self._fleet = topics.fleet
         self.of_fleet = home_node(topics)
         self.of_agent = home_node(topics, device)
-        # The presence frame ends in its flag, its program's digest, and its release.
+        # A presence frame has its flag, its program's digest, its release, and more.
         online = msgpack.packb([True, plan.digest])[1:]
         text = str(online)[2:-1].replace("\\", "\\\\").replace("'", "\\'")
         self._available = {

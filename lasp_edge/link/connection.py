@@ -29,7 +29,6 @@ from lasp_edge.link.broker_url import BrokerUrl, TlsFiles
 from lasp_edge.link.events import Connected, Counts, Limits, Message, MqttVersion, SocketBytes, Will
 from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
-from lasp_edge.link.kernel_count import kernel_count
 from lasp_edge.link.seal import BrokenSealError, Seal
 from lasp_edge.link.taken_sizes import TakenSizes
 from lasp_edge.link.trouble import (
@@ -225,7 +224,7 @@ class Connection:
         """Close the socket, in whatever state it is."""
         sock = self._client.socket()
         if sock is not None:
-            self._final_traffic = kernel_count(sock) or SocketBytes()
+            self._final_traffic = SocketBytes.of(sock) or SocketBytes()
             sock.close()
         self.ready = False
 
@@ -313,7 +312,7 @@ class Connection:
             self._ended_because = ended_by_broker(str(reason), self._settings.client_id)
 
     def _on_socket_close(self, _c: Client, _u: Any, sock: Any) -> None:
-        self._final_traffic = kernel_count(sock) or SocketBytes()
+        self._final_traffic = SocketBytes.of(sock) or SocketBytes()
 
     # The caller's thread.
 
@@ -359,7 +358,9 @@ class Connection:
     def traffic(self) -> SocketBytes:
         """Return the bytes of this connection so far."""
         sock = self._client.socket()
-        return self._final_traffic if sock is None else (kernel_count(sock) or self._final_traffic)
+        return (
+            self._final_traffic if sock is None else (SocketBytes.of(sock) or self._final_traffic)
+        )
 
 
 def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a lean agent has no such name

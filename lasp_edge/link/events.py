@@ -1,6 +1,8 @@
 """Settings of a link, the events that it reports, and what it counts."""
 
-from typing import Literal, NamedTuple
+import socket
+import struct
+from typing import Any, Literal, NamedTuple, Self
 
 MqttVersion = Literal["5", "3.1.1"]
 MQTT_VERSIONS: tuple[MqttVersion, ...] = ("5", "3.1.1")
@@ -75,6 +77,17 @@ class SocketBytes(NamedTuple):
     def plus(self, other: "SocketBytes") -> "SocketBytes":
         """Return the bytes of both."""
         return SocketBytes(self.sent + other.sent, self.received + other.received)
+
+    @classmethod
+    def of(cls, sock: Any) -> Self | None:
+        """Return the bytes of a socket so far; None where nobody counts them."""
+        # Linux's struct tcp_info: 8 bytes of small fields, 24 words of 32 bits, then in 64 bits
+        # pacing_rate, max_pacing_rate, bytes_acked, bytes_received. Elsewhere there is no count.
+        try:
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)
+            return cls(*struct.unpack_from("=QQ", info, 120))
+        except (OSError, AttributeError, struct.error):
+            return None
 
 
 class Counts:

@@ -29,6 +29,8 @@ from lasp_edge.protocol.sinks import SinkLow, low_rows
 
 LONGEST_DIGEST = 32
 """Bytes of a program's digest or a release, at most: both are kept of every device."""
+SPEAKS = "speaks"
+"""Key of a presence's extra element; who does not read it is of a release without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,22 +200,28 @@ class PresenceFrame(Frame):
         online: it is connected.
         program: the digest of the program that it runs; "" where it does not say.
         release: of lasp-edge; "" where it does not say.
+        speaks: it would publish the fleet's values; the least one that is connected does.
     """
 
     online: bool
     program: str = ""
     release: str = ""
+    speaks: bool = False
 
     kind = 4
 
     def body(self) -> list[Any]:
         return [self.online, self.program, self.release]
 
+    def extra(self) -> dict[str, Any]:
+        return {SPEAKS: True} if self.speaks else {}
+
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         online, program, release = envelope.body
         runs = checks.text(program, LONGEST_DIGEST), checks.text(release, LONGEST_DIGEST)
-        return cls(envelope.sender, envelope.number, checks.flag(online), *runs)
+        speaks = checks.flag(envelope.extra.get(SPEAKS, False))
+        return cls(envelope.sender, envelope.number, checks.flag(online), *runs, speaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,24 +308,3 @@ def _report(variable: Any, seq: Any, digest: Any, own: Any) -> VariableReport:
         checks.integer(digest, 0, 2**64),
         own,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceFrame(Frame):
-    """Whether a device would tell the fleet's values to the world; the least connected one does.
-
-    Attributes:
-        speaks: it would.
-    """
-
-    speaks: bool
-
-    kind = 13
-
-    def body(self) -> list[Any]:
-        return [self.speaks]
-
-    @classmethod
-    def from_envelope(cls, envelope: Envelope) -> Self:
-        (speaks,) = envelope.body
-        return cls(envelope.sender, envelope.number, checks.flag(speaks))

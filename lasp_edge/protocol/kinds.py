@@ -34,7 +34,6 @@ from lasp_edge.protocol.frames import (
     PaneFrame,
     PresenceFrame,
     VariableFrame,
-    VoiceFrame,
 )
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 
@@ -167,9 +166,6 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
             Publisher.DEVICES,
             nothing_refused,
             "take_repair",
-        ),
-        FrameKind(
-            VoiceFrame, "voice", _DEVICES, _ITSELF, sender_refusal, "take_voice", retained=True
         ),
         FrameKind(
             ControlFrame,

@@ -224,8 +224,9 @@ class Beats(Part):
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""
         self._presences += 1
-        runs = self._agent.plan.digest, RELEASE
-        frame = PresenceFrame(self._agent.replica, self._presences, online, *runs)
+        agent = self._agent
+        about = agent.plan.digest, RELEASE, online and bool(agent.settings.home_assistant)
+        frame = PresenceFrame(agent.replica, self._presences, online, *about)
         return Publication.of(frame, self._agent.topics)
 
 

@@ -1,10 +1,10 @@
 """The fleet's voice: one device tells the fleet's values to the world, for all.
 
 Every device knows the fleet's values, and a person wants them in one place. So each device that
-talks to Home Assistant says so in a retained frame, and of those that are connected the one whose
-name is first publishes on the fleet's topics. When the broker tells that it is gone the next one
-goes on. While devices do not see each other alike, for some seconds, two may speak: what they say
-differs no more than their own values do, and the last word stands until the next one.
+talks to Home Assistant says so in its presence, and of those that are connected the one whose name
+is first publishes on the fleet's topics. When the broker tells that it is gone the next one
+goes on. While devices do not see each other alike, for some seconds, two may publish: their values
+differ no more than the devices do, and the later one counts until the next change.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from device_agent.agent.fleet.values import Values
 from device_agent.agent.parts import Handler, Part
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import VoiceFrame
+from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import Timer, is_time
 from lasp_edge.units import SECOND_US
@@ -49,8 +49,6 @@ class FleetVoice(Part):
         self.values = values
         self._agreements = agreements
         self._would = bool(agent.settings.home_assistant)
-        self._due = self._would
-        self._number = 0
         self._voices: set[str] = set()
         self._connected_us = 0
         self.speaks = False
@@ -63,24 +61,18 @@ class FleetVoice(Part):
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
-        return {VoiceFrame: self._hear}
+        return {PresenceFrame: self._take_presence}
 
-    def _hear(self, frame: VoiceFrame, _now_us: int) -> None:
+    def _take_presence(self, frame: PresenceFrame, _now_us: int) -> None:
         device = frame.sender.device
-        if device == self._agent.replica.device:
-            self._due |= frame.speaks != self._would  # what an earlier process said is not so
-        elif frame.speaks and len(self._voices) < MOST_VOICES:
-            self._voices.add(device)
-        else:
+        if not frame.speaks:
             self._voices.discard(device)
+        elif device != self._agent.replica.device and len(self._voices) < MOST_VOICES:
+            self._voices.add(device)
 
     def connected(self, now_us: int) -> None:
-        self._due |= self._would
         self._connected_us = now_us
         self._retained.again()
-
-    def succeed(self) -> None:
-        self._due |= self._would
 
     def unsent(self, publication: Publication) -> None:
         if not publication.pane_frame:
@@ -100,11 +92,6 @@ class FleetVoice(Part):
         return self._agent.replica.device < min(others, default="\U0010ffff")
 
     def publications(self, now_us: int) -> Iterator[Publication]:
-        if self._due:
-            self._number += 1
-            frame = VoiceFrame(self._agent.replica, self._number, self._would)
-            yield Publication.of(frame, self._agent.topics)
-            self._due = False
         if self.speaks and self._timer.is_due(now_us):
             yield from self._retained.publications(self._wanted())
 

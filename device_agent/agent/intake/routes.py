@@ -1,13 +1,27 @@
-"""Where the readings of each event go: windows, variables that collect them, and handlers."""
+"""Where the readings of each event go: windows, variables that collect them, and handlers.
+
+Readings that are texts go into streams alone; like all others they are known again by a number.
+
+>>> text_number("dog cat"), text_number("dog cat ")
+(1325867814, 458507137)
+>>> text_number(5)
+Traceback (most recent call last):
+    ...
+lasp_edge.folds.numbers.Refused: not a text
+"""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from hashlib import sha256
+from typing import Any, NamedTuple
 
-from device_agent.agent.intake.texts import text_number
 from lasp_edge.folds.columns import Op
+from lasp_edge.folds.numbers import LIMIT, Refused
 from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
+
+TEXT_BYTES = 1_024
+"""Bytes of one reading, at most: an item of a stream stays small."""
 
 
 class WindowTarget(NamedTuple):
@@ -23,6 +37,22 @@ def first_us(spans_us: Iterable[int]) -> int:
     """Return the first time whose panes, of these lengths, a lander takes."""
     starts_us = [-(-EARLIEST_PANE_US // span_us) * span_us for span_us in spans_us]
     return max(starts_us, default=EARLIEST_PANE_US)
+
+
+def text_number(value: Any) -> int:
+    """Return a number for a text, in the range of quantised readings.
+
+    Of one time and set of tags, two texts have one number once in 2**31.
+
+    Raises:
+        Refused: it is no text, or a long one.
+    """
+    if type(value) is not str:
+        raise Refused("missing value" if value is None else "not a text")
+    encoded = value.encode(errors="replace")
+    if len(encoded) > TEXT_BYTES:
+        raise Refused(f"a text of more than {TEXT_BYTES} bytes")
+    return int.from_bytes(sha256(encoded).digest()[:4], "big") % LIMIT
 
 
 class Route:

@@ -1,7 +1,8 @@
 """The one way to change a variable: what one reading asks for is taken whole, or not at all.
 
 Handlers and collections ask for changes (`PendingUpdates`) while a batch is taken in; samples and
-deltas become part of this device's variables together, when the batch is joined.
+deltas become part of this device's variables together, when the batch is joined. A handler that
+waits for a threshold runs once that is reached, in a transaction like any other.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from device_agent.agent.parts import Part
 from device_agent.agent.variables.derived import Derived
 from device_agent.agent.variables.samples import Samples
 from device_agent.agent.variables.states import OwnState, SharedState
-from lasp_edge.language.updates import Mutation
+from lasp_edge.language.updates import Mutation, Update
 
 
 @dataclass(slots=True)
@@ -116,3 +117,33 @@ class Variables(Part):
         self._samples.record(updates.samples, accepted_us)
         for name, delta in sorted(updates.deltas.items()):
             self._states[name].store(delta)
+
+
+class Reactions(Part):
+    """Runs the handlers whose thresholds were reached.
+
+    Args:
+        agent: what all parts share.
+        derived: tells which thresholds were reached.
+        variables: what handlers change.
+    """
+
+    name = "reactions"
+
+    def __init__(self, agent: Agent, derived: Derived, variables: Variables) -> None:
+        self._plan, self._guard, self._clock = agent.plan, agent.guard, agent.clock
+        self._derived = derived
+        self._variables = variables
+
+    def tick(self, now_us: int) -> None:
+        """Run the handlers that are due, those too that one of them makes due."""
+        for index, value in self._derived.take_reached():
+            update, pending = Update(self._plan), PendingUpdates()
+            try:
+                self._plan.functions.reached[index](value, update)
+                self._variables.apply(update.changes, pending)
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                self._guard.failed(f"on_threshold of {self._plan.awaited[index].variable}", error)
+            else:
+                self._variables.record(pending, self._clock.time_us(now_us))
+        self._derived.count_failures()

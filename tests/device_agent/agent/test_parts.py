@@ -23,7 +23,6 @@ from lasp_edge.protocol.frames import (
     PresenceFrame,
     VariableFrame,
     VariableReport,
-    VoiceFrame,
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.shards import key_shard
@@ -207,7 +206,7 @@ PARTS = {
     "voice": Case(
         lambda device: sorted(device.core.voice._voices),
         nothing,
-        lambda _device: [VoiceFrame(PEER, 1, speaks=True)],
+        lambda _device: [PresenceFrame(PEER, 1, online=True, speaks=True)],
     ),
     "agreements": Case(
         lambda device: device.core.agreements.all(),

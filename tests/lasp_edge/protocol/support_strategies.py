@@ -15,7 +15,6 @@ from lasp_edge.protocol.frames import (
     PresenceFrame,
     VariableFrame,
     VariableReport,
-    VoiceFrame,
 )
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import SLOTS, RepairFrame, SharedFrame, SummaryFrame
@@ -139,7 +138,13 @@ FRAMES = {
         st.none() | st.integers(-(2**58), 2**58 - 1),
     ),
     PresenceFrame: st.builds(
-        PresenceFrame, replicas, numbers, st.booleans(), st.text(max_size=8), st.text(max_size=8)
+        PresenceFrame,
+        replicas,
+        numbers,
+        st.booleans(),
+        st.text(max_size=8),
+        st.text(max_size=8),
+        st.booleans(),
     ),
     AckFrame: st.builds(
         AckFrame,
@@ -162,7 +167,6 @@ FRAMES = {
     SummaryFrame: st.builds(SummaryFrame, replicas, numbers, names, names, int64, st.binary()),
     RepairFrame: st.builds(RepairFrame, replicas, numbers, names, names, int64, st.binary()),
     ControlFrame: control_frames(),
-    VoiceFrame: st.builds(VoiceFrame, replicas, numbers, st.booleans()),
 }
 any_frame = st.one_of(*FRAMES.values())
 ME = Replica(1, 7, "pi-1")

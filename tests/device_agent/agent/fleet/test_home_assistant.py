@@ -7,7 +7,7 @@ import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.protocol.frames import PresenceFrame, VoiceFrame
+from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.fleet.home import HOME, started, template
 from tests.device_agent.agents import Device, greenhouse, is_of_frames, rooms
@@ -68,7 +68,7 @@ def test_nothing_is_told_without_the_option(tmp_path, home):
     device.read([1])
     home.take(device.tick(10))
     assert home.entities == {}
-    assert not device.frames(VoiceFrame)
+    assert not any(frame.speaks for frame in device.frames(PresenceFrame))
     assert not any("/fleet/" in topic for topic in home.retained)
     assert device.core.subscriptions() == [
         each for each in device.core.subscriptions() if each.startswith("lasp/v1/greenhouse/")
@@ -212,24 +212,17 @@ def test_one_device_speaks_for_the_fleet_and_the_next_one_when_it_is_gone(tmp_pa
     b.kill(), c.kill()
 
 
-def test_a_device_that_no_longer_talks_to_home_assistant_takes_its_word_back(tmp_path):
-    device = Device(tmp_path, greenhouse(), settings=HOME)
-    device.tick(10)
-    (before,) = device.frames(VoiceFrame)
-    assert before.speaks
-    device.settings = replace(device.settings, home_assistant="")
-    device.restart()
-    device.sent.clear()
-    device.tick(10)
-    assert device.frames(VoiceFrame) == []
-    device.hear(before)  # the broker kept it
-    device.tick(10)
-    (after,) = device.frames(VoiceFrame)
-    assert not after.speaks
-    device.hear(after)
-    device.tick(10)
-    assert device.frames(VoiceFrame) == [after]
-    device.kill()
+def test_a_device_without_the_option_any_more_leaves_the_fleet_s_values_to_the_next(tmp_path):
+    a, b = (Device(tmp_path / name, greenhouse(), name=name, settings=HOME) for name in "ab")
+    for _ in range(6):
+        gossip(a, b)
+    assert speakers(a, b) == ["a"]
+    a.settings = replace(a.settings, home_assistant="")
+    a.restart()
+    for _ in range(6):
+        gossip(a, b)
+    assert speakers(a, b) == ["b"]
+    a.kill(), b.kill()
 
 
 def test_the_templates_show_what_is_published(tmp_path, home, jinja):
