@@ -3,7 +3,6 @@
 link          keeps a connection up; what the tiers use: `poll`, `publish`, `acknowledge`
 mqtt_version  MQTT 5, or 3.1.1 where the broker knows no 5
 connection    one connection, from CONNECT to its end; the only module that imports paho
-kernel_count  the bytes of a socket
 aliases       topics that are used again are sent as numbers
 in_flight     what was sent and not yet confirmed, bounded in number and bytes
 inbox         what came in and was not polled yet, bounded in bytes
