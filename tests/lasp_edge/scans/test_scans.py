@@ -208,10 +208,3 @@ def test_a_scan_that_depends_on_more_than_its_arguments_is_found():
         check_scan(Remembering(), [5])
     with pytest.raises(AssertionError, match="ring from 1 at 1 fails: ValueError: a plain value"):
         check_scan(Late(), [5])
-
-
-@pytest.mark.parametrize(
-    "scan", [scans.last(2), scans.sessions(3), scans.pattern(opened, absent_s=1)]
-)
-def test_built_in_scans_depend_on_their_arguments_alone(scan):
-    check_scan(scan, [1, 0, 1, 1], times_s=[0, 1, 5, 9])
