@@ -55,11 +55,17 @@ class EnvironmentLacks(CommandError):  # noqa: N818 - reads as what happened
         self.line_to_type = line_to_type
 
 
+ENDS_PROCESS = "the process ends: who goes on would lack what its store holds"
+"""The note of an error that no guard counts as the fault of a function."""
+
+
 def pass_interrupt(error: BaseException) -> None:
-    """Raise a person's Ctrl-C again; what a function raised by itself is an error like any other.
+    """Raise a person's Ctrl-C again, and what ends the process; all else is an error of a function.
 
     A process that handles SIGINT itself, as the agent's does, gets no `KeyboardInterrupt` from a
     person: then one can only come from a function.
     """
+    if ENDS_PROCESS in getattr(error, "__notes__", ()):
+        raise error
     if isinstance(error, KeyboardInterrupt) and getsignal(SIGINT) is default_int_handler:
         raise error

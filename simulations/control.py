@@ -26,7 +26,8 @@ from functools import cache
 from random import Random
 from typing import Final, NamedTuple
 
-from device_agent.agent.controlled.windows import ControlledReader, ControlledWindows
+from device_agent.agent.controlled.windows import ControlledWindows
+from device_agent.agent.parts import StoreReader
 from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, REVISED, STATUSES, TENTATIVE
@@ -232,7 +233,7 @@ def _stall(windows: ControlledWindows, random: Random) -> None:
     """Let a device make panes anew now and then, and not in each commit."""
     right = windows._build  # noqa: SLF001 - a device that is short of time
 
-    def build(store: ControlledReader) -> None:
+    def build(store: StoreReader) -> None:
         if random.random() < BUILDS:
             right(store)
 

@@ -3,18 +3,20 @@
 It never reads a clock, draws a random number, opens a socket or touches a disk. Its driver (the
 process on a device, or a simulated fleet) does, in this order (`device_agent.agent.durable`):
 
-1. `wanted(batch)` names what the store must give back first; `recall` takes it.
-2. `handle_batch`, `handle_message`, `handle_connected`, `handle_tick` change the state.
-3. `prepare_commit` returns what all parts changed; it is committed in one transaction, and
+1. `hold` takes readings, which wait for the next commit.
+2. `handle_message`, `handle_connected`, `handle_tick` change the state.
+3. `read` lets the parts read the store, once before each commit, and takes in what is held.
+4. `prepare_commit` returns what all parts changed; it is committed in one transaction, and
    `committed` says so.
-4. `publications(now_us)` leave only after that; the core asserts it.
+5. `publications(now_us)` leave only after that; the core asserts it.
 
 Readings, their identities, the panes and variables they changed, and the source's cursor are in
 one and the same `Changes`, so no crash can separate them. What each part does, and the contract
 that all of them keep, is said in `device_agent.agent.parts`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crdts import Replica
@@ -36,9 +38,14 @@ from device_agent.agent.fleet.voice import FleetVoice
 from device_agent.agent.fleet.witnessing import Witnessing
 from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.intake import Intake, Wanted
+from device_agent.agent.intake.held import HeldBatch
+from device_agent.agent.intake.intake import Intake
+from device_agent.agent.intake.progress import SourceProgress
+from device_agent.agent.intake.tellings import KnownProgress
+from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.panes.panes import Panes
+from device_agent.agent.panes.sinks import LEFT_US, Sinks
 from device_agent.agent.parts import Part
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.counters import Counters
@@ -83,7 +90,6 @@ class Core:
         streams: runs the program's streams; None where it declares no stream.
         controlled, control: makes the windows with parameters, and keeps what operators said of
             them; None where the program declares no parameter.
-        evaluating: the parts that read the store right before each commit.
         ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
@@ -115,22 +121,22 @@ class Core:
         self.derived = Derived(agent)
         self.samples = Samples(agent)
         self.variables = Variables(agent, self.samples, self.derived)
-        self.intake = Intake(agent, restored, memory := Panes(agent), self.variables)
-        self.fence = Fence(agent, restored, self.intake, self._succeed)
+        sinks = Sinks(agent.facts.sinks, max(settings.retain_us, LEFT_US), agent.counters)
+        memory = Panes(agent, sinks)
+        cache = PaneCache(memory, sinks)
+        sources = SourceProgress(restored.sources, settings.lateness_us)
+        known = KnownProgress(agent, restored)
+        self.fence = Fence(agent, restored, known, self._succeed)
         self.witnessing = Witnessing(agent, self.fence)
         self.timing = Timing(agent)
-        self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
-        self.panes = PaneDelivery(
-            agent,
-            memory,
-            lambda: self.intake.sources.finished,
-            lambda now_us: _low_us(self, now_us),
-            self.fence.told_highs,
-        )
-        self.streams = _streams(agent, self.intake, self.panes, self.variables)
-        self.controlled, self.control = _controlled(agent, self.intake, self.panes, self.samples)
-        evaluating = (self.streams, self.controlled)
-        self.evaluating = tuple(part for part in evaluating if part is not None)
+        self.waiting = Waiting(agent, self.timing, sources, self.fence, restored.waiting)
+        found = (agent, restored, sources, known, memory)
+        self.intake = Intake(*found, self.variables, self.waiting)
+        self.streams = _streams(agent, self.intake, memory, self.variables)
+        self.controlled, self.control = _controlled(agent, self.intake, memory, cache, self.samples)
+        low_us = partial(_low_us, self.intake, self.streams, self.controlled)
+        delivered = (memory, sinks, cache, sources)
+        self.panes = PaneDelivery(agent, *delivered, low_us, self.fence.told_highs)
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.members = Members(agent, self.samples.set_membership)
@@ -146,7 +152,7 @@ class Core:
             self.timing,  # knows what time it is, for all others
             self.waiting,
             self.intake,  # joins what was read, so that all others see it
-            *self.evaluating,
+            *(part for part in (self.streams, self.controlled) if part is not None),
             self.variables,
             Reactions(agent, self.derived, self.variables),
             self.samples,
@@ -174,26 +180,28 @@ class Core:
         """The replica that this device is."""
         return self.agent.replica
 
-    def wanted(self, batch: Batch, now_us: int) -> Wanted | None:
-        """Return what the store must give back before a batch; None for an unreadable one."""
-        return self.agent.guard.run("a batch", self.intake.wanted, batch, now_us)
+    def hold(
+        self,
+        batch: Batch,
+        now_us: int,
+        acknowledge: Callable[[], None] | None = None,
+        *,
+        is_pressing: bool = False,
+    ) -> bool:
+        """Hold readings until a commit is due; return whether it is due now.
 
-    def handle_batch(self, batch: Batch, now_us: int) -> None:
-        """Take readings in, of which the store gave back what `wanted` named."""
-        try:
-            if batch.came_us is None:
-                self.timing.look(now_us)
-                if self.agent.clock.holds_back:
-                    self.waiting.put(batch, now_us)
-                    return
-            self.intake.handle_batch(batch, now_us)
-        except BaseException as error:  # noqa: BLE001 - a source may give anything
-            self.agent.guard.failed("a batch", error)
-            self.agent.guard.run("a batch", self.intake.refuse, batch)
+        Args:
+            batch: the readings.
+            now_us: the time.
+            acknowledge: is called when they are durable.
+            is_pressing: the source gives nothing more before that.
+        """
+        held = HeldBatch(batch, now_us, acknowledge)
+        return self.intake.hold(held, is_pressing=is_pressing)
 
     def handle_clock(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say; a driver of one true clock need not tell."""
-        self.timing.read(reading, now_us)
+        self.timing.observe(reading, now_us)
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read by this process."""
@@ -239,15 +247,16 @@ class Core:
         """The process is about to end in order: the next commit takes the notes with it."""
         self._notes.restart()
 
-    def handle_tick(self, now_us: int) -> Changes:
-        """Do what time alone brings: expire, fold, remember; return what must be committed then."""
+    def handle_tick(self, now_us: int) -> bool:
+        """Do what time alone brings: expire, fold, remember; return whether to commit then."""
         self.ensemble.call("tick", now_us)
         changes = self.prepare_commit()
         if changes or self._notes.is_over(now_us):
             self._notes.begin(now_us)
             self.ensemble.add_notes(changes)
-            return self.prepare_commit()  # some notes are changes of what is stored
-        return changes
+            changes = self.prepare_commit()  # some notes are changes of what is stored
+        # A part that raised when it was asked for its changes may have some now.
+        return bool(changes or (self.ensemble.owes_changes and self.prepare_commit()))
 
     def prepare_commit(self, *, with_notes: bool = False) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is.
@@ -294,32 +303,34 @@ class Core:
 
     def _succeed(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
-        self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
         self.ensemble.call("succeed")
 
 
-def _low_us(core: Core, now_us: int) -> int | None:
+def _low_us(
+    intake: Intake,
+    streams: "Streams | None",
+    controlled: "ControlledWindows | None",
+    now_us: int,
+) -> int | None:
     """Return the time before which nothing more comes: of no source, stream or pane."""
-    low_us = core.intake.low_us(now_us)
-    if core.streams is not None:
-        low_us = core.streams.bounded_us(low_us, now_us)
-    return low_us if core.controlled is None else core.controlled.bounded_us(low_us)
+    low_us = intake.low_us(now_us)
+    if streams is not None:
+        low_us = streams.bounded_us(low_us, now_us)
+    return low_us if controlled is None else controlled.bounded_us(low_us)
 
 
-def _streams(
-    agent: Agent, intake: Intake, panes: PaneDelivery, variables: Variables
-) -> "Streams | None":
+def _streams(agent: Agent, intake: Intake, memory: Panes, variables: Variables) -> "Streams | None":
     """Return the part that runs streams; without any a device does without the modules."""
     if not agent.plan.streams:
         return None
     from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
 
-    return Streams(agent, intake, panes.memory, panes.cache, variables)
+    return Streams(agent, intake, memory, variables)
 
 
 def _controlled(
-    agent: Agent, intake: Intake, panes: PaneDelivery, samples: Samples
+    agent: Agent, intake: Intake, memory: Panes, cache: PaneCache, samples: Samples
 ) -> "tuple[ControlledWindows | None, ParameterLog | None]":
     """Return the parts of parameters; without any a device does without the modules."""
     if not agent.plan.parameters:
@@ -327,8 +338,7 @@ def _controlled(
     from device_agent.agent.controlled.log import ParameterLog  # noqa: PLC0415 - see above
     from device_agent.agent.controlled.windows import ControlledWindows  # noqa: PLC0415 - see above
 
-    windows = ControlledWindows(agent, intake, panes.memory, panes.cache)
-    intake.also_end_us = windows.end_us
+    windows = ControlledWindows(agent, intake, memory, cache)
     return windows, ParameterLog(agent, (windows.heard, samples.hear))
 
 

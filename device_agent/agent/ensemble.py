@@ -9,7 +9,7 @@ from typing import Any
 
 from device_agent.agent.changes import Changes
 from device_agent.agent.guard import Guard
-from device_agent.agent.parts import FrameRefusedError, Handler, Part
+from device_agent.agent.parts import FrameRefusedError, Handler, Part, StoreKeeper, StoreReader
 from device_agent.agent.state.counters import Counters
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
@@ -89,6 +89,29 @@ class Ensemble:
             except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
                 self._failed(part, method, error)
 
+    def is_due(self, now_us: int) -> bool:
+        """Return whether a part has something to commit though nothing has changed yet."""
+        for part in self._with["is_due"]:
+            try:
+                if part.is_due(now_us):
+                    return True
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self._failed(part, "is_due", error)
+        return False
+
+    def read(self, store: StoreReader, now_us: int) -> None:
+        """Let the parts read the store, in their order."""
+        for part in self._with["read"]:
+            try:
+                part.read(store, now_us)
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self._failed(part, "read", error)
+                self._guard.run(f"{part.name}, give_up", part.give_up)
+
+    def recall(self, store: StoreKeeper, now_us: int) -> None:
+        """Let the parts take back of the store what memory is to look at."""
+        self.call("recall", store, now_us)
+
     def add_changes(self, changes: Changes) -> None:
         """Add what must be durable before anything leaves."""
         self.owes_changes = False
@@ -148,10 +171,13 @@ _METHODS = (
     "connected",
     "unsent",
     "succeed",
+    "is_due",
+    "read",
     "tick",
     "take_changes",
     "take_notes",
     "committed",
+    "recall",
 )
 """Methods of the contract that are called in a part only where it overrides them."""
 _DEFAULTS = {name: getattr(Part, name) for name in (*_METHODS, "publications", "closed")}

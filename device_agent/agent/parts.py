@@ -9,13 +9,18 @@ a feature is one `Part`; the core is a list of parts, and calls all of them in t
 2. `handlers`: a frame goes to every part that takes its kind, in the order of the list. A part that
    cannot use a frame raises `FrameRefusedError`; the core counts it.
    `listens`: so are messages of other programs, by topic.
-3. `tick`: what time alone brings.
-4. `take_changes`: what must be durable before anything leaves. It is the only way to the store. The
+3. `read`: once before each commit, it reads of the store what the changes in that commit need.
+   `is_due` says that a commit is to come though nothing has changed yet. What is due at a tick is
+   read before the tick, so that all parts see it.
+4. `tick`: what time alone brings.
+5. `take_changes`: what must be durable before anything leaves. It is the only way to the store. The
    core adds up the changes of all parts, and its driver commits them in one transaction.
-5. `take_notes`: what is worth no commit of its own. The core asks for it in a tick with a commit,
+6. `take_notes`: what is worth no commit of its own. The core asks for it in a tick with a commit,
    and at least every ten seconds.
-6. `committed`: memory may let go what the store can give back.
-7. `publications`: only now, in the order of the list. The core asserts that nothing is uncommitted.
+7. `committed`: memory may let go what the store can give back.
+8. `recall`: at each tick, when nothing is uncommitted: memory takes back of the store what it is to
+   look at.
+9. `publications`: only now, in the order of the list. The core asserts that nothing is uncommitted.
 
 A part may be a gate for the others: while it is `closed`, no part after it publishes anything; and
 what it gives as `refusal` of a frame is counted, and no part takes that frame.
@@ -25,10 +30,19 @@ clock and draws from no random source but the one it was given. Whatever it rais
 is counted with its reason and place (`device_agent.agent.guard`), and all parts go on.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Protocol
 
-from device_agent.agent.changes import Changes
+from crdts import Replica
+from device_agent.agent.changes import (
+    BlockId,
+    Changes,
+    EntryKey,
+    PaneId,
+    PaneRow,
+    Undelivered,
+    WaitingRow,
+)
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
 
@@ -38,6 +52,48 @@ Handler = Callable[[Any, int], None]
 
 class FrameRefusedError(ValueError):
     """A valid frame that this device cannot use; its text is the reason that is counted."""
+
+
+class StoreReader(Protocol):
+    """What a part may read of the store, right before a commit."""
+
+    def identities(self, block: BlockId) -> bytes | None:
+        """Return a block's packed identities; None where there is no such block."""
+
+    def identity_blocks(self, event: str, first: int, last: int) -> Iterable[tuple[BlockId, bytes]]:
+        """Return the blocks of an event from one number to another, both included."""
+
+    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """Return those of these entries that are here."""
+
+    def own_panes(
+        self, replica: Replica, stream: int, least_us: int, end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
+
+    def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' entries of a stream that start within a span before its last one."""
+
+    def panes_present(self, stream: int, first_us: int, end_us: int) -> set[int]:
+        """Return the panes of a stream, from one time to another, that any life has begun."""
+
+    def waiting(self, packed_bytes: int) -> list[WaitingRow]:
+        """Return the first batches that wait for the clock: one, or more of these bytes."""
+
+
+class StoreKeeper(Protocol):
+    """What a part may ask of the store when nothing is uncommitted."""
+
+    def undelivered(self) -> list[Undelivered]:
+        """Return how many entries are dirty, by stream, and for whom."""
+
+    def dirty_panes(
+        self, after: EntryKey, limit: int, *, refused_too: bool
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return the next dirty entries after a place, in the order in which they were written."""
+
+    def prune(self, floor_us: int, pruned_us: int) -> int:
+        """Delete what lies wholly below a floor; return the greatest end of all that is deleted."""
 
 
 class Part:
@@ -77,6 +133,16 @@ class Part:
     def succeed(self) -> None:
         """Go on as the agent's present replica: a later one of this device was heard of."""
 
+    def is_due(self, now_us: int) -> bool:  # noqa: ARG002 - the contract
+        """Return whether a commit is to come though nothing has changed yet."""
+        return False
+
+    def read(self, store: StoreReader, now_us: int) -> None:
+        """Read what the changes of the coming commit need."""
+
+    def give_up(self) -> None:
+        """`read` has raised: store nothing of what it was at."""
+
     def tick(self, now_us: int) -> None:
         """Do what is due by now."""
 
@@ -90,6 +156,9 @@ class Part:
 
     def committed(self) -> None:
         """All that was taken is durable."""
+
+    def recall(self, store: StoreKeeper, now_us: int) -> None:
+        """Take back of the store what memory is to look at; nothing is uncommitted."""
 
     def publications(self, now_us: int) -> Iterator[Publication]:  # noqa: ARG002 - the contract
         """Yield what is to be published now."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TextIO, Ty
 from device_agent.storage.damage import DamagedStoreError, is_damage, put_aside, put_log_aside
 from device_agent.storage.opening import StoreForm, opened
 from device_agent.storage.sealed import all_sealed, all_unsealed
-from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.errors import ENDS_PROCESS, NotFound, UsageError
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -43,6 +43,7 @@ def finding_damage(
         try:
             return method(store, *arguments, **named)
         except Exception as error:
+            error.add_note(ENDS_PROCESS)
             if not is_damage(error, store.path):
                 raise
             if store.read_only:
@@ -52,7 +53,9 @@ def finding_damage(
                 ) from error
             if isinstance(error, DamagedStoreError):
                 raise
-            raise DamagedStoreError(f"{type(error).__name__}: {error}") from error
+            damage = DamagedStoreError(f"{type(error).__name__}: {error}")
+            damage.add_note(ENDS_PROCESS)
+            raise damage from error
 
     return checked
 

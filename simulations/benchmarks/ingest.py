@@ -36,6 +36,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates
 from simulations.benchmarks.recordings import COPIES, Column, Fleet, recorded, tiled
+from simulations.world.disk import EmptyStore
 
 BOUND = 100
 READINGS, QUICK_READINGS = 2_000_000, 20_000
@@ -103,15 +104,14 @@ class Ours:
         return {device: self._one(device, column) for device, column in fleet.items()}
 
     def _one(self, device: str, column: Column) -> Totals:
-        core = Core(self._made, device, 7, Restored())
+        core, nothing = Core(self._made, device, 7, Restored()), EmptyStore()
         panes: dict[int, Partial] = {}
         now_us = _end_us(column)
         took = batches(column, self._size)
         while group := list(islice(took, self._group)):
             for batch in group:
-                wanted = core.intake.wanted(batch, now_us)
-                assert not wanted.blocks, "the recording is in order"
-                core.handle_batch(batch, now_us)
+                core.hold(batch, now_us)
+            core.ensemble.read(nothing, now_us)
             _note(panes, core.prepare_commit())
             core.committed()
             core.samples.refold()

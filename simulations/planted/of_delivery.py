@@ -155,31 +155,27 @@ def a_frozen_entry_is_continued() -> Iterator[None]:
 @planted
 def a_pane_keeps_its_last_readings_only() -> Iterator[None]:
     """A pane is folded anew with each batch instead of being combined."""
-    right = Panes.fold_in
 
-    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int, **more: Any) -> None:
-        entry = self.entries.get(pane)
-        if entry is not None:
-            entry.partial = self.planned.windows[pane.stream].fold.zero
-        right(self, pane, partial, now_us, **more)
+    def changed(_self: Panes, _pane: PaneId, added: Partial, _store: Any, _gone: Any = None) -> Any:
+        return added
 
-    with replaced(Panes, "fold_in", fold_in):
+    with replaced(Panes, "changed", changed):
         yield
 
 
 @planted
 def a_changed_entry_keeps_its_seq() -> Iterator[None]:
     """A pane changes and is sent under the number that it had: the lander takes it for the old."""
-    right = Panes.fold_in
+    right = Panes.put
 
-    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int, **more: Any) -> None:
+    def put(self: Panes, pane: PaneId, partial: Any, since_us: int) -> None:
         entry = self.entries.get(pane)
         known = None if entry is None else entry.seq
-        right(self, pane, partial, now_us, **more)
+        right(self, pane, partial, since_us)
         if known is not None:
             self.entries[pane].seq = known
 
-    with replaced(Panes, "fold_in", fold_in):
+    with replaced(Panes, "put", put):
         yield
 
 
@@ -286,15 +282,15 @@ def an_answer_ends_no_flight() -> Iterator[None]:
 @planted
 def a_refused_entry_that_grows_is_still_refused() -> Iterator[None]:
     """A lander refused an entry; it grows, and nobody waits for it, nor does a promise."""
-    right = Panes.fold_in
+    right = Panes.put
 
-    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int, **more: Any) -> None:
+    def put(self: Panes, pane: PaneId, partial: Any, since_us: int) -> None:
         entry = self.entries.get(pane)
         refused = 0 if entry is None else entry.refused
-        right(self, pane, partial, now_us, **more)
+        right(self, pane, partial, since_us)
         self.entries[pane].refused = refused
 
-    with replaced(Panes, "fold_in", fold_in):
+    with replaced(Panes, "put", put):
         yield
 
 

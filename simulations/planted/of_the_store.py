@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from device_agent.agent import durable
 from device_agent.agent.changes import Changes
 from device_agent.agent.durable import Durable
+from device_agent.agent.intake import intake
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes import cache
 from device_agent.agent.panes.panes import Panes
@@ -113,7 +113,7 @@ def dirty_panes_are_pruned() -> Iterator[None]:
         self._db.execute("DELETE FROM pane WHERE end_us <= ?", (floor_us,))
         return pruned_us
 
-    with replaced(Store, "prune", prune), replaced(durable, "PRUNE_US", 3_000_000):
+    with replaced(Store, "prune", prune), replaced(intake, "PRUNE_US", 3_000_000):
         yield
 
 
@@ -122,7 +122,7 @@ def dirty_panes_are_not_read_back() -> Iterator[None]:
     """An agent restarts with panes that have not landed, and never asks its store for them."""
 
     def add_answer(self: cache.PaneCache, _stored: Any) -> None:
-        self._stored, self._alone = (), 0
+        self._stored, self._panes.alone = (), 0
 
     with replaced(cache.PaneCache, "add_answer", add_answer):
         yield
@@ -134,8 +134,8 @@ def what_is_published_is_committed_later() -> Iterator[None]:
 
     def tick(self: Durable, now_us: int) -> Iterator[Any]:
         core = self.core
-        self._take_in_held(now_us)
-        self._taken.clear()
+        core.ensemble.read(self.store, now_us)
+        core.intake.committed()
         core.handle_tick(now_us)
         changes = core.prepare_commit()
         core._uncommitted = Changes()  # noqa: SLF001 - so that the core lets it pass
@@ -188,32 +188,27 @@ def the_last_commits_are_undone_at_a_restart() -> Iterator[None]:
 @planted
 def an_evicted_entry_is_begun_again() -> Iterator[None]:
     """A late reading meets a pane that memory let go: one reading takes the place of sixty."""
-    right = Intake.wanted
 
-    def wanted(self: Intake, batch: Any, now_us: int) -> Any:
-        return right(self, batch, now_us)._replace(panes=[])
+    def held(self: Panes, pane: Any, _store: Any) -> Any:
+        entry = self.entries.get(pane)
+        return None if entry is None else entry.partial
 
     small = replaced(cache, "KEPT_ENTRIES", 3), replaced(cache, "PAGE", 2)
-    with small[0], small[1], replaced(Intake, "wanted", wanted):
+    with small[0], small[1], replaced(Panes, "held", held):
         yield
 
 
 @planted
 def sources_are_told_before_the_commit() -> Iterator[None]:
-    """The power goes before a commit: a source was told that its readings are durable, and forgets.
+    """The power goes before a commit: a source was told that all is durable, and forgets."""
 
-    What is held is taken in after the commit instead of before it.
-    """
+    def write(self: Durable) -> None:
+        changes, core = self.core.prepare_commit(), self.core
+        core.committed()
+        if changes:
+            self.store.commit(changes)
 
-    def commit(self: Durable, now_us: int) -> None:
-        self._commit()
-        self._take_in_held(now_us)
-        taken, self._taken = self._taken, []
-        for held in taken:
-            if held.acknowledge is not None:
-                held.acknowledge()
-
-    with replaced(Durable, "commit", commit):
+    with replaced(Durable, "_write", write):
         yield
 
 
@@ -223,15 +218,15 @@ def a_commit_comes_before_a_batch_is_taken_in() -> Iterator[None]:
 
     The cursors of all batches that are held are stored before the readings are taken in.
     """
-    right = Durable._take_in_held  # noqa: SLF001
+    right = Intake.read
 
-    def take_in_held(self: Durable, now_us: int) -> None:
+    def read(self: Intake, store: Any, now_us: int) -> None:
         for batch, _, _ in self._held._batches:  # noqa: SLF001
-            self.core.intake.sources.advance(batch, None, stamped=False)
-        self._commit()
-        right(self, now_us)
+            self.sources.advance(batch, None, stamped=False)
+        store.commit(Changes(sources=self.sources.take_changed()))
+        right(self, store, now_us)
 
-    with replaced(Durable, "_take_in_held", take_in_held):
+    with replaced(Intake, "read", read):
         yield
 
 

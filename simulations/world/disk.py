@@ -18,18 +18,52 @@ import shutil
 import sqlite3
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from device_agent.agent.changes import Changes
+from crdts import Replica
+from device_agent.agent.changes import BlockId, Changes, PaneId, PaneRow, WaitingRow
 from device_agent.agent.state.pane_table import PaneTable
 from device_agent.agent.state.store import FILE_NAME, Store
 
 IMAGES = 4
 """Older images that are kept of a disk."""
+
+
+class EmptyStore:
+    """What a part may read of a store that holds nothing: for a core that keeps nothing."""
+
+    def identities(self, _block: BlockId) -> None:
+        """There is no block."""
+
+    def identity_blocks(self, _event: str, _first: int, _last: int) -> list[tuple[BlockId, bytes]]:
+        """There is no block."""
+        return []
+
+    def panes_named(self, _panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """There is no entry."""
+        return []
+
+    def own_panes(
+        self, _replica: Replica, _stream: int, _least_us: int, _end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """There is no entry."""
+        return []
+
+    def newest_panes(self, _stream: int, _span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """There is no entry."""
+        return []
+
+    def panes_present(self, _stream: int, _first_us: int, _end_us: int) -> set[int]:
+        """There is no entry."""
+        return set()
+
+    def waiting(self, _packed_bytes: int) -> list[WaitingRow]:
+        """Nothing waits."""
+        return []
 
 
 class MemoryStore(Store):

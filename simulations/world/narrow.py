@@ -20,11 +20,11 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Final
 
-from device_agent.agent import durable
-from device_agent.agent.intake import identities
+from device_agent.agent.intake import identities, intake
 from device_agent.agent.panes import cache, sender
 from device_agent.agent.scans import history
 from device_agent.agent.state import stored
+from device_agent.agent.timing import waiting
 from device_agent.agent.variables import trace
 from device_agent.gateway import panes as fleet_panes
 from lasp_edge.units import SECOND_US
@@ -32,9 +32,8 @@ from lasp_edge.units import SECOND_US
 NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (cache, "KEPT_ENTRIES", 6),
     (cache, "PAGE", 4),
-    (durable, "PAGE", 4),
-    (durable, "PAGE_BYTES", 1),
-    (durable, "PRUNE_US", 5 * SECOND_US),
+    (waiting, "PAGE_BYTES", 1),
+    (intake, "PRUNE_US", 5 * SECOND_US),
     (identities, "KEPT_IDENTITIES", 24),
     (sender, "FRAME_BYTES", 3_600),
     (stored, "DELTAS_PER_STATE", 2),

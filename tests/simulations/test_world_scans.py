@@ -55,7 +55,6 @@ def test_a_bug_of_scans_is_found(name, said):
 @pytest.mark.parametrize(
     ("name", "faults", "said"),
     [
-        ("a_restart_takes_the_frontier_back", OTHER[:2], "its streams went back from"),
         ("streams_are_committed_after_the_readings", (TORN,), "its streams lack 1 readings"),
     ],
 )

@@ -11,25 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import itemgetter
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 from device_agent.agent.changes import BLOCK_US, BlockId
 from device_agent.agent.intake.batch import ascends
 from device_agent.agent.intake.identities import Block, Identities, Identity
 from device_agent.agent.intake.pending import ControlledReading
+from device_agent.agent.parts import StoreReader
 
 STAMPED = "stamped "
 """What the tags of blocks begin with that hold stamped readings; tags are JSON, or empty."""
-
-
-class BlockReader(Protocol):
-    """What is asked of the store."""
-
-    def identities(self, block: BlockId) -> bytes | None:
-        """Return a block's packed identities."""
-
-    def identity_blocks(self, event: str, first: int, last: int) -> Iterable[tuple[BlockId, bytes]]:
-        """Return the blocks of an event from one number to another, both included."""
 
 
 class KeptColumn(NamedTuple):
@@ -71,20 +62,18 @@ class ReadingHistory:
     def __init__(self, identities: Identities) -> None:
         self._identities = identities
 
-    def keep(self, readings: Iterable[ControlledReading], store: BlockReader) -> None:
+    def keep(self, readings: Iterable[ControlledReading], store: StoreReader) -> None:
         """Keep those readings that were stamped on arrival; all others are kept already."""
         for reading in readings:
             if reading.stamped:
                 number = reading.time_us // BLOCK_US
                 name = BlockId(reading.event, STAMPED + reading.tags, number)
-                if self._identities.wanted(name):
-                    self._identities.recall(name, store.identities(name))
-                block = self._identities.block(name)
+                block = self._identities.block(name, store)
                 if block.add(reading.time_us, reading.quantised):
                     self._identities.touched(block)
 
     def columns(
-        self, event: str, first_us: int, end_us: int, store: BlockReader
+        self, event: str, first_us: int, end_us: int, store: StoreReader
     ) -> Iterator[KeptColumn]:
         """Yield the readings of an event in a stretch of time, by tags."""
         first, last = first_us // BLOCK_US, (end_us - 1) // BLOCK_US

@@ -18,20 +18,19 @@ window says that the device is not in it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from crdts import ControlLog
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import BLOCK_US, Changes, PaneId, PaneRow
+from device_agent.agent.changes import BLOCK_US, Changes
 from device_agent.agent.controlled.counting import CountedColumn, PaneCells, ReadingCounter
-from device_agent.agent.controlled.history import BlockReader, ReadingHistory, columns_of
+from device_agent.agent.controlled.history import ReadingHistory, columns_of
 from device_agent.agent.facts import Facts
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.intake.pending import ControlledReading
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes
-from device_agent.agent.parts import Part
-from lasp_edge.folds.columns import Partial
+from device_agent.agent.parts import Part, StoreReader
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, beyond
 
 BUILT_AT_ONCE_US: Final = 60 * BLOCK_US
@@ -41,16 +40,6 @@ Cell = Mapping[str, CountedColumn]
 """What comes to a pane, by key."""
 MOST_BUILT: Final = 5_000
 """Panes that are remembered as built; of others the store is asked."""
-
-
-class ControlledReader(BlockReader, Protocol):
-    """What is asked of the store."""
-
-    def panes_present(self, stream: int, first_us: int, end_us: int) -> set[int]:
-        """Return the panes of a stream, from one time to another, that any life has begun."""
-
-    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
-        """Return those of these entries that are here."""
 
 
 class ControlledWindows(Part):
@@ -102,9 +91,7 @@ class ControlledWindows(Part):
             kept = beyond(known, beyond(known, new.pieces))
             self._unbuilt[window.name] = sorted([*kept, *self._still_known(come)], key=_by_time)
         self._agent.is_building = self.waits
-        self._panes.planned.plan(
-            piece for regimes in self._regimes.values() for piece in regimes.pieces
-        )
+        self._panes.planned.plan(self._regimes.values())
 
     def _still_known(self, pieces: Iterable[PanePiece]) -> list[PanePiece]:
         """Return the panes in which there can be readings that the device still has."""
@@ -122,24 +109,15 @@ class ControlledWindows(Part):
         firsts_us = [pieces[0].first_us for pieces in self._unbuilt.values() if pieces]
         return low_us if low_us is None else min([low_us, *firsts_us])
 
-    def end_us(self, time_us: int) -> int:
-        """Return the end of the last window that a reading of a time lies in."""
-        ends_us = [
-            starts[-1] + form.size_us
-            for regimes in self._regimes.values()
-            for form in regimes.forms
-            if (starts := form.starts(time_us - form.size_us + 1, time_us))
-        ]
-        return max(ends_us, default=time_us)
+    def is_due(self, now_us: int) -> bool:
+        del now_us
+        return self.waits
 
-    def tick(self, now_us: int) -> None:
+    def read(self, store: StoreReader, now_us: int) -> None:
+        """Bring what was read to its panes, and build some."""
         self._now_us = now_us
-
-    def evaluate(self, store: ControlledReader) -> None:
-        """Bring what was read to its panes, and build some, right before a commit."""
-        self._intake.join()
         self._note_doubt()
-        taken, self._intake.controlled = self._intake.controlled, []
+        taken = self._intake.take_controlled()
         if not taken and not self.waits:
             return
         gone, self._gone = self._gone, []
@@ -161,7 +139,7 @@ class ControlledWindows(Part):
             self._doubted = [doubt_us, self._agent.control]
             self._changes.facts.add(Facts(doubted=self._doubted))
 
-    def _take(self, taken: Sequence[ControlledReading], store: ControlledReader) -> None:
+    def _take(self, taken: Sequence[ControlledReading], store: StoreReader) -> None:
         """Fold what came into the panes that are there, and build those that are not."""
         cells = PaneCells()
         for regimes in self._regimes.values():
@@ -191,40 +169,25 @@ class ControlledWindows(Part):
         """Return whether memory has an entry of a pane that the store may not have yet."""
         return any(pane[:2] == (pane_us, stream) for pane in self._panes.entries)
 
-    def _fold(self, piece: PanePiece, pane_us: int, by_key: Cell, store: ControlledReader) -> None:
+    def _fold(self, piece: PanePiece, pane_us: int, by_key: Cell, store: StoreReader) -> None:
         """Fold readings into the present replica's entries of a pane."""
-        fold = piece.fold
         for key, (times_us, values) in sorted(by_key.items()):
             pane = self._panes.own(piece.stream, key, pane_us)
-            if pane not in self._panes.entries:
-                self._cache.restore(store.panes_named([pane]))
-            held = self._panes.partial(pane)
-            partial = fold.lift_column(values, times_us)
-            joined = partial if held is None else fold.combine(held, partial)
-            if self._is_sound(piece, joined):
-                self._panes.fold_in(pane, joined, self._now_us, joined=True)
+            try:
+                partial = piece.fold.lift_column(values, times_us)
+                self._panes.change(pane, partial, self._now_us, store)
+            except ValueError:  # it could not be sent
+                self._agent.counters.note("window: a partial would be out of range")
 
-    def _begin(self, piece: PanePiece, cells: Iterable[tuple[int, Cell]]) -> None:
-        """Begin panes that no life has begun: nobody need be asked for what they hold."""
-        panes, partials, lift, own = [], [], piece.fold.lift_column, self._panes.own
+    def _begin(
+        self, piece: PanePiece, cells: Iterable[tuple[int, Cell]], store: StoreReader
+    ) -> None:
+        """Begin panes that no life has begun."""
         for pane_us, by_key in cells:
             self._built.add((piece.stream, pane_us))
-            for key, (times_us, values) in sorted(by_key.items()):
-                partial = lift(values, times_us)
-                if self._is_sound(piece, partial):
-                    panes.append(own(piece.stream, key, pane_us))
-                    partials.append(partial)
-        if panes:
-            self._panes.fold_in_column(panes, partials, self._now_us)
+            self._fold(piece, pane_us, by_key, store)
 
-    def _is_sound(self, piece: PanePiece, partial: Partial) -> bool:
-        """Return whether a partial can be sent; one that cannot is counted."""
-        if piece.fold.within_limits(partial):
-            return True
-        self._agent.counters.note("window: a partial would be out of range")
-        return False
-
-    def _build(self, store: ControlledReader) -> None:
+    def _build(self, store: StoreReader) -> None:
         """Build the oldest panes of each window that are not there."""
         for name, pieces in self._unbuilt.items():
             if not pieces:
@@ -248,7 +211,7 @@ class ControlledWindows(Part):
         piece: PanePiece,
         first_us: int,
         end_us: int,
-        store: ControlledReader,
+        store: StoreReader,
     ) -> None:
         """Build those panes of a piece, from one time to another, that are not there."""
         cells, event = PaneCells(), regimes.window.source.name
@@ -267,6 +230,7 @@ class ControlledWindows(Part):
                 and (piece.stream, pane_us) not in self._built
                 and not _is_doubtful(pane_us, doubt_us)
             ],
+            store,
         )
 
     def give_up(self) -> None:

@@ -35,7 +35,7 @@ from crdts import Replica
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
-from device_agent.agent.intake.intake import Intake
+from device_agent.agent.intake.tellings import KnownProgress
 from device_agent.agent.parts import Handler, Part
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
@@ -88,7 +88,7 @@ class Fence(Part):
     Args:
         agent: what all parts share.
         restored: what the store holds.
-        intake: knows how far the sources have come.
+        known: how far the sources have come.
         become: lets all parts go on as a later replica.
 
     Attributes:
@@ -104,10 +104,10 @@ class Fence(Part):
         self,
         agent: Agent,
         restored: Restored,
-        intake: Intake,
+        known: KnownProgress,
         become: Callable[[Replica], None],
     ) -> None:
-        self._agent, self._intake, self._become = agent, intake, become
+        self._agent, self._known, self._become = agent, known, become
         self._wait_us = agent.settings.fence_wait_us
         self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
         self.told_by: set[str] = set()
@@ -151,7 +151,7 @@ class Fence(Part):
 
     def told_highs(self) -> tuple[SourceHigh, ...]:
         """Return what others are told of this device's sources."""
-        return self._intake.highs.told()
+        return self._known.highs.told()
 
     def connected(self, now_us: int) -> None:
         if self._wait_us:
@@ -243,7 +243,7 @@ class Fence(Part):
 
     def _learn(self, newest: Replica | None, now_us: int) -> None:
         """Learn how far other processes have come."""
-        answers, tellings, own = self._answers, self._intake.tellings, self._agent.replica.nonce
+        answers, tellings, own = self._answers, self._known.tellings, self._agent.replica.nonce
         for telling in sorted(answers.tellings(own)):
             tellings.learn(telling, now_us)
         if newest is not None and not answers.is_told_by(newest):

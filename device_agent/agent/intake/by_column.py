@@ -22,7 +22,8 @@ from device_agent.agent.intake.identities import Identities
 from device_agent.agent.intake.pending import ControlledReading, PendingBatch, has_room
 from device_agent.agent.intake.progress import IntakeProgress
 from device_agent.agent.intake.routes import Route
-from device_agent.agent.panes.panes import Panes
+from device_agent.agent.panes.panes import Panes, own_column
+from device_agent.agent.parts import StoreReader
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
 
@@ -33,22 +34,26 @@ class EventColumns:
     """The readings of one event, in the order in which they came; `read` is as they were read.
 
     Attributes:
+        texts: id of tags -> their text; one of them if all are equal.
         order: their places by time; None if that is how they came.
         by_time: times and values in the order of the times.
         strict: no two have one time.
     """
 
-    __slots__ = ("by_time", "order", "read", "route", "strict", "tags", "times_us", "values")
+    __slots__ = (
+        *("by_time", "order", "read", "route", "strict", "tags", "texts", "times_us", "values"),
+    )
 
     def __init__(
         self,
         route: Route,
+        texts: Mapping[int, str],
         times_us: Sequence[int],
         values: Sequence[int],
         tags: Sequence[Tags],
         read: Sequence[Any],
     ) -> None:
-        self.route = route
+        self.route, self.texts = route, texts
         self.times_us, self.values, self.tags, self.read = times_us, values, tags, read
         self.order: list[int] | None = None
         self.by_time = times_us, values
@@ -65,7 +70,7 @@ class EventColumns:
         """Return the columns without the readings at these places."""
         kept = [place not in places for place in range(len(self))]
         columns = _kept(kept, self.times_us, self.values, self.tags, self.read)
-        return EventColumns(self.route, *columns)
+        return EventColumns(self.route, self.texts, *columns)
 
 
 class PaneSlices(NamedTuple):
@@ -95,15 +100,19 @@ class ByColumn:
         identities: Identities,
         panes: Panes,
     ) -> None:
+        self._agent = agent
         self._settings, self._routes, self._progress = agent.settings, routes, progress
         self._identities, self._panes, self._text_of = identities, panes, identities.text_of
 
-    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool] | None:
+    def accept(
+        self, batch: Batch, pending: PendingBatch, store: StoreReader
+    ) -> tuple[int | None, bool] | None:
         """Accept what is acceptable of a batch, or change nothing if it must go one by one.
 
         Args:
             batch: one or more readings.
-            pending: no builder of a pane is in it; panes are folded into at once.
+            pending: no sample of a pane is in it; entries are changed at once.
+            store: gives what memory has let go.
 
         Returns:
             As `OneByOne.accept`; None where nothing was changed.
@@ -115,12 +124,12 @@ class ByColumn:
         if columns is None or not self._order_is_irrelevant(columns):
             return None
         sliced = [(column, self._slices(column)) for column in columns]
-        if not all(self._have_room(column, slices) for column, slices in sliced):
+        if not all(self._have_room(column, slices, store) for column, slices in sliced):
             return None
         pending.counted.update(counted)
         accepted: list[tuple[EventColumns, list[PaneSlices]]] = []
         for column, slices in sliced:
-            repeated = set() if stamped else self._put(column)
+            repeated = set() if stamped else self._put(column, store)
             pending.counted["repeated"] += len(repeated)
             left = column.without(repeated) if repeated else column
             if len(left):
@@ -155,7 +164,8 @@ class ByColumn:
                 if first_us is None:
                     first_us = self._progress.next_stamp_us(clock_us)
                 times_us = range(first_us, first_us + len(values))
-            column = EventColumns(route, times_us, values, tags, read)
+            texts = {id(one): self._text_of(one) for one in _distinct(tags)}
+            column = EventColumns(route, texts, times_us, values, tags, read)
             columns.append(column if stamped else self._in_time(column, clock_us, counted))
         return [column for column in columns if len(column)]
 
@@ -210,14 +220,16 @@ class ByColumn:
         slices = []
         for target in column.route.targets:
             starts_us, bounds = _boundaries(times_us, target.span_us)
-            panes = self._panes.own_column(target.stream, starts_us)
+            panes = own_column(self._agent.replica, target.stream, starts_us)
             slices.append(PaneSlices(target.window, panes, bounds))
         return slices
 
-    def _have_room(self, column: EventColumns, slices: list[PaneSlices]) -> bool:
+    def _have_room(
+        self, column: EventColumns, slices: list[PaneSlices], store: StoreReader
+    ) -> bool:
         """Return whether no pane can leave the range of its fold's columns."""
         for window, panes, _ in slices:
-            fold, held = window.fold, self._panes.begun(panes)
+            fold, held = window.fold, self._panes.held_column(panes, store)
             fits = has_room(fold)
             if not fits(fold.zero) or not all(map(fits, held)):
                 # Not for any batch; but perhaps for this one, whose values are known.
@@ -227,34 +239,39 @@ class ByColumn:
                     return False
         return True
 
-    def _put(self, column: EventColumns) -> set[int]:
+    def _put(self, column: EventColumns, store: StoreReader) -> set[int]:
         """Add the identities of readings; return the places of those that were known."""
         times_us, values = column.by_time
-        tags, order = column.tags, column.order
-        if tags.count(tags[0]) == len(tags):
-            known = self._put_stream(column, self._text_of(tags[0]), times_us, values)
+        tags, texts, order = column.tags, column.texts, column.order
+        if len(texts) == 1:
+            (text,) = texts.values()
+            known = self._put_stream(column, text, times_us, values, store)
         else:
-            texts = {id(one): self._text_of(one) for one in tags}
             streams: dict[str, list[int]] = {}
             for at, place in enumerate(order or range(len(tags))):
                 streams.setdefault(texts[id(tags[place])], []).append(at)
-            known = [
-                places[at]
-                for text, places in streams.items()
-                for at in self._put_stream(column, text, _at(places, times_us), _at(places, values))
-            ]
+            known = []
+            for text, places in streams.items():
+                part = _at(places, times_us), _at(places, values)
+                known += _at(self._put_stream(column, text, *part, store), places)
         return set(known if order is None else _at(known, order))
 
     def _put_stream(
-        self, column: EventColumns, text: str, times_us: Sequence[int], values: Sequence[int]
+        self,
+        column: EventColumns,
+        text: str,
+        times_us: Sequence[int],
+        values: Sequence[int],
+        store: StoreReader,
     ) -> list[int]:
         """Add identities of one stream, by time; return the places of those that were known."""
         known: list[int] = []
+        name = column.route.event.name
         start, end = 0, len(times_us)
         while start < end:
             number = times_us[start] // BLOCK_US
             stop = bisect_left(times_us, (number + 1) * BLOCK_US, start)
-            block = self._identities.block(BlockId(column.route.event.name, text, number))
+            block = self._identities.block(BlockId(name, text, number), store)
             before = len(block)
             if column.strict and times_us[start] > block.last_us:
                 block.put_later(times_us[start:stop], values[start:stop])
@@ -277,7 +294,7 @@ class ByColumn:
                 lift(values[start:stop], times_us[start:stop])
                 for start, stop in zip(bounds, stops, strict=True)
             ]
-            self._panes.fold_in_column(panes, partials, since_us)
+            self._panes.change_column(panes, partials, since_us)
 
     def _controlled(self, column: EventColumns, *, stamped: bool) -> Iterator[ControlledReading]:
         """Yield accepted readings for windows with parameters."""
@@ -311,6 +328,11 @@ class ByColumn:
 def _at(places: Sequence[int], column: Sequence[int]) -> list[int]:
     """Return the elements at these places."""
     return [column[place] for place in places]
+
+
+def _distinct(tags: Sequence[Tags]) -> Sequence[Tags]:
+    """Return the tags, or one of them if all are equal."""
+    return tags[:1] if tags.count(tags[0]) == len(tags) else tags
 
 
 def _kept(kept: Sequence[bool], *columns: Sequence[Any]) -> list[list[Any]]:

@@ -19,7 +19,6 @@ are in memory.
 """
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter, sub
@@ -27,7 +26,7 @@ from struct import Struct
 from sys import byteorder
 
 from device_agent.agent.changes import BLOCK_US, BlockId
-from device_agent.agent.intake.batch import ascends
+from device_agent.agent.parts import StoreReader
 from lasp_edge.event import tags_text
 
 KEPT_IDENTITIES = 6_000
@@ -194,18 +193,6 @@ def _numbers(plain: bytes, width: int, count: int) -> Sequence[int]:
     return words
 
 
-def block_numbers(times_us: Sequence[int]) -> list[int]:
-    """Return the numbers of the blocks that times lie in."""
-    if not ascends(times_us):
-        return list(dict.fromkeys([time_us // BLOCK_US for time_us in times_us]))
-    numbers = []
-    at, end = 0, len(times_us)
-    while at < end:
-        numbers.append(times_us[at] // BLOCK_US)
-        at = bisect_left(times_us, (numbers[-1] + 1) * BLOCK_US, at)
-    return numbers
-
-
 class Identities:
     """The blocks of identities in memory, least recently used first.
 
@@ -247,17 +234,10 @@ class Identities:
         """Return the last block that the store holds of a stream; None for an unknown one."""
         return self._highs.get((event, tags))
 
-    def wanted(self, block: BlockId) -> bool:
-        """Return whether the store must be asked for this block before it is used."""
+    def may_be_stored(self, block: BlockId) -> bool:
+        """Return whether the store may hold a block that is not in memory."""
         last = self._highs.get((block.event, block.tags))
-        if last is None:
-            return not self._complete and block not in self._blocks
-        return block.block <= last and block not in self._blocks
-
-    def recall(self, block: BlockId, stored: bytes | None) -> None:
-        """Take a stored block into memory; None: the store does not hold it."""
-        if block not in self._blocks:
-            self._blocks[block] = Block(block, stored)
+        return not self._complete if last is None else block.block <= last
 
     def between(self, event: str, first: int, last: int) -> dict[BlockId, Block]:
         """Return the blocks of an event that are in memory, from one number to another."""
@@ -267,27 +247,22 @@ class Identities:
             if name.event == event and first <= name.block <= last
         }
 
-    def block(self, block: BlockId) -> Block:
+    def block(self, name: BlockId, store: StoreReader) -> Block:
         """Return the block of this name, which becomes the one that was used last."""
-        assert not self.wanted(block), "a block is recalled before it is used"
-        found = self._blocks.pop(block, None)
+        found = self._blocks.pop(name, None)
         if found is None:
-            found = Block(block)
-        self._blocks[block] = found
+            stored = store.identities(name) if self.may_be_stored(name) else None
+            found = Block(name, stored)
+        self._blocks[name] = found
         return found
 
-    def at(self, event: str, tags: str, time_us: int) -> Block:
+    def at(self, event: str, tags: str, time_us: int, store: StoreReader) -> Block:
         """Return the block that a time lies in: most often, the one that its stream used last."""
         block = self._latest.get((event, tags))
         number = time_us // BLOCK_US
         if block is None or block.name.block != number:
-            block = self._latest[event, tags] = self.block(BlockId(event, tags, number))
+            block = self._latest[event, tags] = self.block(BlockId(event, tags, number), store)
         return block
-
-    def is_at(self, event: str, tags: str, number: int) -> bool:
-        """Return whether a stream used this block last; then it is in memory."""
-        block = self._latest.get((event, tags))
-        return block is not None and block.name.block == number
 
     def touched(self, block: Block) -> None:
         """Note that a block has identities that the store does not hold."""
@@ -318,7 +293,7 @@ class Identities:
         if held <= KEPT_IDENTITIES:
             return
         for block in self._latest.values():
-            self.block(block.name)  # used since it was asked for
+            self._blocks[block.name] = self._blocks.pop(block.name)  # used since it was asked for
         self._latest.clear()
         *older, _ = self._blocks
         for name in older:

@@ -1,50 +1,48 @@
-"""The way in: from a batch of readings to what a commit stores.
+"""The way in: from held batches of readings to what a commit stores.
 
-1. `wanted` names the blocks of identities and the pane entries that the store must give back first.
-2. `handle_batch` accepts readings, by whole columns (`by_column`) where no function of the user's
-   must see them, else one after the other (`one_by_one`, the definition of both).
+1. `hold` takes a batch, which waits until its commit is due.
+2. `read` takes in all that is held, right before that commit: it accepts readings by whole columns
+   (`by_column`) where no function of the user's must see them, else one after the other
+   (`one_by_one`, the definition of both). Both read of the store what memory has let go.
 3. What they bring to panes and variables waits in the `PendingBatch`.
-4. `join`, once a commit, brings it there; `take_changes` returns all the rest of it.
+4. `join`, at the end of `read`, brings it there; `take_changes` returns all the rest of it.
+5. `committed` tells the sources.
 """
 
-from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
-from typing import NamedTuple, cast
+from typing import Protocol
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import BLOCK_US, BlockId, Changes, PaneId, Restored
+from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.facts import Facts
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.by_column import ByColumn
-from device_agent.agent.intake.highs import Highs
-from device_agent.agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
+from device_agent.agent.intake.held import HeldBatch, HeldBatches
+from device_agent.agent.intake.identities import KEPT_STREAMS, Identities
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.intake.pending import ControlledReading, PendingBatch, StreamItem
-from device_agent.agent.intake.progress import (
-    NO_TIME,
-    STAMP_AHEAD_US,
-    IntakeProgress,
-    SourceProgress,
-)
-from device_agent.agent.intake.recall import OldReading, PaneRecall
-from device_agent.agent.intake.routes import Route, first_us
-from device_agent.agent.intake.tellings import Tellings
+from device_agent.agent.intake.progress import NO_TIME, STAMP_AHEAD_US, SourceProgress
+from device_agent.agent.intake.routes import Route
+from device_agent.agent.intake.tellings import KnownProgress
 from device_agent.agent.panes.panes import Panes
-from device_agent.agent.parts import Part
+from device_agent.agent.parts import Part, StoreKeeper, StoreReader
 from device_agent.agent.variables.variables import Variables
+from lasp_edge.timers import Timer
 
+PRUNE_US = 3_600_000_000
+"""Microseconds between two deletions of what is older than the retention: one hour."""
 COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
 
 
-class Wanted(NamedTuple):
-    """What a batch needs from the store: blocks of identities, and own pane entries."""
+class WaitingRoom(Protocol):
+    """Where readings wait for the clock."""
 
-    blocks: list[BlockId]
-    panes: list[PaneId]
+    def put(self, batch: Batch, now_us: int) -> bool:
+        """Let a batch wait while no clock is trusted; return whether it does."""
 
-
-NOTHING = Wanted([], [])
+    def take_placed(self) -> list[Batch]:
+        """Return the batches that wait no more, and were not taken yet."""
 
 
 class Intake(Part):
@@ -53,7 +51,10 @@ class Intake(Part):
     Args:
         agent: what all parts share.
         restored: what the store holds.
+        sources: how far each source has been read.
+        known: how far the readings have come.
         panes, variables: what readings change.
+        waiting: keeps readings until a clock is trusted.
 
     Attributes:
         identities: which readings are known.
@@ -62,121 +63,85 @@ class Intake(Part):
         highs: how far each source with own times has come, and which readings are doubtful.
         tellings: takes what others know of that.
         read_us: when the last reading came, taken in or held.
-        held_since_us: when the first reading came that waits for a commit; None: nothing waits.
         column_least: batches of fewer readings are taken one by one.
-        controlled: readings that windows with parameters are made from, joined and not taken yet.
-        also_end_us: gives the end of the last window with parameters that a time lies in.
     """
 
     name = "intake"
 
-    def __init__(  # noqa: PLR0915 - what it is made of
-        self, agent: Agent, restored: Restored, panes: Panes, variables: Variables
+    def __init__(
+        self,
+        agent: Agent,
+        restored: Restored,
+        sources: SourceProgress,
+        known: KnownProgress,
+        panes: Panes,
+        variables: Variables,
+        waiting: WaitingRoom,
     ) -> None:
         plan, settings = agent.plan, agent.settings
         self._clock = agent.clock
         self._panes, self._variables, self._counters = panes, variables, agent.counters
+        self._waiting, self._guard = waiting, agent.guard
         self._max_skew_us = settings.max_skew_us
-        self.sources = SourceProgress(restored.sources, settings.lateness_us)
-        first = first_us(window.span_us for window in plan.windows.values())
-        self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
+        self.sources = sources
+        self.progress = progress = known.readings
         self._noted_us = progress.promised_us
-        self.highs = Highs(restored.facts, restored.replicas)
-        found_by = (self.highs, progress, agent.clock, agent.counters)
-        self.tellings = Tellings(*found_by, settings.max_skew_us)
-        self.held_since_us: int | None = None
+        self.highs, self.tellings = known.highs, known.tellings
+        self._held, self._taken_in = HeldBatches(settings.commit_every_us), list[HeldBatch]()
+        self._prune = Timer(PRUNE_US)
         self.read_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
         complete = len(restored.last_blocks) <= KEPT_STREAMS
         self.identities = Identities(reversed(newest), complete=complete)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._windows = [each.window for route in self._routes.values() for each in route.targets]
-        self._text_of = self.identities.text_of
         found = (agent, self._routes, progress, self.identities, panes)
-        self._recall = PaneRecall(agent, self._routes, panes)
         self._by_column = ByColumn(*found)
-        self._one_by_one = OneByOne(*found, variables, self._recall)
+        self._one_by_one = OneByOne(*found, variables)
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
         self._items: list[StreamItem] = []
-        self.controlled: list[ControlledReading] = []
-        self.also_end_us: Callable[[int], int] | None = None
+        self._controlled: list[ControlledReading] = []
 
-    def wanted(self, batch: Batch, now_us: int) -> Wanted:
-        """Return what must be in memory before the batch is handled, and is in the store alone."""
-        if self._clock.holds_back and batch.came_us is None:
-            return NOTHING
-        self._join_before(batch)
-        evicted = self._panes.evicted_us // BLOCK_US
-        if len(batch.times_us) == 1 and self._is_near(batch, evicted):
-            return NOTHING
-        blocks: list[BlockId] = []
-        old: set[int] = set()
-        for event, tags, number in self._places(batch, now_us):
-            if number > evicted and self.identities.is_at(event, tags, number):
-                continue  # most often, readings lie where the last one did
-            block = BlockId(event, tags, number)
-            if self.identities.wanted(block):
-                blocks.append(block)
-            if number <= evicted:
-                old.add(number)
-        panes = self._recall.wanted(self._readings(batch, now_us, old)) if old else []
-        return Wanted(blocks, panes) if blocks or panes else NOTHING
+    def hold(self, held: HeldBatch, *, is_pressing: bool = False) -> bool:
+        """Hold a batch until its commit; return whether that must not wait for the next tick.
 
-    def _join_before(self, batch: Batch) -> None:
-        """Join what is pending before whole columns, which are checked against panes as they are.
-
-        This comes before it is asked what the store must give back. Joining tells how far each
-        stream's identities go, and so which blocks the store may hold.
+        Args:
+            held: the batch.
+            is_pressing: its source gives nothing more before that.
         """
-        if len(batch.names) >= self.column_least and self._pending.builders:
-            self.join()
+        self._held.add(held, is_pressing=is_pressing)
+        self.read_us = held.at_us
+        return self._held.is_pressing
 
-    def _is_near(self, batch: Batch, evicted: int) -> bool:
-        """Return whether a single reading lies in the block that the last one of its stream did."""
-        time_us = batch.times_us[0]
-        if time_us is None:
-            return False
-        number, text = time_us // BLOCK_US, self._text_of(batch.tags[0])
-        return number > evicted and self.identities.is_at(batch.names[0], text, number)
+    @property
+    def held_since_us(self) -> int | None:
+        """When the first reading came that waits for a commit; None: nothing waits."""
+        return self._held.since_us
 
-    def _places(self, batch: Batch, now_us: int) -> Iterable[tuple[str, str, int]]:
-        """Return event, tags and block of the readings of a batch, in the order they come in."""
-        clock_us = self._clock.time_us(now_us)
-        first_us, last_us = self.progress.floor_us, clock_us + self._max_skew_us
-        if batch.is_uniform and batch.has_own_times:
-            name, text = batch.names[0], self._text_of(batch.tags[0])
-            first, last = first_us // BLOCK_US, last_us // BLOCK_US
-            known = name in self._routes
-            numbers = block_numbers(cast("list[int]", batch.times_us))
-            return [(name, text, n) for n in numbers if known and first <= n <= last]
-        stamp_us = self._first_stamp_us(batch, now_us)
-        where: dict[tuple[str, str, int], None] = {}
-        for name, time_us, tags in zip(batch.names, batch.times_us, batch.tags, strict=True):
-            if time_us is None:
-                where[name, "", stamp_us // BLOCK_US] = None
-                stamp_us += 1
-            elif first_us <= time_us <= last_us:
-                where[name, self._text_of(tags), time_us // BLOCK_US] = None
-        return [place for place in where if place[0] in self._routes]
+    def is_due(self, now_us: int) -> bool:
+        return self._held.is_due(now_us)
 
-    def _first_stamp_us(self, batch: Batch, now_us: int) -> int:
-        """Return the time of the first reading that has none of its own."""
-        if batch.came_us is not None:
-            return batch.came_us
-        return self.progress.next_stamp_us(self._clock.time_us(now_us))
+    def read(self, store: StoreReader, now_us: int) -> None:
+        """Take in what is held, and what had to wait for the clock."""
+        for batch in self._waiting.take_placed():
+            self._take_in(batch, now_us, store)
+        held = self._held.take(now_us)
+        for batch, at_us, _ in held:
+            self._take_in(batch, at_us, store)
+        self._taken_in += held
+        self.join(store)
 
-    def _readings(self, batch: Batch, now_us: int, numbers: set[int]) -> Iterator[OldReading]:
-        """Yield the readings of known events in these two minutes."""
-        stamp_us = self._first_stamp_us(batch, now_us)
-        columns = (batch.names, batch.times_us, batch.values, batch.tags)
-        for name, own_us, value, tags in zip(*columns, strict=True):
-            time_us = stamp_us if own_us is None else own_us
-            stamp_us += own_us is None
-            if time_us // BLOCK_US in numbers and name in self._routes:
-                yield OldReading(name, time_us, value, tags)
+    def _take_in(self, batch: Batch, at_us: int, store: StoreReader) -> None:
+        """Take in a batch, unless it has to wait for the clock."""
+        try:
+            if batch.came_us is not None or not self._waiting.put(batch, at_us):
+                self.accept(batch, at_us, store)
+        except BaseException as error:  # noqa: BLE001 - a source may give anything
+            self._guard.failed("a batch", error)
+            self._guard.run("a batch", self.refuse, batch)
 
-    def handle_batch(self, batch: Batch, now_us: int) -> None:
+    def accept(self, batch: Batch, now_us: int, store: StoreReader) -> None:
         """Accept what is acceptable of a batch; it waits for the next `join`.
 
         Raises:
@@ -185,36 +150,35 @@ class Intake(Part):
         if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
         batch = self.tellings.without_placed(batch, now_us)
-        doubt_us = self._doubt_us(batch, now_us)
+        doubt_us = self.tellings.doubt_us(batch, now_us)
         by_column = len(batch.names) >= self.column_least and doubt_us is None
-        self._join_before(batch)
-        pending = self._pending
-        pending.doubt_us = doubt_us
-        pending.clock_us = self._clock.time_us(now_us)
-        if pending.since_us == NO_TIME:
-            pending.since_us = now_us
-        if pending.clock_us + STAMP_AHEAD_US < self.progress.stamp_us:
-            self._heal(pending.clock_us)
-        for reason, count in batch.refused.items():
-            pending.refuse(reason, count)
+        if by_column and self._pending.samples:
+            self.join(store)  # columns are checked against entries as they are
+        pending = self._begin(batch, now_us, doubt_us)
         before = pending.accepted
-        accepted = self._by_column.accept(batch, pending) if by_column else None
+        accepted = None
+        if by_column:
+            # It changes nothing before it has looked at everything: a source may give anything.
+            accepted = self._guard.run("a batch", self._by_column.accept, batch, pending, store)
         if accepted is None:
-            accepted = self._one_by_one.accept(batch, pending)
+            accepted = self._one_by_one.accept(batch, pending, store)
         high_us, stamped = accepted
         self.highs.note(batch, high_us, pending.accepted - before)
         if doubt_us is not None:  # an earlier life had come so far, and promised it
             high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)
 
-    def _doubt_us(self, batch: Batch, now_us: int) -> int | None:
-        """Return up to which own time this batch's readings are doubtful; None if they are not."""
-        self.tellings.catch_up(now_us)
-        doubt_us = self.highs.doubt_us(batch.source)
-        if doubt_us is None:
-            return None
-        doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
-        return doubt_us if doubtful else None
+    def _begin(self, batch: Batch, now_us: int, doubt_us: int | None) -> PendingBatch:
+        """Return the pending batch, ready for one more."""
+        pending, clock_us = self._pending, self._clock.time_us(now_us)
+        pending.doubt_us, pending.clock_us = doubt_us, clock_us
+        if pending.since_us == NO_TIME:
+            pending.since_us = now_us
+        if clock_us + STAMP_AHEAD_US < self.progress.stamp_us:
+            self._heal(clock_us)
+        for reason, count in batch.refused.items():
+            pending.refuse(reason, count)
+        return pending
 
     def refuse(self, batch: Batch) -> None:
         """Refuse all readings of a batch; its source goes on behind it."""
@@ -240,27 +204,27 @@ class Intake(Part):
         if high_us is None:
             return None
         end_us = max([window.end_of_last(high_us) for window in self._windows], default=high_us)
-        if self.also_end_us is None:
+        if not self._panes.planned.regimes:
             return end_us
-        return max(end_us, self.also_end_us(high_us), self.progress.promised_us)
+        return max(end_us, self._panes.planned.end_us(high_us), self.progress.promised_us)
 
-    def join(self) -> None:
+    def join(self, store: StoreReader) -> None:
         """Bring the pending batch into panes, variables and counters."""
         pending, changes = self._pending, self._changes
         if not pending:
             return
         self._pending = PendingBatch()
-        for where, builder in sorted(pending.builders.items(), key=itemgetter(0)):
-            if not builder.values:
-                continue
-            pane = self._panes.own(*where)
-            partial = builder.partial() if builder.prechecked else builder.joined
-            self._panes.fold_in(pane, partial, pending.since_us, joined=not builder.prechecked)
+        windows = self._panes.planned.windows
+        for pane in sorted(pending.samples, key=itemgetter(1, 2, 0)):  # as columns: by stream
+            values, times_us = pending.samples[pane]
+            if values:
+                partial = windows[pane.stream].fold.lift_column(values, times_us)
+                self._panes.change(pane, partial, pending.since_us, store)
         self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
         self._items += pending.items
-        self.controlled += pending.controlled
+        self._controlled += pending.controlled
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted
         for name, count in (+pending.counted).items():
@@ -274,9 +238,12 @@ class Intake(Part):
         taken, self._items = self._items, []
         return taken
 
+    def take_controlled(self) -> list[ControlledReading]:
+        """Return the readings for windows with parameters, joined since the last time."""
+        taken, self._controlled = self._controlled, []
+        return taken
+
     def tick(self, now_us: int) -> None:
-        """Join, so that the parts after this one see every reading."""
-        self.join()
         self.tellings.catch_up(now_us)
         if self._clock.trusted:
             self._heal(self._clock.time_us(now_us))
@@ -287,13 +254,14 @@ class Intake(Part):
             self._panes.set_back(clock_us + self._max_skew_us)
             self._changes.facts.add(self.progress.facts())
 
-    def prunable_us(self) -> int | None:
-        """Return below which time the store may forget; None while no clock is trusted."""
-        return self.progress.floor_us if self._clock.trusted else None
+    def recall(self, store: StoreKeeper, now_us: int) -> None:
+        """Let the store delete what is older than the retention, by a clock that is trusted."""
+        if self._prune.is_due(now_us) and self._clock.trusted:
+            progress = self.progress
+            progress.pruned_us = store.prune(progress.floor_us, progress.pruned_us)
 
     def take_changes(self) -> Changes | None:
-        """Join, and return identities, readings, progress and sources; panes give their own."""
-        self.join()
+        """Return identities, readings, progress and sources; panes give their own."""
         sources, highs = self.sources.take_changed(), self.highs.take_facts()
         if sources:
             self._changes.sources = sources
@@ -312,4 +280,9 @@ class Intake(Part):
         return Changes(facts=Facts(promised_us=self._noted_us))
 
     def committed(self) -> None:
+        """Let identities go, and tell the sources that their readings are durable."""
         self.identities.forget()
+        taken_in, self._taken_in = self._taken_in, []
+        for held in taken_in:
+            if held.acknowledge is not None:
+                held.acknowledge()

@@ -10,22 +10,24 @@ from types import MappingProxyType
 from typing import Any
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import ReadingRow, Retraction
+from device_agent.agent.changes import PaneId, ReadingRow, Retraction
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.identities import Identities
 from device_agent.agent.intake.pending import (
     ControlledReading,
-    PaneBuilder,
+    PaneSamples,
     PendingBatch,
     StreamItem,
+    has_room,
 )
 from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
-from device_agent.agent.intake.recall import PaneRecall
 from device_agent.agent.intake.routes import Route, WindowTarget
 from device_agent.agent.panes.panes import Panes
+from device_agent.agent.parts import StoreReader
 from device_agent.agent.variables.variables import Variables
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
+from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.updates import Mutation, run_handlers
 from lasp_edge.reasons import reason_of
@@ -41,8 +43,7 @@ class OneByOne:
         routes: where the readings of each event go.
         progress: how far the readings have come.
         identities: which readings are known.
-        panes, variables: what readings are checked against; they are not changed here.
-        recall: which entries the store was asked for.
+        panes, variables: what readings are checked against, and change.
     """
 
     def __init__(
@@ -53,10 +54,8 @@ class OneByOne:
         identities: Identities,
         panes: Panes,
         variables: Variables,
-        recall: PaneRecall,
     ) -> None:
         self._agent = agent
-        self._recall = recall
         self._plan, self._device = agent.plan, agent.replica.device
         self._routes, self._progress, self._identities = routes, progress, identities
         self._panes, self._variables, self._text_of = panes, variables, identities.text_of
@@ -64,7 +63,9 @@ class OneByOne:
         self._max_skew_us = agent.settings.max_skew_us
         self._keep_readings = agent.settings.keep_readings
 
-    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool]:
+    def accept(
+        self, batch: Batch, pending: PendingBatch, store: StoreReader
+    ) -> tuple[int | None, bool]:
         """Accept what is acceptable of a batch.
 
         Returns:
@@ -79,9 +80,13 @@ class OneByOne:
                     pending.refuse("unknown event")
                     continue
                 quantised = route.quantise(value)
-                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised, value)
+                time_us = self._accept_one(
+                    pending, store, name, own_us, came_us, tags, quantised, value
+                )
             except BaseException as error:  # noqa: BLE001 - a source may give anything
-                taken_us = self._failed(pending, (name, own_us, tags, value, batch.source), error)
+                taken_us = self._failed(
+                    pending, store, (name, own_us, tags, value, batch.source), error
+                )
                 high_us = taken_us if high_us is None else max(high_us, taken_us or high_us)
                 continue
             if time_us is None:
@@ -100,6 +105,7 @@ class OneByOne:
     def _accept_one(  # noqa: C901, PLR0912, PLR0915 - the path that every single reading takes
         self,
         pending: PendingBatch,
+        store: StoreReader,
         name: str,
         own_us: int | None,
         came_us: int | None,
@@ -122,7 +128,8 @@ class OneByOne:
             if own_us > clock_us + self._max_skew_us:
                 pending.counted["in_the_future"] += 1
                 return None
-            block = self._identities.at(name, self._text_of(tags) if tags else "", own_us)
+            text = self._text_of(tags) if tags else ""
+            block = self._identities.at(name, text, own_us, store)
             if own_us <= block.last_us and block.holds(own_us, quantised):
                 pending.counted["repeated"] += 1
                 return None
@@ -130,7 +137,7 @@ class OneByOne:
                 pending.counted["doubtful"] += 1  # an earlier life may have accepted it
                 return None
         route = self._routes[name]
-        if not self._route(pending, route, tags, quantised, time_us):
+        if not self._route(pending, store, route, tags, quantised, time_us):
             return None
         if route.streamed:
             told = value if route.event.text else quantised
@@ -157,6 +164,7 @@ class OneByOne:
     def _failed(
         self,
         pending: PendingBatch,
+        store: StoreReader,
         reading: tuple[str, int | None, Mapping[str, str], Any, str],
         error: BaseException,
     ) -> int | None:
@@ -164,7 +172,7 @@ class OneByOne:
         name, own_us, tags, value, source = reading
         try:
             if type(value) is Retraction:
-                return self._take_back(pending, name, own_us, tags, value.value, source)
+                return self._take_back(pending, store, name, own_us, tags, value.value, source)
         except BaseException as found:  # noqa: BLE001 - a source may give anything
             error = found
         _refuse(pending, name, error)
@@ -173,6 +181,7 @@ class OneByOne:
     def _take_back(
         self,
         pending: PendingBatch,
+        store: StoreReader,
         name: str,
         own_us: int | None,
         tags: Mapping[str, str],
@@ -196,7 +205,7 @@ class OneByOne:
             pending.counted["too_late"] += 1
             return None
         text = self._text_of(tags) if tags else ""
-        block = self._identities.at(name, text, own_us)
+        block = self._identities.at(name, text, own_us, store)
         if block.add(own_us, quantised):
             self._identities.touched(block)
         told = value if route.event.text else quantised
@@ -211,6 +220,7 @@ class OneByOne:
     def _route(
         self,
         pending: PendingBatch,
+        store: StoreReader,
         route: Route,
         tags: Mapping[str, str],
         quantised: int,
@@ -223,10 +233,7 @@ class OneByOne:
                 real = route.event.resolution.real(quantised)
                 shown = MappingProxyType(tags)
                 event = Event(route.event.name, real, time_us, self._device, shown)
-            builders = [self._builder(pending, to, event, time_us) for to in route.targets]
-            for builder in builders:
-                if not builder.prechecked:
-                    builder.try_sample(quantised, time_us)
+            gathered, changed = self._in_panes(pending, store, route, event, quantised, time_us)
             if route.needs_event or route.validate_each:
                 changes = self._changes_of(route, event, quantised, time_us)
                 self._variables.apply(changes, pending.updates)
@@ -237,9 +244,36 @@ class OneByOne:
             pass_interrupt(error)
             pending.refuse(f"program: {reason_of(error)}")
             return False
-        for builder in builders:
-            builder.add(quantised, time_us)
+        for values, times_us in gathered:
+            values.append(quantised)
+            times_us.append(time_us)
+        for pane, partial in changed:
+            self._panes.put(pane, partial, pending.since_us)
         return True
+
+    def _in_panes(
+        self,
+        pending: PendingBatch,
+        store: StoreReader,
+        route: Route,
+        event: Any,
+        quantised: int,
+        time_us: int,
+    ) -> tuple[list[PaneSamples], list[tuple[PaneId, Partial]]]:
+        """Return where a reading's samples are gathered, and what other entries will hold."""
+        gathered: list[PaneSamples] = []
+        changed: list[tuple[PaneId, Partial]] = []
+        for target in route.targets:
+            window, span_us, stream, _ = target
+            key = self._plan.functions.key(window.name, event) if window.keyed else ""
+            pane = self._panes.own(stream, key, time_us - time_us % span_us)
+            samples = pending.samples.get(pane) or self._samples(pending, store, target, pane)
+            if samples is not None:
+                gathered.append(samples)
+            else:
+                lifted = window.fold.lift(quantised, time_us)
+                changed.append((pane, self._panes.changed(pane, lifted, store)))
+        return gathered, changed
 
     def _changes_of(self, route: Route, event: Any, quantised: int, time_us: int) -> list[Mutation]:
         """Return the changes that collections and handlers make for a reading."""
@@ -251,22 +285,17 @@ class OneByOne:
             changes += run_handlers(self._plan, event, self._agent.value_of)
         return changes
 
-    def _builder(
-        self, pending: PendingBatch, target: WindowTarget, event: Any, time_us: int
-    ) -> PaneBuilder:
-        """Return the builder of the pane entry that a reading belongs to."""
-        window, span_us, stream, infallible = target
-        key = self._plan.functions.key(window.name, event) if window.keyed else ""
-        where = (stream, key, time_us - time_us % span_us)
-        builder = pending.builders.get(where)
-        if builder is None:
-            pane = self._panes.own(*where)
-            held = self._panes.partial(pane)
-            if held is None and not self._recall.is_known(pane, span_us):
-                raise ValueError(f"key of {window.name!r}: {key!r} is not what it gave before")
-            builder = PaneBuilder(window, held, infallible=infallible)
-            pending.builders[where] = builder
-        return builder
+    def _samples(
+        self, pending: PendingBatch, store: StoreReader, target: WindowTarget, pane: PaneId
+    ) -> PaneSamples | None:
+        """Return where samples of a pane entry are gathered; None if each may be refused."""
+        fold = target.window.fold
+        if target.infallible:
+            held = self._panes.held(pane, store)
+            if has_room(fold)(fold.zero if held is None else held):
+                samples = pending.samples[pane] = ([], [])
+                return samples
+        return None
 
 
 def _refuse(pending: PendingBatch, event: str, error: BaseException) -> None:

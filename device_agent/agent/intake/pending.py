@@ -1,8 +1,10 @@
 """The pending batch: what accepted readings bring, until it is joined once a commit.
 
-A reading is looked up, counted and put in its place when it comes. Its samples are lifted into
-panes and joined into variables together, when they are to be committed: readings that come one at
-a time then cost little more than those that come in columns.
+A reading is looked up, counted and put in its place when it is taken in. Its samples are lifted
+into panes and joined into variables together, when they are to be committed: readings that come one
+at a time then cost little more than those that come in columns. A fold of the user's own may fail,
+and any fold may leave the range of its columns in an entry that is half full: then each sample is
+added to its entry at once, so that it can be refused.
 """
 
 from collections import Counter
@@ -11,12 +13,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from device_agent.agent.changes import ReadingRow
+from device_agent.agent.changes import PaneId, ReadingRow
 from device_agent.agent.intake.progress import NO_TIME
 from device_agent.agent.variables.variables import PendingUpdates
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import Window
 
 BATCH_READINGS = 2**20
 """A batch brings fewer readings than this; the largest of our sources brings 2,000."""
@@ -28,73 +29,8 @@ def has_room(fold: Fold) -> Callable[[Partial], bool]:
     return fold.room_for(BATCH_READINGS)
 
 
-class PaneBuilder:
-    """The samples of one pane entry that are not joined yet.
-
-    A built-in fold cannot fail, and lifts all samples together at the end. A fold of the user's own
-    may fail or leave its columns' range, as any fold may in an entry that is half full: then each
-    sample is lifted when it comes, so that it can be refused.
-
-    Args:
-        window: the entry's window.
-        held: what the entry holds; None if it is not begun.
-        infallible: the window's fold is built in.
-
-    Attributes:
-        prechecked: no sample can be refused.
-        joined: unless prechecked, what the entry will hold; made before anything is changed, so
-            that no function of the user's runs when the batch is joined.
-    """
-
-    __slots__ = (
-        "_held",
-        "_next",
-        "_partial",
-        "joined",
-        "prechecked",
-        "times_us",
-        "values",
-        "window",
-    )
-
-    def __init__(self, window: Window, held: Partial | None, *, infallible: bool) -> None:
-        zero = window.fold.zero
-        self.window = window
-        self.prechecked = infallible and has_room(window.fold)(zero if held is None else held)
-        self.values: list[int] = []
-        self.times_us: list[int] = []
-        if not self.prechecked:
-            self._partial = zero
-            self._held = zero if held is None else held
-            self._next = (zero, self._held)
-            self.joined = self._held
-
-    def try_sample(self, quantised: int, time_us: int) -> None:
-        """Make the partial of all samples and one more; nothing is changed by it.
-
-        Raises:
-            ValueError: the entry would leave the range of its columns.
-        """
-        fold = self.window.fold
-        lifted = fold.lift(quantised, time_us)
-        if fold.within_limits(lifted):
-            partial = fold.combine(self._partial, lifted)
-            joined = fold.combine(self._held, partial)
-            if fold.within_limits(joined):
-                self._next = (partial, joined)
-                return
-        raise ValueError(f"window {self.window.name!r}: the partial is out of range")
-
-    def add(self, quantised: int, time_us: int) -> None:
-        """Add the sample; unless prechecked, it is the one that was tried last."""
-        self.values.append(quantised)
-        self.times_us.append(time_us)
-        if not self.prechecked:
-            self._partial, self.joined = self._next
-
-    def partial(self) -> Partial:
-        """Return the partial of all samples, of a prechecked entry."""
-        return self.window.fold.lift_column(self.values, self.times_us)
+PaneSamples = tuple[list[int], list[int]]
+"""Quantised values, and their times."""
 
 
 class StreamItem(NamedTuple):
@@ -140,7 +76,7 @@ class PendingBatch:
         readings: the accepted readings, where they are kept.
         items: readings that streams are made from.
         controlled: readings that windows with parameters are made from.
-        builders: (stream, key, pane start) -> samples of that pane entry.
+        samples: pane entry -> its new samples, none of which can be refused.
         updates: samples and deltas of variables.
     """
 
@@ -152,7 +88,7 @@ class PendingBatch:
     readings: list[ReadingRow] = field(default_factory=list)
     items: list[StreamItem] = field(default_factory=list)
     controlled: list[ControlledReading] = field(default_factory=list)
-    builders: dict[tuple[int, str, int], PaneBuilder] = field(default_factory=dict)
+    samples: dict[PaneId, PaneSamples] = field(default_factory=dict)
     updates: PendingUpdates = field(default_factory=PendingUpdates)
 
     def __bool__(self) -> bool:

@@ -6,10 +6,13 @@ doubtful. So while no clock is trusted, the tellings wait; and so do the reading
 
 from typing import Final
 
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Restored
 from device_agent.agent.clock import DeviceClock
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.highs import WAITED, Highs
 from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
+from device_agent.agent.intake.routes import first_us
 from device_agent.agent.state.counters import Counters
 from lasp_edge.protocol.fencing import Telling
 
@@ -74,6 +77,15 @@ class Tellings:
         self._counters.add("doubtful", len(batch) - len(left))
         return left
 
+    def doubt_us(self, batch: Batch, now_us: int) -> int | None:
+        """Return up to which own time a batch's readings are doubtful; None if they are not."""
+        self.catch_up(now_us)
+        doubt_us = self._highs.doubt_us(batch.source)
+        if doubt_us is None:
+            return None
+        doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
+        return doubt_us if doubtful else None
+
     def learn_of_lost_life(self) -> None:
         """Note that there was a process of which nobody knows what it accepted."""
         self._highs.learn_of_lost_life()
@@ -88,3 +100,25 @@ class Tellings:
         """Return whether the progress was moved since the last call: then it is to be stored."""
         reached, self._has_reached = self._has_reached, False
         return reached
+
+
+class KnownProgress:
+    """How far the readings have come, by what this device and others know.
+
+    Args:
+        agent: what all parts share.
+        restored: what the store holds.
+
+    Attributes:
+        readings: of this device.
+        highs: how far each source with own times has come, and which readings are doubtful.
+        tellings: takes what others know of that.
+    """
+
+    def __init__(self, agent: Agent, restored: Restored) -> None:
+        settings, spans_us = agent.settings, [w.span_us for w in agent.plan.windows.values()]
+        floor_us = first_us(spans_us)
+        self.readings = IntakeProgress(settings.retain_us, floor_us, restored.facts)
+        self.highs = Highs(restored.facts, restored.replicas)
+        found = (self.highs, self.readings, agent.clock, agent.counters)
+        self.tellings = Tellings(*found, settings.max_skew_us)

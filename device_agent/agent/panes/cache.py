@@ -10,19 +10,21 @@ that has not landed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from device_agent.agent.changes import (
     BEFORE_ALL,
     EntryKey,
     PaneId,
     PaneRow,
+    StoreWide,
     Undelivered,
     is_ahead_of_sink,
 )
 from device_agent.agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.panes.sinks import Sinks
+from device_agent.agent.parts import StoreKeeper
 from lasp_edge.timers import Timer
 
 KEPT_ENTRIES = 1_000
@@ -49,20 +51,12 @@ class PaneCache:
         panes: the entries in memory.
         sinks: tell of a version of an entry whether a frame with it is not answered yet, and what
             was said of stored entries that is not stored yet.
-        first_retry_us: tells after which time something that was sent is sent again.
     """
 
-    def __init__(
-        self,
-        panes: Panes,
-        sinks: Sinks,
-        first_retry_us: Callable[[], int],
-    ) -> None:
+    def __init__(self, panes: Panes, sinks: Sinks) -> None:
         self._panes = panes
-        self._first_retry_us = first_retry_us
         self._sinks = sinks
         self._stored: Sequence[Undelivered] | None = None
-        self._alone = 0  # how many dirty entries are in the store alone
         self._oldest_us = NEVER_US  # of those of them that are not in `_stored`
         self._stale = True
         self._asked = Timer(ASKED_US)
@@ -80,28 +74,18 @@ class PaneCache:
     @property
     def is_complete(self) -> bool:
         """Whether all dirty entries are in memory."""
-        return self._stored is not None and not self._alone
+        return self._stored is not None and not self._panes.alone
 
     @property
     def count(self) -> int:
         """How many entries are dirty, in memory and, as far as is known, in the store."""
-        return len(self._panes.dirty) + self._alone
-
-    @property
-    def refused_too(self) -> bool:
-        """Whether the next page is to hold also what every sink has refused."""
-        return self._refused_too
-
-    @property
-    def after(self) -> EntryKey:
-        """The place after which the next page begins."""
-        return self._after or BEFORE_ALL
+        return len(self._panes.dirty) + self._panes.alone
 
     def waiting(self) -> Sequence[Undelivered]:
         """Return what is dirty, in memory and in the store, as far as the store was asked."""
         if self._stored is None:
             return (UNKNOWN,)
-        if self._alone:
+        if self._panes.alone:
             return self._stored
         counts: Counter[tuple[int, int, int]] = Counter()
         oldest: dict[tuple[int, int, int], int] = {}
@@ -136,7 +120,7 @@ class PaneCache:
             return stream in pieces or (pane_us <= clock_us and is_ahead_of_sink(refused))
 
         found: list[int] = []
-        if self._alone:
+        if self._panes.alone:
             found += [self._oldest_us] if self._oldest_us != NEVER_US else []
             found += [
                 each.oldest_us
@@ -154,20 +138,26 @@ class PaneCache:
         """Return whether the store should say what is dirty in it."""
         if self._stored is None:
             return True
-        if not self._alone or not self._stale:
+        if not self._panes.alone or not self._stale:
             return False
         return not self._panes.dirty or self._asked.is_due(now_us)
 
     def add_answer(self, stored: Sequence[Undelivered]) -> None:
         """Take note of what is dirty in the store, right after a commit."""
         self._stored = stored
-        self._alone = sum(each.entries for each in stored) - len(self._panes.dirty)
+        self._panes.alone = sum(each.entries for each in stored) - len(self._panes.dirty)
         self._oldest_us = NEVER_US
         self._stale = False
 
-    def wants_page(self, now_us: int) -> bool:
+    def recall(self, store: StoreKeeper, now_us: int) -> None:
+        """Take the next page of dirty entries into memory, where there is too little to send."""
+        if self._wants_page(now_us):
+            after = self._after or BEFORE_ALL
+            self._add_page(store.dirty_panes(after, PAGE, refused_too=self._refused_too), now_us)
+
+    def _wants_page(self, now_us: int) -> bool:
         """Return whether the store should give the next page of dirty entries."""
-        if not self._alone:
+        if not self._panes.alone:
             return False
         entries = self._panes.entries
         unsent = sum([not entries[pane].tries for pane in self._panes.dirty])
@@ -180,38 +170,38 @@ class PaneCache:
         self._refused_too = not self._refused_due_us - REFUSED_US <= now_us < self._refused_due_us
         return True
 
-    def restore(self, rows: Sequence[tuple[PaneId, PaneRow]]) -> None:
-        """Take entries of the store into memory, as they are once all that was said is stored."""
-        said = self._sinks.unstored
-        came = self._panes.restore([(pane, said.applied(pane, row)) for pane, row in rows])
-        if self._stored is not None:
-            self._alone -= came
-
-    def add_page(self, rows: Sequence[tuple[PaneId, PaneRow]], now_us: int) -> None:
+    def _add_page(self, rows: Sequence[tuple[PaneId, PaneRow]], now_us: int) -> None:
         """Take the next dirty entries of the store into memory; a short page ends the sweep."""
-        self.restore(rows)
+        self._panes.restore(rows)
         if len(rows) >= PAGE:
             last, row = rows[-1]
             self._after = EntryKey(last.incarnation, last.nonce, row.seq)
             return
         self._after, self._stale = None, True
-        first_us = self._first_retry_us()
+        first_us = self._sinks.first_retry_us()
         self._sweep_us = max(first_us, min(2 * self._sweep_us, LAST_TIMEOUT_US))
         self._sweep_due_us = now_us + self._sweep_us
         if self._refused_too:
             self._refused_due_us = now_us + REFUSED_US
 
-    def landed(self, count: int) -> None:
-        """Note that a sink has answered: this may concern entries that are in the store alone."""
+    def answered(self, answer: StoreWide, found: int) -> None:
+        """Note that a sink has answered: this may concern entries that are in the store alone.
+
+        Args:
+            answer: what it said of them.
+            found: how many of them are in memory.
+        """
+        if not self.is_complete and found < answer.seqs.total():
+            self._sinks.answer(answer)
         self._stale = True
-        if count:
+        if found and not answer.reason:
             self._sweep_us = 0
 
     def ask_again(self) -> None:
         """Let the store be asked and swept anew: its entries are dirty for another sink."""
         self._stored = None
         self._stale = True
-        self._alone = 0
+        self._panes.alone = 0
         self.sweep_again()
 
     def sweep_again(self) -> None:
@@ -245,7 +235,7 @@ class PaneCache:
         """Note that dirty entries are in the store alone; what was not sent is swept yet."""
         for pane in panes:
             entry = self._panes.entries[pane]
-            self._alone += 1
+            self._panes.alone += 1
             self._stale = True
             known_us = self._oldest_us
             self._oldest_us = pane.pane_us if known_us == NEVER_US else min(known_us, pane.pane_us)

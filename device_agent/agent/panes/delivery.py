@@ -8,16 +8,16 @@ entry is in memory or in the store alone.
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, StoreWide
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.panes.sender import PaneSender
-from device_agent.agent.panes.sinks import LEFT_US, Sink, Sinks
+from device_agent.agent.panes.sinks import Sink, Sinks
 from device_agent.agent.panes.standing import standing
-from device_agent.agent.parts import Handler, Part
+from device_agent.agent.parts import Handler, Part, StoreKeeper
 from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import SourceHigh
@@ -26,21 +26,29 @@ from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import SinkLow, store_tag
 
 
+class ReadSources(Protocol):
+    """The sources of a device."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be read."""
+
+
 class PaneDelivery(Part):
     """Sends dirty pane entries until they have landed in every sink.
 
     Args:
         agent: what all parts share.
-        panes: the entries in memory.
-        is_finished: tells whether all sources are finished: then entries need not be due.
-        low_us: tells the time before which no source has more, and nothing more is said; None while
-            that is unknown.
+        memory: the entries in memory.
+        sinks: to which they are delivered.
+        cache: chooses which entries are in memory.
+        sources: tell whether all of them are finished: then entries need not be due.
+        low_us: tells the time before which no source has more, and no stream has another row; None
+            while that is unknown.
         highs: tells how far the sources have come.
 
     Attributes:
-        memory: the entries in memory.
-        cache: chooses which entries are in memory.
-        sinks: to which they are delivered.
+        memory, sinks, cache: see above.
     """
 
     name = "panes"
@@ -48,21 +56,19 @@ class PaneDelivery(Part):
     def __init__(
         self,
         agent: Agent,
-        panes: Panes,
-        is_finished: Callable[[], bool],
+        memory: Panes,
+        sinks: Sinks,
+        cache: PaneCache,
+        sources: ReadSources,
         low_us: Callable[[int], int | None],
         highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
     ) -> None:
         self._agent = agent
-        self.memory = panes
-        self.sinks = Sinks(
-            agent.facts.sinks, max(agent.settings.retain_us, LEFT_US), agent.counters
-        )
-        panes.bits = self.sinks.bits
-        self._is_finished, self._low_us = is_finished, low_us
-        self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
-        self.cache = PaneCache(panes, self.sinks, self._sender.first_retry_us)
+        self.memory, self.sinks, self.cache = memory, sinks, cache
+        self._sources, self._low_us = sources, low_us
+        self._sender = PaneSender(agent, memory, sinks, low_us, highs)
         self._streams = agent.facts.streams
+        self._asks_store = False
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -80,9 +86,9 @@ class PaneDelivery(Part):
             return
         if sink.is_new_speaker(frame.sender.nonce) or sink.is_much_later:
             self._send_all_again()
-        was_away, was_slow = sink.flights.is_away, self._sender.is_slow
+        was_away, was_slow = sink.flights.is_away, _is_slow(self.sinks)
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
-        if (was_away and not sink.flights.is_away) or (was_slow and not self._sender.is_slow):
+        if (was_away and not sink.flights.is_away) or (was_slow and not _is_slow(self.sinks)):
             self._sender.hasten(now_us)
         for seqs in frame.taken:
             self._taken(sink, seqs)
@@ -103,7 +109,7 @@ class PaneDelivery(Part):
 
     def _send_all_again(self) -> None:
         """Let everything be due that is not in flight: who answers now may take it."""
-        self.memory.send_again(
+        self._sender.send_again(
             [
                 pane
                 for pane in self.memory.dirty
@@ -116,21 +122,14 @@ class PaneDelivery(Part):
         here = self.memory.named(seqs)
         landed = self.memory.landed(here, sink.bit)
         self.memory.unlanded.landed(sink.bit, seqs)
-        self._tell_store(StoreWide(sink.bit, 0, seqs), landed)
-        self.cache.landed(landed)
+        self.cache.answered(StoreWide(sink.bit, 0, seqs), landed)
 
     def _not_taken(self, sink: Sink, reason: int, seqs: Seqs, now_us: int) -> None:
         here = self.memory.named(seqs)
         for pane in here:
             due_us = self._sender.refused_due_us(pane, now_us)
             self.memory.refused(pane, sink.bit, reason, now_us, due_us)
-        self._tell_store(StoreWide(sink.bit, reason, seqs), len(here))
-        self.cache.landed(0)
-
-    def _tell_store(self, answer: StoreWide, found: int) -> None:
-        """Note what was said of entries that are in the store alone, if there may be some."""
-        if not self.cache.is_complete and found < answer.seqs.total():
-            self.sinks.answer(answer)
+        self.cache.answered(StoreWide(sink.bit, reason, seqs), len(here))
 
     def _change_bits(self, dirtied: int) -> None:
         """Deliver to the sinks that are known now, and everything to some of them."""
@@ -140,11 +139,12 @@ class PaneDelivery(Part):
     def tick(self, now_us: int) -> None:
         if self.sinks.tick(now_us):
             self._change_bits(0)
+        self._asks_store = self.cache.wants_answer(now_us)
 
     def connected(self, now_us: int) -> None:
         """Send what was in flight again: the broker may have lost it; and soon what was before."""
         lost = set(chain.from_iterable([sink.flights.abandon_all() for sink in self.sinks]))
-        self.memory.send_again([p for p in self.memory.dirty if self.memory.key(p) in lost])
+        self._sender.send_again([p for p in self.memory.dirty if self.memory.key(p) in lost])
         self._sender.hasten(now_us)
 
     def unsent(self, publication: Publication) -> None:
@@ -160,7 +160,9 @@ class PaneDelivery(Part):
 
     def take_changes(self) -> Changes | None:
         """Return the entries that changed, and the sinks if they did."""
-        changes, panes = self.sinks.take_changes(), self.memory.take_changes()
+        # The store is asked only where it has no more of an entry than memory knows.
+        panes = self.memory.take_changes(with_answers=self._asks_store)
+        changes = self.sinks.take_changes()
         if self.memory.planned.is_new:
             self.memory.planned.is_new = False
             streams = tuple(sorted(self.memory.planned.spans_us))
@@ -183,9 +185,16 @@ class PaneDelivery(Part):
         self.sinks.unstored = Changes()
         self.cache.evict()
 
+    def recall(self, store: StoreKeeper, now_us: int) -> None:
+        """Take back dirty entries that are to be sent."""
+        if self._asks_store:
+            self._asks_store = False
+            self.cache.add_answer(store.undelivered())
+        self.cache.recall(store, now_us)
+
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield frames of due entries while few are in flight for some sink that waits for them."""
-        for frame in self._sender.frames(now_us, everything=self._is_finished()):
+        for frame in self._sender.frames(now_us, everything=self._sources.finished):
             yield Publication.of(frame, self._agent.topics)
 
     def lows(self, now_us: int) -> tuple[SinkLow, ...]:
@@ -208,3 +217,8 @@ class PaneDelivery(Part):
         known = standing(self.sinks.rows(), self.cache.waiting(), self.memory.planned.spans_us)
         contested = [sink.name for sink in self.sinks if sink.contested_us]
         return {"dirty": self.cache.count, "sinks": known, "contested_sinks": contested}
+
+
+def _is_slow(sinks: Sinks) -> bool:
+    """Return whether a sink takes long to answer."""
+    return any(sink.flights.latency_us for sink in sinks)

@@ -5,8 +5,10 @@ are frozen: they are sent again unchanged until they are acknowledged, and never
 where the program of today has no such window. An entry is dirty for each sink in which its present
 seq has not landed (`device_agent.agent.panes.sinks`).
 
-Memory is a cache of the store: entries that end at or before `evicted_us` may be in the store alone
-and are restored before they are continued (`device_agent.agent.panes.cache`).
+Whatever changes an entry, a reading, a stream or a pane that is built again, does so by `change`,
+or by its form for whole columns. Memory is a cache of the store (`device_agent.agent.panes.cache`),
+and the invariant is: an entry is continued only if memory has it, or the store denies it. Those
+that end at or before `evicted_us` may be in the store alone, and the store is asked for them.
 """
 
 import functools
@@ -14,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
+from crdts import Replica
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import (
     AbandonedPanes,
@@ -25,7 +28,9 @@ from device_agent.agent.changes import (
     waits_for,
 )
 from device_agent.agent.panes.planned import PlannedStreams
+from device_agent.agent.panes.sinks import Sinks
 from device_agent.agent.panes.unlanded import Unlanded
+from device_agent.agent.parts import StoreReader
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import Seqs
 
@@ -40,6 +45,12 @@ NEVER_US = -(2**62)
 # Both are made by the thousand for a column: without the Python function of a NamedTuple's name.
 _pane_id: Callable[[Iterable[Any]], PaneId] = functools.partial(tuple.__new__, PaneId)
 _pane_row: Callable[[Iterable[Any]], PaneRow] = functools.partial(tuple.__new__, PaneRow)
+
+
+def own_column(replica: Replica, stream: int, starts_us: Sequence[int]) -> list[PaneId]:
+    """Return the ids of a replica's entries without a key, one for each start."""
+    rest = (stream, "", replica.incarnation, replica.nonce)
+    return list(map(_pane_id, zip(starts_us, *map(repeat, rest))))  # noqa: B905 - repeat ends not
 
 
 class PaneEntry:
@@ -68,6 +79,7 @@ class Panes:
 
     Args:
         agent: what all parts share.
+        sinks: to which entries are delivered.
 
     Attributes:
         planned: the streams of the program; frozen entries may be of others, of a former one.
@@ -81,14 +93,16 @@ class Panes:
             where readings wait for one, too: after a crash they are sent again, and count once.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
         unlanded: how old what has not landed of an entry can be.
+        alone: how many dirty entries are in the store alone, as far as the store was asked.
     """
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    def __init__(self, agent: Agent, sinks: Sinks) -> None:
+        self._agent, self._sinks = agent, sinks
         self.planned = PlannedStreams(agent.plan)
         self.entries: dict[PaneId, PaneEntry] = {}
         self.dirty: set[PaneId] = set()
-        self.bits = 0
+        self.bits = sinks.bits
+        self.alone = 0
         self.patience_us = max(LEAST_PATIENCE_US, agent.settings.interval_us)
         self.seq = 0
         self.evicted_us = NEVER_US
@@ -114,36 +128,67 @@ class Panes:
         replica = self._agent.replica
         return PaneId(pane_us, stream, key, replica.incarnation, replica.nonce)
 
-    def own_column(self, stream: int, starts_us: Sequence[int]) -> list[PaneId]:
-        """Return the ids of this replica's entries without a key, one for each start."""
-        replica = self._agent.replica
-        rest = (stream, "", replica.incarnation, replica.nonce)
-        return list(map(_pane_id, zip(starts_us, *map(repeat, rest))))  # noqa: B905 - repeat ends not
-
-    def partial(self, pane: PaneId) -> Partial | None:
-        """Return what an entry holds; None where it is not begun."""
+    def held(self, pane: PaneId, store: StoreReader) -> Partial | None:
+        """Return what an entry holds, in memory or in the store; None where it is not begun."""
         entry = self.entries.get(pane)
-        return entry.partial if entry else None
+        if entry is None and pane[0] + self.planned.spans_us[pane[1]] <= self.evicted_us:
+            self.restore(store.panes_named([pane]))
+            entry = self.entries.get(pane)
+        return None if entry is None else entry.partial
 
-    def begun(self, panes: Iterable[PaneId]) -> list[Partial]:
-        """Return what those entries hold that are begun."""
-        entries = self.entries
+    def held_column(self, panes: Sequence[PaneId], store: StoreReader) -> list[Partial]:
+        """Return what those of these entries of one stream hold that are begun."""
+        entries, span_us = self.entries, self.planned.spans_us[panes[0][1]]
+        if panes[0][0] + span_us <= self.evicted_us:  # they come by time
+            last_us = self.evicted_us - span_us
+            gone = [pane for pane in panes if pane[0] <= last_us and pane not in entries]
+            self.restore(store.panes_named(gone))
         return [entries[pane].partial for pane in panes if pane in entries]
 
-    def fold_in(
-        self, pane: PaneId, partial: Partial, since_us: int, *, joined: bool = False
-    ) -> None:
-        """Fold new readings, as one partial, into this replica's entry.
+    def changed(
+        self, pane: PaneId, added: Partial, store: StoreReader, taken_back: Partial | None = None
+    ) -> Partial:
+        """Return what an entry will hold; nothing is changed.
 
         Args:
-            pane: the entry.
-            partial: of the new readings; `joined` with what the entry holds: of all its readings.
-            since_us: when the first of them was read.
-            joined: see `partial`.
+            pane: an entry of this replica.
+            added: the readings that come to it, as one partial.
+            store: gives the entry where memory has let it go.
+            taken_back: the readings that go out of it; the fold has an inverse.
+
+        Raises:
+            ValueError: it would leave the range of its columns.
+        """
+        fold, held = self.planned.windows[pane.stream].fold, self.held(pane, store)
+        if fold.within_limits(added):
+            partial = added if held is None else fold.combine(held, added)
+            if taken_back is not None:
+                partial = fold.retract(partial, taken_back)
+            if fold.within_limits(partial):
+                return partial
+        name = self.planned.names[pane.stream]
+        raise ValueError(f"window {name!r}: the partial is out of range")
+
+    def change(
+        self,
+        pane: PaneId,
+        added: Partial,
+        since_us: int,
+        store: StoreReader,
+        taken_back: Partial | None = None,
+    ) -> None:
+        """Change this replica's entry; args and errors are those of `changed` and `put`."""
+        self.put(pane, self.changed(pane, added, store, taken_back), since_us)
+
+    def put(self, pane: PaneId, partial: Partial, since_us: int) -> None:
+        """Let this replica's entry hold a partial: a row of results, or what `changed` gave.
+
+        Args:
+            pane: the entry; it is in memory, or the store does not have it.
+            partial: of all its readings.
+            since_us: when the first of those was read that are new.
         """
         entry = self.entries.get(pane)
-        if entry is not None and not joined:
-            partial = self.planned.windows[pane.stream].fold.combine(entry.partial, partial)
         self.seq += 1
         if entry is None:
             end_us = pane.pane_us + self.planned.spans_us[pane.stream]
@@ -158,17 +203,25 @@ class Panes:
         self.answered.pop(pane, None)
         self._changes.panes[pane] = entry.row()
 
-    def fold_in_column(self, panes: list[PaneId], partials: list[Partial], since_us: int) -> None:
-        """Fold a partial into each of these entries of one stream: `fold_in`, by a shorter way."""
+    def change_column(self, panes: list[PaneId], partials: list[Partial], since_us: int) -> None:
+        """Add a partial to each of these entries of one stream: `change`, by a shorter way.
+
+        The caller has asked for all of them by `held_column`, and none leaves its range.
+        """
         entries, due_us, rows = self.entries, since_us + self.patience_us, self._changes.panes
-        span_us, bits = self.planned.windows[panes[0].stream].span_us, self.bits
+        window, bits, seq = self.planned.windows[panes[0].stream], self.bits, self.seq
+        span_us, combine = window.span_us, window.fold.combine
         for pane, partial in zip(panes, partials, strict=True):
-            if pane in entries:
-                self.fold_in(pane, partial, since_us)
-            else:
-                self.seq += 1
-                row = rows[pane] = _pane_row((self.seq, pane[0] + span_us, partial, bits, 0))
+            entry = entries.get(pane)
+            if entry is None:
+                seq += 1
+                row = rows[pane] = _pane_row((seq, pane[0] + span_us, partial, bits, 0))
                 entries[pane] = PaneEntry(row, due_us)
+            else:
+                self.seq = seq
+                self.put(pane, combine(entry.partial, partial), since_us)
+                seq = self.seq
+        self.seq = seq
         self.dirty.update(panes)
 
     def advance(self, high_us: int) -> None:
@@ -182,11 +235,6 @@ class Panes:
     def key(self, pane: PaneId) -> EntryKey:
         """Return which version of an entry is here."""
         return EntryKey(pane.incarnation, pane.nonce, self.entries[pane].seq)
-
-    def send_again(self, panes: Iterable[PaneId]) -> None:
-        """Let these entries be due at once."""
-        for pane in panes:
-            self.entries[pane].due_us = NEVER_US
 
     def named(self, seqs: Seqs) -> list[PaneId]:
         """Return the dirty entries here whose present seq is named."""
@@ -246,16 +294,16 @@ class Panes:
             self.answered.pop(pane, None)
             self._changes.panes[pane] = entry.row()
 
-    def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> int:
-        """Take stored entries into memory, unless they are there; return how many are dirty."""
-        before = len(self.dirty)
+    def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> None:
+        """Take stored entries into memory, as they are once all that was said is stored."""
+        before, unstored = len(self.dirty), self._sinks.unstored
         for pane, stored in rows:
             if pane not in self.entries:
-                row = self.answered.get(pane, stored)
+                row = self.answered.get(pane, unstored.applied(pane, stored))
                 self.entries[pane] = PaneEntry(row, NEVER_US)
                 if row.dirty:
                     self.dirty.add(pane)
-        return len(self.dirty) - before
+        self.alone = max(0, self.alone + before - len(self.dirty))
 
     def evict(self, panes: Collection[PaneId]) -> None:
         """Let entries go that the store holds."""
@@ -263,9 +311,14 @@ class Panes:
         self.evicted_us = max([self.evicted_us, *ends_us])
         self.dirty.difference_update(panes)
 
-    def take_changes(self) -> Changes | None:
-        """Return the entries that changed since the last time; None without any."""
-        if not (self._changes.panes or self._changes.abandoned):
+    def take_changes(self, *, with_answers: bool = False) -> Changes | None:
+        """Return the entries that changed since the last time; None without any.
+
+        Args:
+            with_answers: those are to be stored, too, of which only a sink's answer is new.
+        """
+        answered = with_answers and self.answered
+        if not (self._changes.panes or self._changes.abandoned or answered):
             return None
         taken, self._changes = self._changes, Changes()
         if self.answered:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.regimes import WindowRegimes
 
 
 class FoldedPanes(Protocol):
@@ -34,25 +35,43 @@ class PlannedStreams:
 
     Attributes:
         windows: stream -> its window, or piece of one.
+        names: stream -> the name of its window.
         spans_us: stream -> length of a pane; rows of results are panes, too.
         pieces: the streams of windows with parameters. A sink that refuses one has not heard yet
             what operators said.
+        regimes: of the windows with parameters.
         is_new: they differ from those that were looked at last.
     """
 
-    __slots__ = ("_fixed", "is_new", "pieces", "spans_us", "windows")
+    __slots__ = ("_fixed", "is_new", "names", "pieces", "regimes", "spans_us", "windows")
 
     def __init__(self, plan: Plan) -> None:
         self.windows: dict[int, FoldedPanes] = {w.stream: w for w in plan.windows.values()}
+        self.names = {w.stream: w.name for w in plan.windows.values()}
         self.spans_us = {each.stream: each.span_us for each in plan.pane_streams}
         self.pieces: frozenset[int] = frozenset()
+        self.regimes: tuple[WindowRegimes, ...] = ()
         self.is_new = True
         self._fixed = (self.windows, self.spans_us)
 
-    def plan(self, pieces: Iterable[FoldedPanes]) -> None:
+    def plan(self, regimes: Iterable[WindowRegimes]) -> None:
         """Take these pieces for those of the windows with parameters, and no former ones."""
-        windows, spans_us = self._fixed
-        by_stream = {piece.stream: piece for piece in pieces}
+        self.regimes, (windows, spans_us) = tuple(regimes), self._fixed
+        by_stream: dict[int, FoldedPanes] = {
+            piece.stream: piece for each in self.regimes for piece in each.pieces
+        }
         self.pieces, self.is_new = frozenset(by_stream), True
         self.windows = windows | by_stream
+        for each in self.regimes:
+            self.names.update(dict.fromkeys([p.stream for p in each.pieces], each.window.name))
         self.spans_us = spans_us | {each.stream: each.span_us for each in by_stream.values()}
+
+    def end_us(self, time_us: int) -> int:
+        """Return the end of the last window with parameters that a reading of a time lies in."""
+        ends_us = [
+            starts[-1] + form.size_us
+            for regimes in self.regimes
+            for form in regimes.forms
+            if (starts := form.starts(time_us - form.size_us + 1, time_us))
+        ]
+        return max(ends_us, default=time_us)

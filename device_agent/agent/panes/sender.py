@@ -8,12 +8,12 @@ first, so that answers which come late hold nothing up: while they are on their 
 leave.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import EntryKey, PaneId, waits_for
-from device_agent.agent.panes.flights import FIRST_TIMEOUT_US, LAST_TIMEOUT_US
+from device_agent.agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.agent.panes.panes import NEVER_US, PaneEntry, Panes
 from device_agent.agent.panes.sinks import Sinks
 from lasp_edge.protocol.blocks import PaneEntries
@@ -29,8 +29,6 @@ FIRST_REFUSAL_US = 60_000_000
 """Microseconds until an entry that was not taken is sent again; doubled each time."""
 LAST_REFUSAL_US = 3_600_000_000
 """Microseconds, after repeated doubling: an hour. A new process of a sink is tried at once."""
-SLOWEST_US = 600_000_000
-"""Microseconds until what a slow sink has not answered is sent again, at most, the first time."""
 
 
 class PaneSender:
@@ -120,7 +118,7 @@ class PaneSender:
 
     def _launch(self, panes: Sequence[PaneId], now_us: int) -> None:
         dirty: dict[EntryKey, int] = {}
-        first_us, low_us = self.first_retry_us(), self._low_us(now_us)
+        first_us, low_us = self._sinks.first_retry_us(), self._low_us(now_us)
         unlanded = self._panes.unlanded
         unlanded.keep(self._may_grow)
         for pane in panes:
@@ -159,16 +157,6 @@ class PaneSender:
             tuple([entry.seq for entry in entries]),
         )
 
-    @property
-    def is_slow(self) -> bool:
-        """Whether a sink takes long to answer."""
-        return any(sink.flights.latency_us for sink in self._sinks)
-
-    def first_retry_us(self) -> int:
-        """Return after which time something that was sent is sent again, where nothing is heard."""
-        slowest_us = max(sink.flights.latency_us for sink in self._sinks)
-        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, SLOWEST_US))
-
     def _due(self, now_us: int, *, everything: bool) -> list[PaneId]:
         """Return the dirty entries that are due, those that were sent least often first."""
         entries, patience_us = self._panes.entries, self._panes.patience_us
@@ -186,9 +174,14 @@ class PaneSender:
             found.update(pane for pane in along if entries[pane].due_us <= soon_us)
         return sorted(found, key=lambda pane: (entries[pane].tries, pane))
 
+    def send_again(self, panes: Iterable[PaneId]) -> None:
+        """Let these entries be due at once."""
+        for pane in panes:
+            self._panes.entries[pane].due_us = NEVER_US
+
     def hasten(self, now_us: int) -> None:
         """Wait no longer for answers than after the first time that something was sent."""
-        due_us = now_us + self.first_retry_us()
+        due_us = now_us + self._sinks.first_retry_us()
         for pane in self._panes.dirty:
             entry = self._panes.entries[pane]
             if entry.tries and waits_for(entry.dirty, entry.refused):

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from device_agent.agent.changes import Changes, EntryKey, StoreWide
 from device_agent.agent.facts import Facts, SinkRow
-from device_agent.agent.panes.flights import Flights
+from device_agent.agent.panes.flights import FIRST_TIMEOUT_US, Flights
 from device_agent.agent.state.counters import Counters
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK, MAX_SINKS
@@ -45,6 +45,8 @@ SILENCE_KEPT_US = 3_600_000_000
 MUCH_LATER_S = 3_600
 """Seconds from one word of a sink to the next after which it is asked again: an hour, in which most
 clocks drift by less than a second."""
+SLOWEST_US = 600_000_000
+"""Microseconds until what a slow sink has not answered is sent again, at most, the first time."""
 KNOWN_SPEAKERS = 4
 """Processes of a sink that are remembered: a new one may take what the one before did not."""
 
@@ -192,6 +194,11 @@ class Sinks:
     def is_in_flight(self, entry: EntryKey) -> bool:
         """Return whether a frame with this version of an entry is not answered yet."""
         return any(sink.flights.holds(entry) for sink in self)
+
+    def first_retry_us(self) -> int:
+        """Return after which time something that was sent is sent again, where nothing is heard."""
+        slowest_us = max(sink.flights.latency_us for sink in self)
+        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, SLOWEST_US))
 
     def hear(self, frame: AckFrame) -> Sink | None:
         """Return the sink that an acknowledgement is of; None where it does not count."""

@@ -6,14 +6,12 @@ by a note that there is nothing any more (`lasp_edge.ordered.said`).
 """
 
 from collections.abc import Iterable
-from typing import Protocol
 
-from crdts import Replica
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import PaneId, PaneRow
 from device_agent.agent.intake.pending import StreamItem
-from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import Panes
+from device_agent.agent.parts import StoreReader
 from device_agent.agent.scans.items import Item
 from lasp_edge.event import Event
 from lasp_edge.folds.columns import Partial
@@ -23,34 +21,19 @@ from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.said import packed_row, row_name
 
 
-class PaneReader(Protocol):
-    """What the streams read of the store."""
-
-    def own_panes(
-        self, replica: Replica, stream: int, least_us: int, end_us: int
-    ) -> list[tuple[PaneId, PaneRow]]:
-        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
-
-    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
-        """Return those of these entries that are here."""
-
-    def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
-        """Return all replicas' entries of a stream that start within a span before its last one."""
-
-
 class StreamPanes:
     """Brings what streams say into pane entries.
 
     Args:
         agent: what all parts share.
-        panes, cache: the entries.
+        panes: the entries.
 
     Attributes:
         now_us: the time.
     """
 
-    def __init__(self, agent: Agent, panes: Panes, cache: PaneCache) -> None:
-        self._agent, self._panes, self._cache = agent, panes, cache
+    def __init__(self, agent: Agent, panes: Panes) -> None:
+        self._agent, self._panes = agent, panes
         plan = agent.plan
         self._raw = [w for w in plan.windows.values() if w.source.name in plan.streamed_events]
         self.now_us = 0
@@ -59,31 +42,31 @@ class StreamPanes:
         self,
         window: Window,
         delta: Delta,
-        store: PaneReader,
+        store: StoreReader,
         held_before: Iterable[tuple[PaneId, PaneRow]] = (),
     ) -> None:
         """Fold what a stream says into a window's panes, and what it takes back out of them.
 
         And what they have held before, if the change is from nothing.
         """
-        fold, partials = window.fold, dict[PaneId, Partial]()
+        fold, sums = window.fold, (dict[PaneId, Partial](), dict[PaneId, Partial]())
+        taken_back, added = sums
         for at, row in held_before:
             pane = self._panes.own(window.stream, at.key, at.pane_us)
-            held = partials.get(pane, fold.zero)
-            partials[pane] = fold.retract(held, row.partial)
+            taken_back[pane] = fold.combine(taken_back.get(pane, fold.zero), row.partial)
         for place in sorted(delta):
-            for event, into in zip(delta[place], (False, True), strict=True):
+            for event, partials in zip(delta[place], sums, strict=True):
                 if event is None:
                     continue
                 try:
                     pane, lifted = self._lifted(window, event)
                 except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
-                    if into:
+                    if partials is added:
                         self._agent.guard.failed(f"window {window.name}", error)
                     continue
-                held = partials.get(pane, fold.zero)
-                partials[pane] = fold.combine(held, lifted) if into else fold.retract(held, lifted)
-        self._fold_in(window, partials, store)
+                partials[pane] = fold.combine(partials.get(pane, fold.zero), lifted)
+        for pane in sorted(added.keys() | taken_back.keys()):
+            self._change(pane, added.get(pane, fold.zero), taken_back.get(pane), store)
 
     def _lifted(self, window: Window, event: Event) -> tuple[PaneId, Partial]:
         """Return the pane and the partial of what is said.
@@ -96,20 +79,17 @@ class StreamPanes:
         start_us = event.time_us - event.time_us % window.span_us
         return self._panes.own(window.stream, key, start_us), lifted
 
-    def _fold_in(self, window: Window, partials: dict[PaneId, Partial], store: PaneReader) -> None:
-        fold, panes = window.fold, self._panes
-        self._recall(partials, window.span_us, store)
-        for pane, lifted in sorted(partials.items()):
-            if lifted == fold.zero:
-                continue  # as much was taken back as came
-            held = panes.partial(pane)
-            joined = lifted if held is None else fold.combine(held, lifted)
-            if fold.within_limits(joined):
-                panes.fold_in(pane, joined, self.now_us, joined=True)
-            else:
-                self._agent.counters.note(f"failed: window {window.name}: the partial is too large")
+    def _change(
+        self, pane: PaneId, added: Partial, taken_back: Partial | None, store: StoreReader
+    ) -> None:
+        if added == taken_back:
+            return  # as much was taken back as came
+        try:
+            self._panes.change(pane, added, self.now_us, store, taken_back)
+        except ValueError as error:
+            self._agent.counters.note(f"failed: {error}")
 
-    def take_back(self, taken: StreamItem, store: PaneReader) -> None:
+    def take_back(self, taken: StreamItem, store: StoreReader) -> None:
         """Take a reading that was retracted out of the windows over its event."""
         event = self._agent.plan.events[taken.event]
         item = Item(taken.time_us, taken.value, taken.tags)
@@ -119,7 +99,7 @@ class StreamPanes:
             if window.source.name == event.name:
                 self.fold(window, {place: (made, None)}, store)
 
-    def deliver(self, result: StreamResult, delta: Delta, store: PaneReader) -> None:
+    def deliver(self, result: StreamResult, delta: Delta, store: StoreReader) -> None:
         """Let the rows that a result says now, and those that it takes back, land."""
         panes, said = self._panes, dict[PaneId, Partial]()
         for place, (old, new) in delta.items():
@@ -129,17 +109,6 @@ class StreamPanes:
             parts = None if new is None else plain_parts(result, new.value)
             pane = panes.own(result.stream, row_name(place), place[0])
             said[pane] = (packed_row(place, event.key, parts),)
-        self._recall(said, result.span_us, store)
         for pane, row in sorted(said.items()):
-            panes.fold_in(pane, row, self.now_us, joined=True)
-
-    def _recall(self, panes: Iterable[PaneId], span_us: int, store: PaneReader) -> None:
-        """Bring entries into memory that may be in the store alone."""
-        memory = self._panes
-        gone = [
-            pane
-            for pane in panes
-            if pane not in memory.entries and pane.pane_us + span_us <= memory.evicted_us
-        ]
-        if gone:
-            self._cache.restore(store.panes_named(gone))
+            self._panes.held(pane, store)  # a row is replaced where there is one
+            self._panes.put(pane, row, self.now_us)

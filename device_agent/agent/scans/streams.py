@@ -1,8 +1,8 @@
 """The part that runs a program's streams: its scans, windows over them, results and handlers.
 
-It is evaluated by the driver right before each commit (`device_agent.agent.durable`), for it reads
-the store where something comes late. So items, states, rows, the panes of windows over streams and
-what handlers of results change are in one transaction with the readings.
+It takes new readings right before each commit, and reads the store where something comes late. So
+items, states, rows, the panes of windows over streams and what handlers of results change are in
+one transaction with the readings.
 
 What streams say becomes panes, which land like all others
 (`device_agent.agent.scans.stream_panes`).
@@ -16,14 +16,13 @@ from typing import Any
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes
 from device_agent.agent.intake.intake import Intake
-from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import Panes
-from device_agent.agent.parts import Part
+from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.scans.engine import Anew, StreamChanges, StreamEngine
 from device_agent.agent.scans.history import FOR_EVER_US, StreamHistory
 from device_agent.agent.scans.items import CELL_US
 from device_agent.agent.scans.rows import Newest, ResultBook
-from device_agent.agent.scans.stream_panes import PaneReader, StreamPanes
+from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.variables.variables import PendingUpdates, Variables
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.language.declarations import Window
@@ -41,28 +40,24 @@ class Streams(Part):
     Args:
         agent: what all parts share.
         intake: gives the readings, and how far they have come.
-        panes, cache: the entries of windows.
+        panes: the entries of windows.
         variables: what handlers of results change.
 
     Attributes:
         engine: the streams.
         books: the rows of each result.
-        waits: time alone has brought something; it is to be evaluated.
     """
 
     name = "streams"
 
-    def __init__(
-        self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache, variables: Variables
-    ) -> None:
+    def __init__(self, agent: Agent, intake: Intake, panes: Panes, variables: Variables) -> None:
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._variables = variables
-        self._stream_panes = StreamPanes(agent, panes, cache)
+        self._stream_panes = StreamPanes(agent, panes)
         self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
         self._known = frozenset(agent.facts.streams or ())
-        self.waits = False
-        self._frontier_us: int | None = None
+        self._waits = False
         self._now_us = 0
         self._pace = Timer(max(SECOND_US, agent.settings.commit_every_us))
         every_us = agent.settings.results_us
@@ -80,35 +75,39 @@ class Streams(Part):
             name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
         }
 
-    def tick(self, now_us: int) -> None:
-        """Note how far the readings have come, and whether that alone brings something."""
-        self._now_us = self._stream_panes.now_us = now_us
+    def _low_us(self, now_us: int) -> int | None:
+        """Return the time before which nothing older is read; None while that is unknown."""
         low_us = self._intake.low_us(now_us)
         if low_us is not None and self._intake.sources.all_done:
             high_us = self._intake.progress.high_us
             low_us = self.engine.horizon_us(low_us if high_us is None else high_us)
-        self._frontier_us = low_us
-        if low_us is None or not self._begun:
-            return
-        timer_us = self.engine.graph.due_us
+        return low_us
+
+    def is_due(self, now_us: int) -> bool:
+        """Return whether time alone has brought something."""
+        if not self._begun:
+            return True
+        low_us, timer_us = self._low_us(now_us), self.engine.graph.due_us
+        if low_us is None:
+            return False
         due_us = [book.due_us for book in self.books.values() if book.due_us is not None]
         rows = bool(due_us) and min(due_us) < low_us
-        self.waits = (timer_us is not None and timer_us < low_us) or (
-            rows and self._pace.is_due(now_us)
-        )
+        is_timer_due = timer_us is not None and timer_us < low_us
+        self._waits = is_timer_due or (rows and self._pace.is_due(now_us))
+        return self._waits
 
-    def evaluate(self, store: PaneReader) -> None:
+    def read(self, store: StoreReader, now_us: int) -> None:
         """Take the readings that came since the last time, before they are committed."""
-        self._intake.join()
+        self._now_us = self._stream_panes.now_us = now_us
         taken = self._intake.take_items()
-        if self._begun and not taken and not self.waits:
+        if self._begun and not taken and not self._waits:
             return
-        self.waits = False
+        self._waits = False
         self._history.read = store.own_panes
         if not self._begun:
             self._begin(store)
         before_us = self.engine.since_us
-        outcome = self.engine.take(taken, self._frontier_us)
+        outcome = self.engine.take(taken, self._low_us(now_us))
         self._said(outcome, before_us, store, self._windows)
         for each in outcome.retracted:
             self._agent.counters.add("retracted")
@@ -119,7 +118,7 @@ class Streams(Part):
         """Store nothing of an evaluation that has failed, and go on from what is stored."""
         self._load()
 
-    def _begin(self, store: PaneReader) -> None:
+    def _begin(self, store: StoreReader) -> None:
         self._begun = True
         pruned_us = self._intake.progress.pruned_us
         anew = self.engine.begin(pruned_us)
@@ -128,7 +127,7 @@ class Streams(Part):
         if anew is not None:
             self._begin_anew(anew, pruned_us // CELL_US * CELL_US, store)
 
-    def _begin_anew(self, anew: Anew, least_us: int, store: PaneReader) -> None:
+    def _begin_anew(self, anew: Anew, least_us: int, store: StoreReader) -> None:
         """Bring what streams say that were not the last program's to rows and new windows.
 
         Rows of cells that have left the store are over. A window may have panes of a program before
@@ -150,7 +149,7 @@ class Streams(Part):
         self._said(StreamChanges(changed, []), self.engine.since_us, store, [])
 
     def _said(
-        self, outcome: StreamChanges, before_us: int, store: PaneReader, windows: list[Window]
+        self, outcome: StreamChanges, before_us: int, store: StoreReader, windows: list[Window]
     ) -> None:
         """Bring what the streams say to windows, rows and handlers."""
         since_us, frontier_us = self.engine.since_us, self.engine.frontier_us

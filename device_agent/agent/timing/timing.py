@@ -1,6 +1,6 @@
 """Which clock the agent goes by: as a part, with what the fleet tells, the store keeps and is said.
 
-The driver tells the machine's clocks with `read`, at every tick. One that never does, such as a
+The driver tells the machine's clocks with `observe`, at every tick. One that never does, such as a
 simulation of one clock, is believed: its `now_us` is the time, unless it is before every agent.
 """
 
@@ -99,7 +99,7 @@ class Timing(Part):
             self._clock.trusted = self._clock.tells = now_us >= EARLIEST_US
             self.state = "trusted" if self._clock.trusted else "waiting"
 
-    def read(self, reading: ClockReading, now_us: int) -> None:
+    def observe(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say, and decide which time it is."""
         self._reading = reading
         self._monotonic_less_now_us = reading.monotonic_us - now_us

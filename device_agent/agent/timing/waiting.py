@@ -14,13 +14,13 @@ A reading of an earlier boot, in which no clock was trusted, cannot be dated: it
 import json
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Retraction, WaitingRow, WaitingTotals
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.progress import SourceProgress
-from device_agent.agent.parts import Part
+from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.timing.timing import EARLIEST_US, Timing
 
 WAITING_BYTES = 16 << 20
@@ -33,6 +33,14 @@ FULL = "the clock is not trusted, and no more readings can wait"
 UNREADABLE = "it waited for the clock, and cannot be read any more"
 
 
+class ReadGate(Protocol):
+    """What says whether a source that was read before may be read."""
+
+    @property
+    def lets_read(self) -> bool:
+        """Whether it may."""
+
+
 class Waiting(Part):
     """The readings that wait until a clock is trusted.
 
@@ -40,20 +48,36 @@ class Waiting(Part):
         agent: what all parts share.
         timing: dates them.
         sources: how far each source was read.
+        gate: tells whether what was read before may be read.
         totals: what the store holds of them.
     """
 
     name = "waiting"
 
     def __init__(
-        self, agent: Agent, timing: Timing, sources: SourceProgress, totals: WaitingTotals
+        self,
+        agent: Agent,
+        timing: Timing,
+        sources: SourceProgress,
+        gate: ReadGate,
+        totals: WaitingTotals,
     ) -> None:
-        self._agent, self._timing, self._sources = agent, timing, sources
+        self._agent, self._timing, self._sources, self._gate = agent, timing, sources, gate
+        self._placed: list[Batch] = []
+        self._is_due = False
         self._last, agent.clock.waiting, self._bytes = totals
         self._changes = Changes()
 
-    def put(self, batch: Batch, now_us: int) -> None:
-        """Let a batch wait; its source has been read further."""
+    def put(self, batch: Batch, now_us: int) -> bool:
+        """Let a batch wait while no clock is trusted; return whether it does."""
+        self._timing.look(now_us)
+        if not self._agent.clock.holds_back:
+            return False
+        self._keep(batch, now_us)
+        return True
+
+    def _keep(self, batch: Batch, now_us: int) -> None:
+        """Keep a batch; its source has been read further."""
         counters, clock = self._agent.counters, self._agent.clock
         for reason, count in batch.refused.items():
             counters.add("refused", count)
@@ -75,10 +99,31 @@ class Waiting(Part):
         row = WaitingRow(self._last, self._timing.boot, then_us, len(batch), packed)
         self._changes.waiting.append(row)
 
-    @property
-    def may_be_placed(self) -> bool:
-        """Whether readings wait, and need not any more."""
-        return self._agent.clock.trusted and self._agent.clock.waiting > 0
+    def is_due(self, now_us: int) -> bool:
+        """Return whether readings wait, and need not any more.
+
+        A store that is an older image gives them again, so the fence is to let them pass.
+        """
+        clock = self._agent.clock
+        if clock.waiting:
+            self._timing.look(now_us)
+            self._is_due = clock.trusted and self._gate.lets_read
+        return self._is_due
+
+    def read(self, store: StoreReader, now_us: int) -> None:
+        """Give a page of them back to the intake, once a tick."""
+        if not self._is_due:
+            return
+        self._is_due = False
+        for row in store.waiting(PAGE_BYTES):
+            batch = self._agent.guard.run("waiting readings", self.take, row, now_us)
+            if batch is not None:
+                self._placed.append(batch)
+
+    def take_placed(self) -> list[Batch]:
+        """Return the batches that wait no more, and were not taken yet."""
+        taken, self._placed = self._placed, []
+        return taken
 
     def take(self, row: WaitingRow, now_us: int) -> Batch:
         """Return a batch that waits no more, for the intake, with the time at which it came."""

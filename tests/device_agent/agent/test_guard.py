@@ -333,7 +333,7 @@ def test_a_batch_that_breaks_the_intake_is_refused_and_its_source_goes_on(tmp_pa
         raise SystemExit
 
     with monkeypatch.context() as patched:
-        patched.setattr(device.core.intake, "handle_batch", broken)
+        patched.setattr(device.core.intake, "accept", broken)
         device.read([20.0] * 3, [NOW_US + n for n in range(3)], cursor="3")
     assert device.counted["refused"] == 3
     assert device.store.restored().sources["test"].cursor == "3"

@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from crdts import Replica
-from device_agent.agent import core, durable
-from device_agent.agent.intake import identities
+from device_agent.agent import core
+from device_agent.agent.intake import identities, intake
 from device_agent.agent.panes import cache, flights, sender
 from device_agent.agent.settings import Settings
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
@@ -30,11 +30,10 @@ def hardly_any_memory(monkeypatch):
     """Let the caches be so small that everything is evicted and recalled all the time."""
     monkeypatch.setattr(cache, "KEPT_ENTRIES", 12)
     monkeypatch.setattr(cache, "PAGE", 4)
-    monkeypatch.setattr(durable, "PAGE", 4)
     monkeypatch.setattr(flights, "IN_FLIGHT", 2)
     monkeypatch.setattr(sender, "FRAME_BYTES", 1_200)
     monkeypatch.setattr(identities, "KEPT_IDENTITIES", 30)
-    monkeypatch.setattr(durable, "PRUNE_US", 60 * SECOND_US)
+    monkeypatch.setattr(intake, "PRUNE_US", 60 * SECOND_US)
     monkeypatch.setattr(core, "NOTES_US", 3 * SECOND_US)
 
 

@@ -33,6 +33,7 @@ from lasp_edge.protocol.frames import AskFrame, MemberFrame, PaneFrame, Variable
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
+from simulations.world.disk import EmptyStore
 from simulations.world.lander import LANDER, SimulatedLander
 from tests.device_agent.agents import LAKE, NOW_US, is_of_frames
 from tests.lasp_edge.support_folds import ONE_EACH
@@ -87,8 +88,8 @@ class Agent:
         times = [self.now_us + n for n in range(len(values))]
         tags = [{"room": f"room-{n % 2}"} for n in range(len(values))]
         batch = Batch("test", ["temperature"] * len(values), times, list(values), tags)
-        assert self.core.wanted(batch, self.now_us) is not None
-        self.core.handle_batch(batch, self.now_us)
+        self.core.hold(batch, self.now_us)
+        self.core.ensemble.read(EmptyStore(), self.now_us)
 
     def tick(self, seconds: float = 1) -> list:
         self.now_us += round(seconds * SECOND_US)

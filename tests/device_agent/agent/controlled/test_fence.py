@@ -103,7 +103,7 @@ def test_what_was_read_before_another_life_was_found_counts_once(tmp_path):
     """Readings wait for the next commit; meanwhile the device goes on as a later replica."""
     fleet = Fleet(tmp_path)
     device = fleet.device
-    device.core.handle_batch(
+    device.core.hold(
         Batch(
             "test",
             ["temperature"] * 2,

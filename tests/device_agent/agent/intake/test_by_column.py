@@ -16,6 +16,7 @@ from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
 from lasp_edge.units import SECOND_US
+from simulations.world.disk import EmptyStore
 from tests.device_agent.agents import NOW_US, Device
 
 ONE_BY_ONE = 10**9
@@ -241,8 +242,9 @@ def test_between_two_commits_readings_may_come_both_ways(sizes):
             times_us = [NOW_US + at * 7 % 40 * SECOND_US for at in range(start, start + size)]
             values = [20 + at % 5 / 100 for at in range(start, start + size)]
             names, tags = ["temperature"] * size, [HALL] * size
-            core.handle_batch(Batch("test", names, times_us, values, tags), NOW_US + 10**8)
+            core.hold(Batch("test", names, times_us, values, tags), NOW_US + 10**8)
             start += size
+        core.ensemble.read(EmptyStore(), NOW_US + 10**8)
         changes = core.prepare_commit()
         core.samples.refold()
         partials = {pane: row.partial for pane, row in changes.panes.items()}

@@ -11,6 +11,7 @@ from device_agent.agent.changes import BLOCK_US, BlockId
 from device_agent.agent.intake.identities import KEPT_IDENTITIES, Block, Identities
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.units import SECOND_US
+from simulations.world.disk import EmptyStore
 from tests.device_agent.agents import HOUR_US, NOW_US, Device
 
 NAME = BlockId("temperature", "", NOW_US // BLOCK_US)
@@ -144,15 +145,16 @@ def test_a_recalled_block_keeps_its_old_identities_beside_new_ones(device):
 
 def test_blocks_of_a_stream_that_was_never_stored_are_not_asked_for():
     identities = Identities([("temperature", "", 10)])
-    assert identities.wanted(BlockId("temperature", "", 10))
-    assert not identities.wanted(BlockId("temperature", "", 11))
-    assert not identities.wanted(BlockId("humidity", "", 3))
+    assert identities.may_be_stored(BlockId("temperature", "", 10))
+    assert not identities.may_be_stored(BlockId("temperature", "", 11))
+    assert not identities.may_be_stored(BlockId("humidity", "", 3))
 
 
 def test_sparse_blocks_are_bounded_too():
     identities = Identities()
     for block in range(10_000):
-        identities.block(BlockId("temperature", "", block)).put(block * BLOCK_US, 7)
+        name = BlockId("temperature", "", block)
+        identities.block(name, EmptyStore()).put(block * BLOCK_US, 7)
         identities.forget()
     assert identities.held < 5_000
 
@@ -175,9 +177,11 @@ def test_an_identity_takes_four_to_six_bytes_on_real_timing(shared_data):
 
 def test_a_block_stays_in_memory_while_its_readings_come_one_by_one():
     identities = Identities()
-    first = identities.at("temperature", "", NOW_US)
+    store = EmptyStore()
+    first = identities.at("temperature", "", NOW_US, store)
     for number in range(1, 2_000):  # of other streams, each used once
-        identities.block(BlockId("humidity", "", number)).put(number * BLOCK_US, 7)
-        identities.at("temperature", "", NOW_US).put(NOW_US + number, 7)
+        name = BlockId("humidity", "", number)
+        identities.block(name, store).put(number * BLOCK_US, 7)
+        identities.at("temperature", "", NOW_US, store).put(NOW_US + number, 7)
         identities.forget()
-        assert identities.at("temperature", "", NOW_US) is first
+        assert identities.at("temperature", "", NOW_US, store) is first

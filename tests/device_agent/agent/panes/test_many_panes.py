@@ -2,7 +2,6 @@
 
 import pytest
 
-from device_agent.agent import durable
 from device_agent.agent.panes import cache
 from device_agent.agent.panes.cache import KEPT_ENTRIES, PAGE
 from device_agent.agent.panes.flights import IN_FLIGHT
@@ -151,7 +150,6 @@ def little_memory(monkeypatch):
     """Let memory hold a dozen entries."""
     monkeypatch.setattr(cache, "KEPT_ENTRIES", 12)
     monkeypatch.setattr(cache, "PAGE", 4)
-    monkeypatch.setattr(durable, "PAGE", 4)
 
 
 def test_an_entry_whose_answer_waits_for_a_commit_is_sent_to_another_store(tmp_path, little_memory):

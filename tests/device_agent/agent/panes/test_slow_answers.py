@@ -109,7 +109,7 @@ def test_an_answer_that_comes_between_is_not_undone_by_recalling_the_entry(devic
 
 
 def test_an_entry_that_is_recalled_before_a_new_sink_is_noted_is_delivered_to_that_one(device):
-    """A line is read twice: its pane comes back from the store, and nothing of it changes."""
+    """A reading looks at its pane, which comes back from the store, and is refused."""
     device.core.handle_disconnected()
     many(device, 2 * KEPT_ENTRIES)
     device.tick(0)
@@ -117,7 +117,7 @@ def test_an_entry_that_is_recalled_before_a_new_sink_is_noted_is_delivered_to_th
     device.acknowledge(sink="archive", lake="archive-1")
     memory = device.core.panes.memory
     pane, row = next(each for each in device.rows() if each[0] not in memory.entries)
-    device.read([20.0], [pane.pane_us])
+    memory.held(pane, device.store)
     assert memory.entries[pane].dirty == 0b11
     device.acknowledge(PaneFrame(device.core.replica, 1, (block_of(pane, row),)))
     device.tick(0)

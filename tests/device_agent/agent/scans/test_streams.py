@@ -187,7 +187,7 @@ def test_what_a_slow_meter_read_is_there_after_it_was_too_old(begin):
     for n in range(400):
         device.meter([(900 * n, n, "a")])
     device.tick()
-    device.durable._forget()
+    device.store.prune(device.core.intake.progress.floor_us)
     before = device.values("total")[-1]
     device.restart()
     device.meter([(900 * 400, 7, "a")])
@@ -234,7 +234,7 @@ def test_where_the_store_cannot_be_read_the_process_ends_and_no_reading_is_lost(
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as moment:
-        moment.setattr(device.store, "own_panes", fails)
+        moment.setattr(device.store._panes, "own", fails)
         moment.setattr(device.core.streams, "_begun", False)
         with pytest.raises(sqlite3.OperationalError):
             device.meter([(20, 150, "a")])

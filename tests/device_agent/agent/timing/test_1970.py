@@ -48,7 +48,7 @@ def test_readings_with_a_time_of_their_own_are_not_refused_for_the_devices_clock
 
 
 def test_readings_keep_their_order_though_new_ones_come_while_others_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr("device_agent.agent.durable.PAGE_BYTES", 1)  # one batch a tick
+    monkeypatch.setattr("device_agent.agent.timing.waiting.PAGE_BYTES", 1)  # one batch a tick
     device = ClockedDevice(tmp_path, off_us=-TRUE_US)
     true_us = seconds_from(device.true_us, 10)
     device.reads_for(5)
@@ -62,7 +62,7 @@ def test_readings_keep_their_order_though_new_ones_come_while_others_wait(tmp_pa
 
 
 def test_a_kill_at_any_time_neither_loses_nor_doubles_what_waits(tmp_path, monkeypatch):
-    monkeypatch.setattr("device_agent.agent.durable.PAGE_BYTES", 1)
+    monkeypatch.setattr("device_agent.agent.timing.waiting.PAGE_BYTES", 1)
     device = ClockedDevice(tmp_path, off_us=-TRUE_US)
     true_us = seconds_from(device.true_us, 8)
     for second in range(8):
