@@ -9,7 +9,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
-from simulations.oracle.controlled import ControlledTruth
+from simulations.oracle.definitions import WindowDefinition
 from simulations.oracle.partials import folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted
 from simulations.oracle.streams import said
@@ -38,31 +38,15 @@ def windows(
         KeyError: the program has no such window.
     """
     window = plan.windows[name]
-    if window.controls.counts or not window.is_fixed:
-        return _controlled(plan, window, readings, log)
+    definition = WindowDefinition(plan, window, log)
     held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
     for sample in _samples(plan, window, readings):
-        key = plan.functions.key(name, sample.event)
-        time_us = sample.event.time_us
-        start_us = time_us // window.slide_us * window.slide_us  # the last start not after it
-        while start_us + window.size_us > time_us:
-            held[key, start_us].append(sample)
-            start_us -= window.slide_us
-    return {at: _window_truth(window.fold, held[at]) for at in sorted(held)}
-
-
-def _controlled(
-    plan: Plan, window: Window, readings: Iterable[Reading], log: ControlLog
-) -> dict[tuple[str, int], WindowTruth]:
-    held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
-    truth = ControlledTruth(plan, window, log)
-    for sample in _samples(plan, window, readings):
-        quantised = truth.counts_as(sample)
+        quantised = definition.counts_as(sample)
         if quantised is not None:
-            key = plan.functions.key(window.name, sample.event)
-            for start_us in truth.starts(sample.event.time_us):
+            key = plan.functions.key(name, sample.event)
+            for start_us in definition.starts(sample.event.time_us):
                 held[key, start_us].append(sample._replace(quantised=quantised))
-    return {at: _window_truth(truth.shape(at[1]).fold, held[at]) for at in sorted(held)}
+    return {at: _window_truth(definition.shape(at[1]).fold, held[at]) for at in sorted(held)}
 
 
 def _samples(plan: Plan, window: Window, readings: Iterable[Reading]) -> Iterator[AcceptedReading]:

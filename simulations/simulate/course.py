@@ -147,8 +147,9 @@ def _compare(world: World, plan: Plan, sensors: Sensors) -> tuple[int, int]:
     wrong = known = 0
     retired = world.operator.membership.entries
     readings = [each for each in sensors.readings if each.device not in retired]
+    log = world.operator.control
     for name in plan.windows:
-        truth = {at: found.partial for at, found in windows(plan, name, readings).items()}
+        truth = {at: found.partial for at, found in windows(plan, name, readings, log).items()}
         landed = world.sinks[0].lander.windows(plan, name, retired)
         known += len(truth)
         wrong += sum(landed.get(at) != truth.get(at) for at in {*truth, *landed})

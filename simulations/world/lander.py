@@ -5,11 +5,14 @@ commit are made once.
 """
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from crdts import ControlLog, Frontier, Lattice, Membership, Replica
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
@@ -33,6 +36,18 @@ LANDER = Replica(1, 1, "lander")
 
 TERMS = WaitingTerms(dead_after_us=20 * SECOND_US)
 """Twenty steps of silence, less than many faults last: then windows do not wait for the device."""
+
+
+class WindowEntry(NamedTuple):
+    """A pane entry that counts in a window.
+
+    Attributes:
+        fold: of the pane.
+    """
+
+    device: str
+    fold: Fold
+    partial: Partial
 
 
 class _Acceptance(Acceptance):
@@ -246,18 +261,25 @@ class SimulatedLander:
 
         The panes of the devices `without` are left out.
         """
-        window = plan.windows[name]
         found: dict[tuple[str, int], Partial] = {}
-        for (stream, key, pane_us, device, *_), (_, partial) in self.panes.items():
-            if stream != window.stream or device in without:
-                continue
-            start_us = -((window.size_us - window.span_us - pane_us) // window.slide_us)
-            start_us *= window.slide_us
-            while start_us <= pane_us:
-                before = found.get((key, start_us), window.fold.zero)
-                found[key, start_us] = window.fold.combine(before, partial)
-                start_us += window.slide_us
+        for at, entry in self.window_entries(plan):
+            if at.window == name and entry.device not in without:
+                before = found.get(at[1:], entry.fold.zero)
+                found[at[1:]] = entry.fold.combine(before, entry.partial)
         return found
+
+    def window_entries(self, plan: Plan) -> Iterator[tuple[WindowStart, WindowEntry]]:
+        """Yield each window, once with each landed pane entry that is part of it.
+
+        An entry counts under the parameters that the lander knows, as its device has them.
+        """
+        regimes = FleetRegimes(plan, self.control_log)
+        for (stream, key, pane_us, device, *_), (_, partial) in self.panes.items():
+            window, piece = regimes.window_of(stream), regimes.piece_of(device, stream, pane_us)
+            if window is not None and piece is not None:
+                for start_us, _ in regimes.of(window.name, device).starts_over(piece, pane_us):
+                    at = WindowStart(window.name, key, start_us)
+                    yield at, WindowEntry(device, piece.fold, partial)
 
 
 def _overheard(plan: Plan, states: dict[str, Lattice]) -> Overheard:

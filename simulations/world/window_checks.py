@@ -1,7 +1,7 @@
 """What must hold of a sink's windows at the end of every world, whatever befell it.
 
 - a current row is the combination of the pane entries that landed, by plain recomputation
-- each window that has entries has a row, and no other has
+- each window that has entries has a row, and no other has one with readings in it
 - revisions count from 0, each differs from the one before, and a status never goes back
 - the frontier never goes back, and passes no promise of a device that was heard lately; nobody else
   holds it: not who is silent for long, who is done or retired, or who promises nothing
@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from crdts.frontier import BOTTOM_US
 from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.folds.columns import Partial
-from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
 from simulations.oracle import combined
 from simulations.world.faults import STEP_US
-from simulations.world.lander import TERMS, SimulatedLander
+from simulations.world.lander import TERMS, SimulatedLander, WindowEntry
 
 LOOK_US = 4 * STEP_US
 """Microseconds between two looks at who holds the frontier: what is wrong there lasts."""
@@ -29,9 +28,12 @@ LOOK_US = 4 * STEP_US
 
 def wrong_windows(plan: Plan, lander: SimulatedLander) -> Iterator[str]:
     """Yield what is wrong with the windows that a lander keeps."""
-    right = {at: truth for window in plan.windows.values() for at, truth in _true(window, lander)}
+    right = _true(plan, lander)
+    streams = {window.stream for window in plan.windows.values()}
     of_plan = {
-        at: rows for at, rows in lander.revisions.items() if rows[-1].stream in _streams(plan)
+        at: rows
+        for at, rows in lander.revisions.items()
+        if rows[-1].stream in streams and (at in right or rows[-1].devices_in)
     }
     for at in sorted(right.keys() ^ of_plan.keys()):
         yield f"{at} has {'no row' if at in right else 'a row and no pane'}"
@@ -85,25 +87,18 @@ def _held_back(lander: SimulatedLander, frontier_us: int | None) -> Iterator[str
         yield f"the frontier of {lander.lake} is {frontier_us}, and promises allow {allowed_us}"
 
 
-def _streams(plan: Plan) -> set[int]:
-    return {window.stream for window in plan.windows.values()}
-
-
-def _true(
-    window: Window, lander: SimulatedLander
-) -> Iterator[tuple[WindowStart, tuple[Partial, int]]]:
-    """Yield what each window holds, from the entries that landed."""
-    held: dict[WindowStart, list[tuple[str, Partial]]] = defaultdict(list)
-    for (stream, key, pane_us, device, *_), (_, partial) in lander.panes.items():
-        if stream != window.stream:
-            continue
-        start_us = pane_us // window.slide_us * window.slide_us
-        while start_us + window.size_us > pane_us:
-            held[WindowStart(window.name, key, start_us)].append((device, partial))
-            start_us -= window.slide_us
-    for at, entries in held.items():
-        partial = combined(window.fold, [each for _, each in entries])
-        yield at, (partial, len({device for device, _ in entries}))
+def _true(plan: Plan, lander: SimulatedLander) -> dict[WindowStart, tuple[Partial, int]]:
+    """Return what each window holds, from the entries that landed."""
+    held: dict[WindowStart, list[WindowEntry]] = defaultdict(list)
+    for at, entry in lander.window_entries(plan):
+        held[at].append(entry)
+    return {
+        at: (
+            combined(entries[0].fold, [entry.partial for entry in entries]),
+            len({entry.device for entry in entries}),
+        )
+        for at, entries in held.items()
+    }
 
 
 def _wrong_history(rows: list[FleetRow], frontier_us: int | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from simulations.simulate import command
 from simulations.simulate.course import course
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import asked_tags
+from tests.support_readme import block
 
 GREENHOUSE = "lasp_edge.examples.greenhouse:program"
 
@@ -58,6 +59,15 @@ def test_what_devices_counted_is_said_of_windows_that_differ():
     notes = command.notes(fleet, replace(outcome, wrong=2, counted=counted))
     assert "counted by devices: doubtful 3, too_late 1,000" in notes
     assert not [note for note in command.notes(fleet, outcome) if "counted" in note]
+
+
+def test_windows_with_parameters_are_what_the_oracle_says():
+    shown = {}
+    exec(block("press"), shown)
+    outcome = course(shown["program"].plan(), Scenario(1, 2, 90), 5)
+    assert not outcome.trouble
+    assert outcome.windows >= 6
+    assert outcome.wrong == 0
 
 
 def test_the_tags_that_keys_look_at_are_found():

@@ -1,4 +1,8 @@
-"""What readings count as, and which windows there are, where operators change parameters."""
+"""The definition of a window: what its readings count as, and which windows there are.
+
+Of a reading count the parameters at its own time, of a window those at its start. Where nobody
+changes a parameter, or none is used, both are as they were declared.
+"""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -23,8 +27,8 @@ class TrueShape(NamedTuple):
     fold: Fold
 
 
-class ControlledTruth:
-    """The definitions: of a reading count the parameters at its time, of a window at its start."""
+class WindowDefinition:
+    """A window under what operators set."""
 
     def __init__(self, plan: Plan, window: Window, log: ControlLog) -> None:
         self._functions, self._window, self._log = plan.functions.controlled, window, log
