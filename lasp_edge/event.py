@@ -27,6 +27,23 @@ class Event(NamedTuple):
     key: str = ""
 
 
+class StreamItem(NamedTuple):
+    """A reading that streams are made from, or one that is taken back.
+
+    Attributes:
+        value: quantised, or a text.
+        tags: as canonical text.
+        device: the device that read it.
+    """
+
+    event: str
+    time_us: int
+    value: int | str
+    tags: str
+    device: str
+    retracted: bool = False
+
+
 def tags_text(tags: Mapping[str, str]) -> str:
     """Return tags as canonical text: equal tags, equal text; no tags are empty text.
 

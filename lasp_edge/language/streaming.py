@@ -11,13 +11,14 @@
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import TEXT, Stream, StreamResult
 from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.engine import StreamPlan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.stages import (
@@ -44,6 +45,12 @@ def graph_of(plan: Plan, device: str) -> StreamGraph:
             for stream in plan.streams.values()
         ]
     )
+
+
+def stream_plan(plan: Plan, device: str) -> StreamPlan:
+    """Return the streams of a plan, as one device evaluates them."""
+    events = {name: plan.events[name].resolution for name in plan.streamed_events}
+    return StreamPlan(partial(graph_of, plan, device), events, meanings_of(plan))
 
 
 def _stage(plan: Plan, stream: Stream, device: str) -> StreamStage:

@@ -7,6 +7,8 @@
 - `sayings`: what a scan says, as events
 - `log`: the items of one key in order, replayed from a change until the state agrees again
 - `stages`: map, filter, flat_map, union, and a scan by key; `graph`: stages one after the other
+- `cells`: items, packed in cells of ten seconds; `item_store`: what an evaluator stores of them
+- `engine`: the live end of a graph, and what came late, block by block
 - `results`: what leaves: rows that are tentative, final or revised
 - `said`: how rows of results travel and land
 - `oracle`: all of it by definition, from scratch

@@ -13,6 +13,8 @@ same says nothing, and never stands in a delta.
     >>> composed(delta, minus(a, b, str.__eq__), str.__eq__)
     {}
 
+`compose_into` changes a delta in place: adding up many small ones takes as long as they are.
+
 Laws: `applied(minus(b, a), a) == b`; `composed` is associative, and `minus(a, b)` is the inverse of
 `minus(b, a)`.
 
@@ -70,6 +72,23 @@ def composed(first: Delta, then: Delta, alike: Same = same_event) -> Delta:
         for place, (old, new) in then.items()
     }
     return without_same(found, alike)
+
+
+def compose_into(first: Delta, then: Delta) -> None:
+    """Let another delta follow a delta of events: `composed` in place, at the price of the other.
+
+    >>> first = {1: (None, "x"), 2: ("y", None)}
+    >>> compose_into(first, {1: ("x", None), 3: (None, "z")})
+    >>> first
+    {2: ('y', None), 3: (None, 'z')}
+    """
+    for place, (old, new) in then.items():
+        if place in first:
+            old = first[place][0]  # noqa: PLW2901 - what was there before both
+        if old is not new and (old is None or new is None or not same_event(old, new)):
+            first[place] = (old, new)
+        else:
+            first.pop(place, None)
 
 
 def join_into(found: Delta, other: Delta) -> None:

@@ -21,14 +21,14 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
-from device_agent.agent.changes import PaneId, PaneRow
-from device_agent.agent.intake.pending import StreamItem
-from device_agent.agent.scans.engine import StreamEngine
 from device_agent.agent.scans.history import StreamHistory
-from device_agent.agent.scans.items import PRESENT, Item, packed
 from lasp_edge import Event, Program, folds, scans
+from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.streaming import stream_plan
+from lasp_edge.ordered.cells import PRESENT, Item, packed
 from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.engine import StreamEngine
 from lasp_edge.ordered.places import Place, reading_place
 from lasp_edge.ordered.stages import ScanStage
 from simulations.benchmarks.measure import (
@@ -50,6 +50,7 @@ MAP, BARE = "bytewax", "bare loop"
 BRING = "not installed: pip install 'lasp-edge[bench]'"
 UNIT = "items/s"
 DIFFERENCES_GOAL, SINGLE_GOAL, GROUPING_GOAL, SESSIONS_GOAL = 250e3, 150e3, 200e3, 150e3
+ENGINE_BATCHES, ENGINE_GOAL = (100, 500, 2_000, 8_000), 100e3
 SHUFFLES, SHUFFLED, DISORDER, WINDOW = 10, 1_000, 2, 2
 BATCHED_GOAL = 1.02
 START_US = 1_700_000_000_000_000
@@ -128,6 +129,7 @@ def table(*, quick: bool = False) -> Iterator[Line]:
     """Yield the lines of this benchmark."""
     count, rounds = (QUICK_ITEMS, 1) if quick else (ITEMS, 3)
     yield from _rates(count, rounds)
+    yield from _engine(count, rounds)
     yield from _replay()
     yield from _bytes()
     yield from _memory(LIVE // 10 if quick else LIVE)
@@ -185,6 +187,23 @@ def _rates(count: int, rounds: int) -> Iterator[Line]:
         yield from rates(what, UNIT, count, seconds, goal=goal, notes=notes)
         if MAP not in seconds:
             yield missing(what, MAP, BRING)
+
+
+def _engine(count: int, rounds: int) -> Iterator[Line]:
+    """Yield the lines of a device's engine: items put in cells, scanned, cut and packed away."""
+    items, scanned = metered_items(count), events(count)
+    scan = scans.differences()
+    for batch in ENGINE_BATCHES:
+        gc.collect()
+        gc.freeze()
+        ours = partial(filled, items, batch, LIVE, waits=False)
+        seconds = {OURS: cpu_s(lambda _, ours=ours: ours(), rounds=rounds)}  # type: ignore[misc]
+        loop = partial(bare, scan.step, scan.zero, scanned)
+        seconds[BARE] = cpu_s(lambda _, loop=loop: loop(), rounds=rounds)  # type: ignore[misc]
+        gc.unfreeze()
+        what = f"engine of differences, in order, in batches of {batch:,}"
+        notes = {BARE: "the step, a dict by key"}
+        yield from rates(what, UNIT, count, seconds, goal=ENGINE_GOAL, notes=notes)
 
 
 def shuffled(seed: int) -> list[int]:
@@ -259,35 +278,52 @@ def _bytes() -> Iterator[Line]:
         yield from sizes(what, "B", figures, goal=goal)
 
 
-def engine_of(items: int) -> StreamEngine:
-    """Return the streams of a device that holds this many live items."""
+def engine_of(live_most: int) -> tuple[StreamEngine, StreamHistory]:
+    """Return the streams of a device that takes differences, before any item, and their store."""
     program = Program("water")
     litres = program.event("litres", resolution="1")
     used = program.scan("used", source=litres, scan=scans.differences(), per_device=True)
     program.result(used)
     plan = program.plan()
-    history = StreamHistory(plan)
+    history = StreamHistory(plan, "pi-1")
     history.read = _nothing
-    engine = StreamEngine(plan, "pi-1", history, 2 * items)
-    values = list(wandering(items))
-    for first in range(0, items, BATCH):
-        taken = [
-            StreamItem("litres", START_US + n * 1_000_000, values[n], "")
-            for n in range(first, first + BATCH)
-        ]
-        engine.take(taken, None)
+    return StreamEngine(stream_plan(plan, "pi-1"), history, live_most), history
+
+
+def filled(items: list[StreamItem], batch: int, live_most: int, *, waits: bool) -> StreamEngine:
+    """Return an engine that has taken all.
+
+    Args:
+        items: what it takes.
+        batch: items that it takes together.
+        live_most: see `StreamEngine`.
+        waits: nothing ever becomes final, so nothing is packed away.
+    """
+    engine, history = engine_of(live_most)
+    for first in range(0, len(items), batch):
+        taken = items[first : first + batch]
+        engine.take(taken, None if waits else taken[0].time_us)
         history.take_changes()
     return engine
 
 
-def _nothing(*_asked: Any) -> list[tuple[PaneId, PaneRow]]:
+def metered_items(count: int) -> list[StreamItem]:
+    """Return items of a sensor that is read once a second."""
+    return [
+        StreamItem("litres", START_US + n * 1_000_000, value, "", "pi-1")
+        for n, value in enumerate(wandering(count))
+    ]
+
+
+def _nothing(*_asked: Any) -> list[Any]:
     return []
 
 
 def _memory(live: int) -> Iterator[Line]:
     """Yield the line of the memory of live items."""
+    items = metered_items(live)
     tracemalloc.start()
-    engine = engine_of(live)
+    engine = filled(items, BATCH, 2 * live, waits=True)
     spent, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert engine.since_us < 0, "no item was packed away"

@@ -7,17 +7,19 @@ from itertools import count
 from typing import Any
 
 from device_agent.agent.changes import Changes, PaneId
-from device_agent.agent.intake.pending import StreamItem
-from device_agent.agent.scans import history, items
-from device_agent.agent.scans.engine import StreamEngine
-from device_agent.agent.scans.history import NOBODY, Cut, StreamHistory
-from device_agent.agent.scans.items import CELL_US, PRESENT, Item
+from device_agent.agent.scans import history
+from device_agent.agent.scans.history import NOBODY, StreamHistory
 from device_agent.agent.scans.rows import ResultBook
 from device_agent.agent.scans.stream_panes import StreamPanes
+from device_agent.agent.scans.streams import Streams
 from device_agent.agent.state.store import Store
-from lasp_edge.event import Event
+from lasp_edge.event import Event, StreamItem
+from lasp_edge.ordered import cells
 from lasp_edge.ordered import log as ordered_log
+from lasp_edge.ordered.cells import CELL_US, PRESENT, Item
 from lasp_edge.ordered.deltas import netted
+from lasp_edge.ordered.engine import StreamEngine
+from lasp_edge.ordered.item_store import Cut
 from lasp_edge.ordered.log import Checkpoint, ScanLog
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRows
@@ -44,17 +46,17 @@ def a_replay_ends_where_states_are_equal_in_python() -> Iterator[None]:
 def items_stand_in_the_order_of_their_arrival() -> Iterator[None]:
     """A store is lost, its file is read again, and readings of one instant change places."""
     arrived, known = count(), dict[str, dict[tuple[str, Item], int]]()
-    right = StreamEngine.begin
+    right = Streams._begin  # noqa: SLF001
 
     def place(self: Item, event: str, device: str) -> Place:
         number = known.setdefault(device, {}).setdefault((event, self), next(arrived))
         return self.time_us, device, (event, number), ()
 
-    def begin(self: StreamEngine, *pruned_us: int) -> Any:
-        known.pop(self._device, None)
-        return right(self, *pruned_us)
+    def begin(self: Streams, *given: Any) -> None:
+        known.pop(self._agent.replica.device, None)
+        right(self, *given)
 
-    with replaced(Item, "place", place), replaced(StreamEngine, "begin", begin):
+    with replaced(Item, "place", place), replaced(Streams, "_begin", begin):
         yield
 
 
@@ -157,11 +159,11 @@ def a_retraction_before_its_reading_is_dropped() -> Iterator[None]:
     """What takes a reading back is read first, is forgotten, and the reading counts."""
     right = StreamEngine._put  # noqa: SLF001
 
-    def put(self: StreamEngine, cell: Any, taken: StreamItem) -> Any:
+    def put(self: StreamEngine, cell: Any, taken: StreamItem, *given: Any) -> bool:
         item = Item(taken.time_us, taken.value, taken.tags)
         if taken.retracted and cell.get(item) != PRESENT:
-            return None
-        return right(self, cell, taken)
+            return False
+        return right(self, cell, taken, *given)
 
     with replaced(StreamEngine, "_put", put):
         yield
@@ -170,7 +172,7 @@ def a_retraction_before_its_reading_is_dropped() -> Iterator[None]:
 @of_streams
 def a_reading_that_was_taken_back_can_come_again() -> Iterator[None]:
     """A store is an older image, its file is read again, and a wrong reading is back."""
-    right = items.packed
+    right = cells.packed
 
     def packed(cell: Any) -> bytes:
         return right({item: state for item, state in cell.items() if state == PRESENT})
@@ -209,13 +211,13 @@ def a_cut_is_stored_once_only() -> Iterator[None]:
 @of_streams
 def a_restart_takes_the_frontier_back() -> Iterator[None]:
     """An agent restarts, and what was final is tentative for it, and handled once more."""
-    right = StreamHistory.standing
+    right = StreamHistory.progress
 
-    def standing(self: StreamHistory) -> Any:
+    def progress(self: StreamHistory) -> Any:
         found = right(self)
         return found and found._replace(frontier_us=None)
 
-    with replaced(StreamHistory, "standing", standing):
+    with replaced(StreamHistory, "progress", progress):
         yield
 
 

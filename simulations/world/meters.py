@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from device_agent.agent.changes import Retraction
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.scans.items import PRESENT, RETRACTED, Cell, Item
 from lasp_edge.event import tags_text
+from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, Item
 from simulations.world.streamed import METERED, METERS
 
 BURSTS = (0, 0, 1, 1, 2, 3)

@@ -18,10 +18,10 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from device_agent.agent.scans.items import PRESENT, RETRACTED, Cell
 from lasp_edge.language.declarations import StreamResult, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import graph_of, parts_of
+from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import sayings_of
 from lasp_edge.ordered.places import Place

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from device_agent.agent.changes import PaneRow
-from device_agent.agent.scans.history import FOR_EVER_US, NOBODY, Standing
-from device_agent.agent.scans.items import Cell, unpacked
+from device_agent.agent.scans.history import NOBODY
 from device_agent.agent.scans.rows import rows_in
 from device_agent.agent.state.pane_table import pane_of
 from device_agent.agent.state.store import Store
@@ -21,6 +20,8 @@ from device_agent.storage.sealed_file import finding_damage
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import items_stream, standing_stream
+from lasp_edge.ordered.cells import Cell, unpacked
+from lasp_edge.ordered.item_store import FOR_EVER_US, EngineProgress
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.results import ResultRow
@@ -78,7 +79,9 @@ def _held(store: Store, plan: Plan) -> StreamsHeld | None:
             found, says = _rows(result, _partial(columns))
             rows[name].update(found)
             said.update(says)
-    return StreamsHeld(items, rows, said, Standing(*decoded(_partial(standing[0]))).frontier_us)
+    return StreamsHeld(
+        items, rows, said, EngineProgress(*decoded(_partial(standing[0]))).frontier_us
+    )
 
 
 _LOOKS: WeakKeyDictionary[Store, tuple[int, Plan, StreamsHeld | None]] = WeakKeyDictionary()

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from device_agent.agent.scans.history import FOR_EVER_US, StreamHistory
+from device_agent.agent.scans.history import StreamHistory
 from device_agent.agent.scans.rows import rows_in
+from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.plain import encoded
 from simulations.planted import of_scans
 from simulations.planted.bug import BUGS
@@ -94,10 +95,10 @@ class LooksTwice(Checks):
             if device.disk_until:
                 continue  # its disk fails after some operations, and a look is one
             held, plan = device.streams_held(), device.core.agent.plan
-            history = StreamHistory(plan)
+            history = StreamHistory(plan, device.name)
             history.read = device.durable.store.own_panes
-            standing = history.standing()
-            assert (held is None) == (standing is None)
+            progress = history.progress()
+            assert (held is None) == (progress is None)
             if held is None:
                 continue
             self.looks += 1
@@ -123,7 +124,7 @@ class LooksTwice(Checks):
                 for place, row in found.items()
                 if row.event is not None
             }
-            assert held == (items, rows, said, standing.frontier_us)
+            assert held == (items, rows, said, progress.frontier_us)
 
 
 def test_a_look_at_streams_gives_what_the_agents_own_history_reads():

@@ -20,13 +20,14 @@ from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.held import HeldBatch, HeldBatches
 from device_agent.agent.intake.identities import KEPT_STREAMS, Identities
 from device_agent.agent.intake.one_by_one import OneByOne
-from device_agent.agent.intake.pending import ControlledReading, PendingBatch, StreamItem
+from device_agent.agent.intake.pending import ControlledReading, PendingBatch
 from device_agent.agent.intake.progress import NO_TIME, STAMP_AHEAD_US, SourceProgress
 from device_agent.agent.intake.routes import Route
 from device_agent.agent.intake.tellings import KnownProgress
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreKeeper, StoreReader
 from device_agent.agent.variables.variables import Variables
+from lasp_edge.event import StreamItem
 from lasp_edge.timers import Timer
 
 PRUNE_US = 3_600_000_000

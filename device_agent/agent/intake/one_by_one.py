@@ -17,7 +17,6 @@ from device_agent.agent.intake.pending import (
     ControlledReading,
     PaneSamples,
     PendingBatch,
-    StreamItem,
     has_room,
 )
 from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
@@ -26,7 +25,7 @@ from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.variables.variables import Variables
 from lasp_edge.errors import pass_interrupt
-from lasp_edge.event import Event
+from lasp_edge.event import Event, StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.updates import Mutation, run_handlers
@@ -142,7 +141,7 @@ class OneByOne:
         if route.streamed:
             told = value if route.event.text else quantised
             text = self._text_of(tags) if tags else ""
-            pending.items.append(StreamItem(name, time_us, told, text))
+            pending.items.append(StreamItem(name, time_us, told, text, self._device))
         if route.controlled:
             text = self._text_of(tags) if tags else ""
             stamped = own_us is None
@@ -209,7 +208,7 @@ class OneByOne:
         if block.add(own_us, quantised):
             self._identities.touched(block)
         told = value if route.event.text else quantised
-        pending.items.append(StreamItem(name, own_us, told, text, retracted=True))
+        pending.items.append(StreamItem(name, own_us, told, text, self._device, retracted=True))
         pending.counted["retractions"] += 1
         if self._keep_readings:
             at_us, kept = self._progress.stamp_us, Retraction(value)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from device_agent.agent.changes import PaneId, ReadingRow
 from device_agent.agent.intake.progress import NO_TIME
 from device_agent.agent.variables.variables import PendingUpdates
+from lasp_edge.event import StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 
@@ -31,21 +32,6 @@ def has_room(fold: Fold) -> Callable[[Partial], bool]:
 
 PaneSamples = tuple[list[int], list[int]]
 """Quantised values, and their times."""
-
-
-class StreamItem(NamedTuple):
-    """A reading that streams are made from, or one that is taken back.
-
-    Attributes:
-        value: quantised, or a text.
-        tags: as canonical text.
-    """
-
-    event: str
-    time_us: int
-    value: int | str
-    tags: str
-    retracted: bool = False
 
 
 class ControlledReading(NamedTuple):

@@ -1,8 +1,7 @@
 """Streams on a device: what its program's scans say of its readings, durable and revised.
 
-- `items`: the readings that streams are made from, packed in cells of ten seconds
-- `history`: where items, states and rows of results stand in the store
-- `engine`: the live end of the streams, and what came late, block by block
+- `history`: where items, states and rows of results stand in the store, for the engine, which is
+  `lasp_edge.ordered.engine`
 - `rows`: the rows of results, and which of them are new
 - `stream_panes`: panes of windows over streams, and of rows of results
 - `streams`: the part of the agent: windows over streams, handlers of results, topics for people

@@ -10,58 +10,23 @@ cut, and that of a cell is at least the end of its block: what a late reading ma
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from crdts import Replica
 from device_agent.agent.changes import PaneId, PaneRow
-from device_agent.agent.scans.items import CELL_US, Cell, packed, unpacked
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import items_stream, standing_stream, states_stream
+from lasp_edge.ordered.cells import CELL_US, Cell, CellId, packed, unpacked
+from lasp_edge.ordered.item_store import FOR_EVER_US, Cut, EngineProgress
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.units import SECOND_US
 
 NOBODY = Replica(0, 0, "")
 """What is stored here is the device's, whichever replica of it came by."""
-FOR_EVER_US = 2**62
-"""The end of what is not pruned yet."""
-BLOCK_US = 3_600 * SECOND_US
-"""Microseconds that a cell outlives its items; longer blocks are written again when they end."""
 _LOOK_US = 3_600 * SECOND_US
 
 Read = Callable[[Replica, int, int, int], list[tuple[PaneId, PaneRow]]]
 """Returns the entries of a replica and stream that start at a time or later, and before another."""
-
-
-class Cut(NamedTuple):
-    """A time before which everything is packed away.
-
-    Attributes:
-        time_us: the time; before all times for the first block.
-        states: where all keys of all scans go on; None: nothing came before.
-        end_us: the next cut; `FOR_EVER_US` for the last one.
-    """
-
-    time_us: int
-    states: bytes | None
-    end_us: int
-
-
-class Standing(NamedTuple):
-    """How far the streams have come.
-
-    Attributes:
-        since_us: the last cut; before all times without any.
-        frontier_us: nothing older was expected; None before the first word of it.
-        era: how often the program's streams have changed. Its cuts are of no use to another one:
-            they do not know what came late meanwhile.
-        meanings: of each stream; see `lasp_edge.language.streaming.meanings_of`.
-    """
-
-    since_us: int
-    frontier_us: int | None
-    era: int
-    meanings: tuple[tuple[str, str], ...]
 
 
 class StreamHistory:
@@ -69,15 +34,17 @@ class StreamHistory:
 
     Args:
         plan: the plan.
+        device: whose readings its items are.
 
     Attributes:
         changes: what is to be committed.
         read: reads the store; it is set before anything is asked.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, device: str) -> None:
+        self._device = device
         self._items = {name: items_stream(plan, name) for name in sorted(plan.streamed_events)}
-        self._plan, self._standing = plan, standing_stream(plan)
+        self._plan, self._progress = plan, standing_stream(plan)
         self._states = states_stream(plan, 0)
         self._rows = {name: each.stream for name, each in plan.stream_results.items()}
         self.changes: dict[PaneId, PaneRow] = {}
@@ -88,15 +55,15 @@ class StreamHistory:
         taken, self.changes = self.changes, {}
         return taken
 
-    def standing(self) -> Standing | None:
+    def progress(self) -> EngineProgress | None:
         """Return how far the streams had come; None where there never were any."""
-        for _, row in self._entries(self._standing, 0, 1):
-            return Standing(*decoded(row.partial[0]))
+        for _, row in self._entries(self._progress, 0, 1):
+            return EngineProgress(*decoded(row.partial[0]))
         return None
 
-    def stand(self, standing: Standing) -> None:
-        """Note how far they have come."""
-        self._put(self._standing, 0, FOR_EVER_US, encoded(tuple(standing)))
+    def put_progress(self, progress: EngineProgress) -> None:
+        """Store how far they have come."""
+        self._put(self._progress, 0, FOR_EVER_US, encoded(tuple(progress)))
 
     def enter(self, era: int) -> None:
         """Turn to the cuts of an era."""
@@ -120,19 +87,14 @@ class StreamHistory:
         if cut.states is not None:
             self._put(self._states, cut.time_us, cut.end_us, cut.states)
 
-    def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[int, Cell]]:
-        """Yield the start and items of each cell of an event from a time on, and before another."""
+    def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
+        """Yield the cells of an event with least_us <= start < end_us."""
         for pane, row in self._entries(self._items[event], least_us, end_us):
-            yield pane.pane_us, unpacked(row.partial[0])
+            yield CellId(event, self._device, pane.pane_us), unpacked(row.partial[0])
 
-    def put_cell(self, event: str, cell_us: int, cell: Cell, block_end_us: int = 0) -> None:
-        """Store a cell of items."""
-        end_us = max(cell_us + CELL_US + BLOCK_US, block_end_us)
-        self._put(self._items[event], cell_us, end_us, packed(cell))
-
-    def outlives(self, cell_us: int, block_end_us: int) -> bool:
-        """Return whether a cell, as it was stored, is pruned after its block only."""
-        return cell_us + CELL_US + BLOCK_US >= block_end_us
+    def put_cell(self, where: CellId, cell: Cell, end_us: int) -> None:
+        """Store a cell of items, which stays until a time."""
+        self._put(self._items[where.event], where.cell_us, end_us, packed(cell))
 
     def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, bytes]]:
         """Yield the start and packed rows of each cell of a result."""

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import msgpack
 
 from device_agent.agent.changes import PaneId, PaneRow
-from device_agent.agent.scans.history import FOR_EVER_US, NOBODY, StreamHistory
-from device_agent.agent.scans.items import CELL_US
+from device_agent.agent.scans.history import NOBODY, StreamHistory
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts
+from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, minus
+from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.results import ResultRow, ResultRows

@@ -9,14 +9,13 @@ from collections.abc import Iterable
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import PaneId, PaneRow
-from device_agent.agent.intake.pending import StreamItem
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import StoreReader
-from device_agent.agent.scans.items import Item
-from lasp_edge.event import Event
+from lasp_edge.event import Event, StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import StreamResult, Window
 from lasp_edge.language.streaming import plain_parts
+from lasp_edge.ordered.cells import Item
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.said import packed_row, row_name
 
@@ -93,8 +92,8 @@ class StreamPanes:
         """Take a reading that was retracted out of the windows over its event."""
         event = self._agent.plan.events[taken.event]
         item = Item(taken.time_us, taken.value, taken.tags)
-        made = item.event(event.name, self._agent.replica.device, event.resolution)
-        place = item.place(event.name, self._agent.replica.device)
+        made = item.event(event.name, taken.device, event.resolution)
+        place = item.place(event.name, taken.device)
         for window in self._raw:
             if window.source.name == event.name:
                 self.fold(window, {place: (made, None)}, store)

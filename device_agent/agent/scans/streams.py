@@ -18,16 +18,17 @@ from device_agent.agent.changes import Changes
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreReader
-from device_agent.agent.scans.engine import Anew, StreamChanges, StreamEngine
-from device_agent.agent.scans.history import FOR_EVER_US, StreamHistory
-from device_agent.agent.scans.items import CELL_US
+from device_agent.agent.scans.history import StreamHistory
 from device_agent.agent.scans.rows import Newest, ResultBook
 from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.variables.variables import PendingUpdates, Variables
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.language.declarations import Window
-from lasp_edge.language.streaming import StreamRow
+from lasp_edge.language.streaming import StreamRow, stream_plan
 from lasp_edge.language.updates import Update
+from lasp_edge.ordered.cells import CELL_US
+from lasp_edge.ordered.engine import Anew, StreamChanges, StreamEngine
+from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.protocol.limits import FUTURE_US
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import Timer
@@ -69,8 +70,9 @@ class Streams(Part):
         """Begin with what the store will say."""
         plan, device = self._agent.plan, self._agent.replica.device
         self._begun = False
-        self._history = StreamHistory(plan)
-        self.engine = StreamEngine(plan, device, self._history, self._agent.settings.live_items)
+        self._history = StreamHistory(plan, device)
+        live_most = self._agent.settings.live_items
+        self.engine = StreamEngine(stream_plan(plan, device), self._history, live_most)
         self.books = {
             name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
         }

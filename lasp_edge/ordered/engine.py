@@ -1,4 +1,4 @@
-"""The streams of one device: their live end in memory, and what came late, block by block.
+"""A graph of streams over stored items: its live end in memory, and what came late by blocks.
 
 Memory holds the items since the last cut. Before it they are packed in the store, in blocks from
 cut to cut, each with the state of all scans at its beginning. A change further back replays its
@@ -7,16 +7,24 @@ states at the end of the block are the same, that is all; else the next block fo
 live end. So memory holds a block, whatever is changed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from device_agent.agent.intake.pending import StreamItem
-from device_agent.agent.scans.history import BLOCK_US, FOR_EVER_US, Cut, Standing, StreamHistory
-from device_agent.agent.scans.items import CELL_US, PRESENT, RETRACTED, Cell, Item, cell_of
-from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import graph_of, meanings_of
-from lasp_edge.ordered.deltas import Content, Delta, composed, minus
+from lasp_edge.event import StreamItem
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.ordered.cells import (
+    CELL_US,
+    PRESENT,
+    RETRACTED,
+    Cell,
+    CellId,
+    cell_of,
+    made_id,
+    made_item,
+)
+from lasp_edge.ordered.deltas import Content, Delta, compose_into, minus
 from lasp_edge.ordered.graph import StreamGraph
+from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
 from lasp_edge.ordered.log import BEFORE_ALL_US
 
 KEPT_PARTS = 8
@@ -24,6 +32,20 @@ KEPT_PARTS = 8
 frontier: most of what is late comes among them."""
 AGAIN_PARTS = 4
 """After this part of them a cut is tried again that the frontier did not allow."""
+
+
+class StreamPlan(NamedTuple):
+    """Streams, as one evaluator runs them.
+
+    Attributes:
+        graph: returns the graph, before anything was taken.
+        events: the events that it is made from, and the resolution of each.
+        meanings: of each stream; see `lasp_edge.language.streaming.meanings_of`.
+    """
+
+    graph: Callable[[], StreamGraph]
+    events: Mapping[str, Resolution]
+    meanings: tuple[tuple[str, str], ...]
 
 
 class StreamChanges(NamedTuple):
@@ -51,12 +73,11 @@ class Anew(NamedTuple):
 
 
 class StreamEngine:
-    """The streams of a plan, on one device.
+    """The streams of a plan, evaluated over the items of a store.
 
     Args:
-        plan: the plan.
-        device: the device.
-        history: what the store holds of them.
+        plan: the streams.
+        store: holds their items and states.
         live_most: items in memory from which on there is a cut.
 
     Attributes:
@@ -64,20 +85,20 @@ class StreamEngine:
         since_us: the last cut; items before it are in the store alone.
     """
 
-    def __init__(self, plan: Plan, device: str, history: StreamHistory, live_most: int) -> None:
-        self._plan, self._device, self._history = plan, device, history
-        self._events = sorted(plan.streamed_events)
+    def __init__(self, plan: StreamPlan, store: ItemStore, live_most: int) -> None:
+        self._plan, self._store = plan, store
+        self._events = sorted(plan.events)
         self._live_most, self._kept = live_most, max(1, live_most // KEPT_PARTS)
         self._again = max(1, live_most // AGAIN_PARTS)
-        self.graph = graph_of(plan, device)
+        self.graph = plan.graph()
         self.since_us = BEFORE_ALL_US
-        self._cells: dict[tuple[str, int], Cell] = {}
-        self._cells_changed: set[tuple[str, int]] = set()
-        self._lasting: set[tuple[str, int]] = set()
+        self._cells: dict[CellId, Cell] = {}
+        self._cells_changed: set[CellId] = set()
+        self._lasting: set[CellId] = set()
         self._looked = 0
         self._count, self._next_cut = 0, live_most
-        self._stood: Standing | None = None
-        self._era, self._meanings = 0, meanings_of(plan)
+        self._stored: EngineProgress | None = None
+        self._era = 0
 
     @property
     def frontier_us(self) -> int | None:
@@ -93,51 +114,53 @@ class StreamEngine:
         Returns:
             What the streams say if the last program's were others.
         """
-        standing = self._history.standing()
-        if standing is None:
+        progress = self._store.progress()
+        if progress is None:
             return None
-        self._era = standing.era
-        self._history.enter(self._era)
-        if standing.meanings != self._meanings:
-            return self._begin_anew(standing, pruned_us)
-        self._stood, self.since_us = standing, standing.since_us
+        self._era = progress.era
+        self._store.enter(self._era)
+        if progress.meanings != self._plan.meanings:
+            return self._begin_anew(progress, pruned_us)
+        self._stored, self.since_us = progress, progress.since_us
         if self.since_us != BEFORE_ALL_US:
-            cut = self._history.cut_at(self.since_us)
+            cut = self._store.cut_at(self.since_us)
             assert cut.states is not None
             self.graph.begin(cut.states)
-        for event in self._events:
-            for cell_us, cell in self._history.cells(event, self.since_us, FOR_EVER_US):
-                self._cells[event, cell_us] = cell
-                self._count += len(cell)
-        self.graph.update(_inserted(self._content(self._cells)), standing.frontier_us)
+        self._cells = self._cells_in(self.since_us, FOR_EVER_US)
+        self._count = sum(map(len, self._cells.values()))
+        self.graph.update(_inserted(self._content(self._cells)), progress.frontier_us)
         return None
 
-    def _begin_anew(self, standing: Standing, pruned_us: int) -> Anew:
+    def _begin_anew(self, progress: EngineProgress, pruned_us: int) -> Anew:
         """Take the items that another program's streams were made from.
 
         From the last cut on before which something may be gone. A stream that means what it did
         goes on there; one that is new begins there.
         """
-        history, former_us = self._history, standing.frontier_us
-        cut = history.cut_at(pruned_us)
-        cells = [
-            (cell_us, event, cell)
-            for event in self._events
-            for cell_us, cell in history.cells(event, cut.time_us, FOR_EVER_US)
-        ]
+        store, former_us = self._store, progress.frontier_us
+        cut = store.cut_at(pruned_us)
+        cells = self._cells_in(cut.time_us, FOR_EVER_US)
         self._era += 1
-        history.enter(self._era)
+        store.enter(self._era)
         if cut.states is not None:
-            known = [each[0] for each in self._meanings if each in standing.meanings]
+            known = [each[0] for each in self._plan.meanings if each in progress.meanings]
             self.graph.begin(cut.states, known)
             self.since_us = cut.time_us
-            history.put_cut(Cut(cut.time_us, self.graph.cut(cut.time_us), FOR_EVER_US))
+            store.put_cut(Cut(cut.time_us, self.graph.cut(cut.time_us), FOR_EVER_US))
         deltas: dict[str, Delta] = {}
-        for cell_us, event, cell in sorted(cells, key=lambda each: each[:2]):
-            taken = [StreamItem(event, *item, state == RETRACTED) for item, state in cell.items()]
+        for (event, device, cell_us), cell in sorted(cells.items(), key=lambda each: each[0][::-1]):
+            taken = [
+                StreamItem(event, *item, device, state == RETRACTED) for item, state in cell.items()
+            ]
             over_us = None if former_us is None else min(cell_us, former_us)
             deltas = _with(deltas, self.take(taken, over_us).deltas)
         return Anew(_with(deltas, self.take([], former_us).deltas), cut.time_us)
+
+    def _cells_in(self, least_us: int, end_us: int) -> dict[CellId, Cell]:
+        """Return the stored cells that begin from one time to another, excluded."""
+        return dict(
+            each for event in self._events for each in self._store.cells(event, least_us, end_us)
+        )
 
     def take(self, taken: Iterable[StreamItem], frontier_us: int | None) -> StreamChanges:
         """Take readings, and those that are taken back; return what that changes.
@@ -146,32 +169,31 @@ class StreamEngine:
             taken: what repeats changes nothing.
             frontier_us: nothing older is expected; it never goes back.
         """
-        live: dict[str, Delta] = {}
+        live: dict[str, Delta] = {event: {} for event in self._events}
         past: list[StreamItem] = []
         retracted: list[StreamItem] = []
+        cells, changed = self._cells, self._cells_changed
         for each in taken:
             if each.time_us < self.since_us:
                 past.append(each)
                 continue
-            where = (each.event, cell_of(each.time_us))
-            cell = self._cells.setdefault(where, {})
+            where = made_id((each.event, each.device, cell_of(each.time_us)))
+            cell = cells.get(where)
+            if cell is None:
+                cell = cells[where] = {}
             before = len(cell)
-            delta = self._put(cell, each)
-            self._count += len(cell) - before
-            if delta is not None:
-                self._cells_changed.add(where)
-                live[each.event] = composed(live.get(each.event, {}), delta)
-                if each.retracted and delta:
-                    retracted.append(each)
+            if self._put(cell, each, live[each.event], retracted):
+                changed.add(where)
+                self._count += len(cell) - before
         deltas = self._replayed(past, retracted) if past else {}
         deltas = _with(deltas, self.graph.update(live, frontier_us))
         self._last()
         for where in sorted(self._cells_changed):
             end_us = FOR_EVER_US if where in self._lasting else 0
-            self._history.put_cell(*where, self._cells[where], end_us)
+            self._put_cell(where, self._cells[where], end_us)
         self._cells_changed.clear()
         self._cut()
-        self._stand()
+        self._put_progress()
         return StreamChanges(deltas, retracted)
 
     def horizon_us(self, high_us: int) -> int:
@@ -179,34 +201,45 @@ class StreamEngine:
         due_us = self.graph.due_us
         return max(high_us, due_us or high_us) + 1
 
-    def _put(self, cell: Cell, taken: StreamItem) -> Delta | None:
-        """Put an item into its cell; return how the event changes, None where nothing is new."""
-        event, retracted = taken.event, taken.retracted
-        item = Item(taken.time_us, taken.value, taken.tags)
-        before = cell.get(item)
-        if before == RETRACTED or (before == PRESENT and not retracted):
-            return None
-        cell[item] = RETRACTED if retracted else PRESENT
-        if before is None and retracted:
-            return {}  # it came before what it takes back
-        made = item.event(event, self._device, self._plan.events[event].resolution)
-        place = item.place(event, self._device)
-        return {place: (made, None) if retracted else (None, made)}
+    def _put(
+        self, cell: Cell, taken: StreamItem, delta: Delta, retracted: list[StreamItem]
+    ) -> bool:
+        """Put an item into its cell, and how its event changes by that into `delta`.
 
-    def _content(self, cells: dict[tuple[str, int], Cell]) -> dict[str, Content]:
+        Returns:
+            Whether it is new. One that was present and is taken back goes to `retracted`.
+        """
+        event, time_us, value, tags, device, is_taken_back = taken
+        item = made_item((time_us, value, tags))
+        before = cell.get(item)
+        if before == RETRACTED or (before == PRESENT and not is_taken_back):
+            return False
+        cell[item] = RETRACTED if is_taken_back else PRESENT
+        if before is None and is_taken_back:
+            return True  # it came before what it takes back
+        place = item.place(event, device)
+        if is_taken_back:
+            retracted.append(taken)
+            if delta.pop(place, None) is not None:
+                return True  # it came with what it takes back
+        made = item.event(event, device, self._plan.events[event])
+        delta[place] = (made, None) if is_taken_back else (None, made)
+        return True
+
+    def _content(self, cells: Mapping[CellId, Cell]) -> dict[str, Content]:
         """Return the items of cells that are present, by event."""
         found: dict[str, Content] = {event: {} for event in self._events}
-        for (event, _), cell in cells.items():
-            resolution = self._plan.events[event].resolution
+        for (event, device, _), cell in cells.items():
+            resolution = self._plan.events[event]
             found[event].update(
-                (item.place(event, self._device), item.event(event, self._device, resolution))
+                (item.place(event, device), item.event(event, device, resolution))
                 for item, state in cell.items()
                 if state == PRESENT
             )
         return found
 
     def _graph(self, states: bytes | None) -> StreamGraph:
-        graph = graph_of(self._plan, self._device)
+        graph = self._plan.graph()
         if states is not None:
             graph.begin(states)
         return graph
@@ -216,7 +249,7 @@ class StreamEngine:
         deltas: dict[str, Delta] = {}
         past = sorted(past, key=lambda each: each.time_us)
         while past:
-            cut = self._history.cut_at(past[0].time_us)
+            cut = self._store.cut_at(past[0].time_us)
             was = now = cut.states
             while cut.time_us != self.since_us:
                 inside = [each for each in past if each.time_us < cut.end_us]
@@ -225,8 +258,8 @@ class StreamEngine:
                     break
                 delta, was, now = self._block(cut, was, now, inside, retracted)
                 deltas = _with(deltas, delta)
-                cut = self._history.cut_at(cut.end_us)
-                self._history.put_cut(cut._replace(states=now))
+                cut = self._store.cut_at(cut.end_us)
+                self._store.put_cut(cut._replace(states=now))
             else:
                 if was != now:
                     deltas = _with(deltas, self._rebuilt(was, now))
@@ -245,21 +278,14 @@ class StreamEngine:
         Returns:
             The difference of what both say, and the states of both at its end.
         """
-        cells = {
-            (event, cell_us): cell
-            for event in self._events
-            for cell_us, cell in self._history.cells(event, cut.time_us, cut.end_us)
-        }
+        cells = self._cells_in(cut.time_us, cut.end_us)
         old = self._graph(was)
         said = old.update(_inserted(self._content(cells)), cut.end_us)
         for each in inside:
-            where = (each.event, cell_of(each.time_us))
+            where = made_id((each.event, each.device, cell_of(each.time_us)))
             cell = cells.setdefault(where, {})
-            delta = self._put(cell, each)
-            if delta is not None:
-                self._history.put_cell(*where, cell, cut.end_us)
-                if each.retracted and delta:
-                    retracted.append(each)
+            if self._put(cell, each, {}, retracted):
+                self._put_cell(where, cell, cut.end_us)
         new = self._graph(now)
         says = new.update(_inserted(self._content(cells)), cut.end_us)
         return _difference(said, says), old.cut(cut.end_us), new.cut(cut.end_us)
@@ -273,12 +299,12 @@ class StreamEngine:
         says = self.graph.update(items, frontier_us)
         return _difference(said, says)
 
-    def _cells_before(self) -> dict[tuple[str, int], Cell]:
+    def _cells_before(self) -> dict[CellId, Cell]:
         """Return the live cells as the store has them: without what is taken right now."""
-        changed: dict[tuple[str, int], Cell] = {where: {} for where in self._cells_changed}
-        for event, cell_us in changed:
-            stored = self._history.cells(event, cell_us, cell_us + 1)
-            changed[event, cell_us] = next((cell for _, cell in stored), {})
+        changed = dict[CellId, Cell]()
+        for where in self._cells_changed:
+            event, _, cell_us = where
+            changed[where] = dict(self._store.cells(event, cell_us, cell_us + 1)).get(where, {})
         return self._cells | changed
 
     def _last(self) -> None:
@@ -286,8 +312,8 @@ class StreamEngine:
         if len(self._cells) == self._looked:
             return
         self._looked = len(self._cells)
-        newest_us = max(cell_us for _, cell_us in self._cells)
-        old = {where for where in self._cells if where[1] < newest_us - BLOCK_US // 2}
+        newest_us = max(where.cell_us for where in self._cells)
+        old = {where for where in self._cells if where.cell_us < newest_us - BLOCK_US // 2}
         self._cells_changed |= old - self._lasting
         self._lasting |= old
 
@@ -306,25 +332,30 @@ class StreamEngine:
         at_us = over_us[-self._kept] // CELL_US * CELL_US if len(over_us) > self._kept else 0
         if at_us <= max(self.since_us, 0):
             return
-        before = self._history.cut_at(self.since_us) if self.since_us > 0 else None
+        before = self._store.cut_at(self.since_us) if self.since_us > 0 else None
         if before is not None:
-            self._history.put_cut(before._replace(end_us=at_us))
-        self._history.put_cut(Cut(at_us, self.graph.cut(at_us), FOR_EVER_US))
-        for event, cell_us in [where for where in self._cells if where[1] < at_us]:
-            cell = self._cells.pop((event, cell_us))
+            self._store.put_cut(before._replace(end_us=at_us))
+        self._store.put_cut(Cut(at_us, self.graph.cut(at_us), FOR_EVER_US))
+        for where in [where for where in self._cells if where.cell_us < at_us]:
+            cell = self._cells.pop(where)
             self._count -= len(cell)
-            if (event, cell_us) in self._lasting or not self._history.outlives(cell_us, at_us):
-                self._history.put_cell(event, cell_us, cell, at_us)
+            if where in self._lasting or where.cell_us + CELL_US + BLOCK_US < at_us:
+                self._put_cell(where, cell, at_us)
         self._lasting = {where for where in self._lasting if where in self._cells}
         self.since_us, self._next_cut = at_us, self._live_most
 
-    def _stand(self) -> None:
+    def _put_cell(self, where: CellId, cell: Cell, block_end_us: int) -> None:
+        """Store a cell until its block has ended, and longer than its items last."""
+        least_us = where.cell_us + CELL_US + BLOCK_US
+        self._store.put_cell(where, cell, max(least_us, block_end_us))
+
+    def _put_progress(self) -> None:
         """Store how far the streams have come, with what else is stored."""
         frontier_us = self.graph.frontier_us
-        standing = Standing(self.since_us, frontier_us, self._era, self._meanings)
-        if standing != self._stood:
-            self._history.stand(standing)
-            self._stood = standing
+        progress = EngineProgress(self.since_us, frontier_us, self._era, self._plan.meanings)
+        if progress != self._stored:
+            self._store.put_progress(progress)
+            self._stored = progress
 
 
 def _inserted(contents: dict[str, Content]) -> dict[str, Delta]:
@@ -349,5 +380,5 @@ def _difference(said: dict[str, Delta], says: dict[str, Delta]) -> dict[str, Del
 def _with(first: dict[str, Delta], then: dict[str, Delta]) -> dict[str, Delta]:
     """Return the changes of two batches, one after the other."""
     for name, delta in then.items():
-        first[name] = composed(first[name], delta) if name in first else delta
+        compose_into(first.setdefault(name, {}), delta)
     return first

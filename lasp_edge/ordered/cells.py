@@ -1,4 +1,4 @@
-"""Items: the readings that streams are made from, in cells of ten seconds.
+"""Items: the readings that streams are made from, in cells of ten seconds of an event and device.
 
 An item is present, or it was retracted, and that is for good: a retraction that comes before its
 reading takes it back, too. A cell is stored as columns: times in their greatest common step, each
@@ -10,8 +10,8 @@ less the one before, as values are, and tags by number.
 """
 
 import json
-from collections.abc import Mapping
-from functools import lru_cache, reduce
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial, reduce
 from itertools import accumulate, pairwise
 from math import gcd
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from crdts.packing import pack
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.places import Place, Tie, reading_place
+from lasp_edge.ordered.sayings import made_event
 
 CELL_US = 10_000_000
 """Microseconds of a cell: what is written again with each commit of a reading in it."""
@@ -48,7 +49,23 @@ class Item(NamedTuple):
     def event(self, name: str, device: str, resolution: Resolution) -> Event:
         """Return it as scans see it."""
         value = self.value if isinstance(self.value, str) else resolution.real(self.value)
-        return Event(name, value, self.time_us, device, _tags(self.tags))
+        return made_event((name, value, self.time_us, device, _tags(self.tags), ""))
+
+
+made_item: Callable[[Iterable[Any]], Item] = partial(tuple.__new__, Item)
+"""Makes an item without the Python function of a NamedTuple."""
+
+
+class CellId(NamedTuple):
+    """A cell: its event, its device, and where it begins."""
+
+    event: str
+    device: str
+    cell_us: int
+
+
+made_id: Callable[[Iterable[Any]], CellId] = partial(tuple.__new__, CellId)
+"""Makes a cell's name without the Python function of a NamedTuple."""
 
 
 def cell_of(time_us: int) -> int:
@@ -90,7 +107,9 @@ def unpacked(data: bytes) -> Cell:
     if not isinstance(values[0], str):
         values = accumulate(values)
     numbers = numbers or [0] * (len(steps) + 1)
-    found = [Item(at, v, tags[n]) for at, v, n in zip(times_us, values, numbers, strict=True)]
+    found = [
+        made_item((at, v, tags[n])) for at, v, n in zip(times_us, values, numbers, strict=True)
+    ]
     cell = dict.fromkeys(found, PRESENT)
     for at in retracted:
         cell[found[at]] = RETRACTED
