@@ -17,6 +17,9 @@ test: setup  ## format, lint, types, arrows, then every test
 	@$(MAKE) --no-print-directory --jobs --output-sync format lint types arrows collected
 	$(VENV)/bin/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder
 
+wheel: $(VENV)/.made  ## build dist/lasp_edge-*.whl, which pip installs on any machine
+	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
 test-cluster: $(CLUSTER)  ## a Spark cluster, Spark Connect, an object store, killed drivers
 	$(VENV)/bin/python -m pytest -n 2 --dist loadscope -o python_files="on_*.py" $(CLUSTER_TESTS)
 
@@ -54,4 +57,4 @@ $(CLUSTER): $(STAMP)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cluster]"
 	@touch $@
 
-.PHONY: help setup demo test test-cluster format lint types arrows collected clean
+.PHONY: help setup demo test wheel test-cluster format lint types arrows collected clean

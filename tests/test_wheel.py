@@ -1,39 +1,29 @@
 """A wheel of this checkout carries all that the packages have, installs, and runs."""
 
 import configparser
-import importlib.util
-import os
+import json
 import subprocess
-import sys
 import tomllib
+from itertools import islice
 from pathlib import Path
 from zipfile import ZipFile
 
-import msgpack
-import paho
 import pytest
 
 from lasp_edge.release import RELEASE
-from tests.support_missing import lacks
+from tests.brokers import free_port
+from tests.support_wheel import CHECKOUT, build_wheel, install_wheel
 
-CHECKOUT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
 PACKAGES = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+PROGRAM = "lasp_edge.examples.greenhouse:program"
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built without any network."""
-    if importlib.util.find_spec("pip") is None or importlib.util.find_spec("hatchling") is None:
-        lacks("pip or hatchling is not installed; type: make setup")
-    made = tmp_path_factory.mktemp("wheel")
-    words = ["wheel", CHECKOUT, "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*PIP, *words, "--wheel-dir", made], check=True, timeout=120)
-    (found,) = made.glob("*.whl")
-    return found
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def test_it_carries_every_file_of_the_packages_and_no_other(wheel):
@@ -51,14 +41,9 @@ def test_it_carries_every_file_of_the_packages_and_no_other(wheel):
     assert {Path(name).suffix for name in carried} > {".py", ".properties"}
 
 
-def test_it_installs_and_runs_by_its_own_commands(wheel, tmp_path):
+def test_an_agent_that_was_installed_from_it_takes_a_reading(wheel, tmp_path):
     venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
-    words = ["--python", venv / "bin" / "python", "install", "--no-deps", "--no-index", wheel]
-    subprocess.run([*PIP, *words], check=True, timeout=120)
-    # What it depends on is lent; the network stays out of it.
-    lent = {str(Path(next(iter(found.__path__))).parent) for found in (msgpack, paho)}
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sorted(lent))}
+    environment = install_wheel(wheel, venv)
 
     def run(*command):
         return subprocess.check_output(
@@ -66,12 +51,30 @@ def test_it_installs_and_runs_by_its_own_commands(wheel, tmp_path):
             cwd=tmp_path,
             env=environment,
             text=True,
-            timeout=60,
+            timeout=300,
         )
 
     assert run("lasp-edge", "--version").startswith(f"lasp-edge {RELEASE}, ")
     place = run("python", "-c", "import lasp_edge; print(lasp_edge.__file__)")
     assert place.startswith(str(venv))
+    (tmp_path / "readings.jsonl").write_text('{"ts": 1735689600, "temperature": 21.37}\n')
+    words = ["agent", PROGRAM, "--device", "kitchen", "--broker", f"mqtt://127.0.0.1:{free_port()}"]
+    words += ["--data-dir", "data", "--source", "jsonl:readings.jsonl", "--time", "ts"]
+    words += ["--with-tag", "room=kitchen"]
+    agent = subprocess.Popen(
+        [venv / "bin" / "lasp-edge", *words, "--report", "0.5"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # it says that there is no broker
+        text=True,
+    )
+    try:
+        assert any(json.loads(line)["accepted"] == 1 for line in islice(agent.stdout, 600))
+    finally:
+        agent.terminate()
+        assert agent.wait(timeout=300) == 0
+    assert "device kitchen" in run("lasp-edge", "status", "--data-dir", "data")
 
 
 def test_its_commands_are_those_of_the_project(wheel):

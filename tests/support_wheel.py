@@ -1,0 +1,41 @@
+"""The wheel of this checkout, built as `make wheel` builds it, but without any network."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgpack
+import paho
+
+from tests.support_missing import lacks
+
+CHECKOUT = Path(__file__).parent.parent
+OFFLINE = ("--no-build-isolation", "--no-index")
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+
+
+def build_wheel(folder):
+    """Build the wheel into a folder by the command of `make wheel`, and return its path."""
+    if importlib.util.find_spec("pip") is None or importlib.util.find_spec("hatchling") is None:
+        lacks("pip or hatchling is not installed; type: make setup")
+    planned = subprocess.check_output(["make", "--dry-run", "wheel"], cwd=CHECKOUT, text=True)
+    _python, *words = planned.splitlines()[-1].split()
+    assert words[:3] == ["-m", "pip", "wheel"]
+    words[words.index("dist")] = str(folder)
+    subprocess.run([sys.executable, *words, *OFFLINE], cwd=CHECKOUT, check=True, timeout=300)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def install_wheel(wheel, venv):
+    """Install a wheel into a new virtual environment; return the environment of its processes.
+
+    The two packages that it depends on are lent by this environment.
+    """
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    words = ["--python", venv / "bin" / "python", "install", "--no-deps", "--no-index", wheel]
+    subprocess.run([*PIP, *words], check=True, timeout=300)
+    lent = {str(Path(next(iter(found.__path__))).parent) for found in (msgpack, paho)}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(sorted(lent))}
