@@ -10,8 +10,9 @@ streaming    one streaming query, a step for each batch
 job          what is merged: a program's plan into a lake
 step         one micro-batch: join, frontier, windows, globals
 batch        its rows go to `lattice`, and what a step must know of them
-control      what operators said of parameters, and which windows a step looks at for it
-controlled   windows of a program with parameters: forms and pieces, in Spark
+control      the log of parameters, and the starts of windows that wait for it
+starts       the starts of windows that a step recomputes
+formed       the windows of a step: their forms, pieces and starts as rows of small frames
 opened       the lake's tables, read and appended without Spark
 sifting      rows that cannot change a result, left out beforehand
 frames       how few rows and many come into Spark

@@ -9,9 +9,10 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import control, merge
-from cloud_tier.job.control import ControlState, SentPanes
+from cloud_tier.job.control import ControlState
 from cloud_tier.job.frames import at_most, frames, most_rows
 from cloud_tier.job.job import Job
+from cloud_tier.job.starts import SentPanes
 from cloud_tier.lake.coverage import liveness_of
 from cloud_tier.lake.sqltext import one_of
 from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, PROMISE, TICK, VARIABLE
@@ -35,7 +36,7 @@ class BatchSummary(NamedTuple):
         liveness: what is told of devices.
         told: the rows that tell it.
         sent: the panes one by one, of a program with parameters.
-        control: what operators said of parameters, with that of the batch; None without any.
+        control: the log of parameters, with the entries of the batch.
     """
 
     panes_us: dict[int, dict[int, int]]
@@ -44,11 +45,11 @@ class BatchSummary(NamedTuple):
     liveness: Liveness
     told: list[dict[str, Any]]
     sent: SentPanes
-    control: ControlState | None
+    control: ControlState
 
 
 def append_joined(
-    batch: DataFrame, job: Job, known: ControlState | None, frontier_us: int | None
+    batch: DataFrame, job: Job, known: ControlState, frontier_us: int | None
 ) -> BatchSummary:
     """Append a batch to `lattice`, joined in itself if it is large, and return what it holds.
 
@@ -58,7 +59,7 @@ def append_joined(
     Args:
         batch: rows of `landing`.
         job: the program over the lake.
-        known: what operators said before; None without parameters, or before anything.
+        known: the log of parameters before.
         frontier_us: F before the batch; None is bottom.
     """
     telling_kinds: Sequence[str] = TELLING
@@ -69,16 +70,16 @@ def append_joined(
     with frames(batch.sparkSession):
         rows = at_most(_dated(landed, job), most_rows())
     if rows is not None:
-        told = rows.filter(pc.is_in(rows["kind"], value_set=pa.array(telling_kinds)))
-        state = control.heard(job, known, frontier_us, told)
+        told = rows.filter(pc.is_in(rows["kind"], value_set=pa.array(telling_kinds))).to_pylist()
+        state = control.joined_log(job, known, frontier_us, told)
         job.tables.append(job.lake.lattice, rows)
         counts = rows.group_by(counted).aggregate([([], "count_all")])
         return _summary(counts, counted, told, state)
     joined = merge.joined(landed, job.landed_names).persist()
     try:
         counts = joined.groupBy(*counted).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
-        told = joined.where(one_of("kind", telling_kinds)).toArrow()
-        state = control.heard(job, known, frontier_us, told)
+        told = joined.where(one_of("kind", telling_kinds)).toArrow().to_pylist()
+        state = control.joined_log(job, known, frontier_us, told)
         append(_dated(joined, job), job.lake.lattice)
     finally:
         joined.unpersist()
@@ -90,15 +91,15 @@ def _dated(rows: DataFrame, job: Job) -> DataFrame:
 
 
 def _summary(
-    counts: pa.Table, counted: Sequence[str], telling: pa.Table, state: ControlState | None
+    counts: pa.Table, counted: Sequence[str], told: list[dict[str, Any]], state: ControlState
 ) -> BatchSummary:
     """Return what a batch holds.
 
     Args:
         counts: how many rows it has of each kind, stream, pane and shard.
         counted: by which columns they were counted.
-        telling: its rows that tell of devices.
-        state: after what it says of parameters; None without any.
+        told: its rows that tell of devices.
+        state: after its entries of the log.
     """
     sent: dict[int, set[tuple[str, str, int]]] = {}
     panes_us: dict[int, dict[int, int]] = {}
@@ -114,8 +115,7 @@ def _summary(
                 sent.setdefault(stream, set()).add((*source, pane_us))
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
-    told = telling.to_pylist()
-    liveness = liveness_of(told, state and state.regimes.control)
+    liveness = liveness_of(told, state.control)
     return BatchSummary(panes_us, shards, rows, liveness, told, sent, state)
 
 

@@ -63,11 +63,6 @@ class Job:
         return tuple(self.plan.windows.values())
 
     @property
-    def plain_windows(self) -> tuple[Window, ...]:
-        """Those that operators cannot change."""
-        return tuple(window for window in self.windows if window.is_fixed)
-
-    @property
     def has_parameters(self) -> bool:
         """Whether operators can change the program's windows."""
         return bool(self.plan.parameters)

@@ -7,14 +7,13 @@ sure. What comes out the same is not appended.
 
 from pyspark.sql import SparkSession
 
-from cloud_tier.job.control import LookedStarts, promised
-from cloud_tier.job.control import floor_us as floor_us_of
-from cloud_tier.job.controlled import ControlledStep
+from cloud_tier.job.control import ControlState, promised_under_log
 from cloud_tier.job.dynamic import touched
 from cloud_tier.job.finality import finality_of
+from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.job import Job
+from cloud_tier.job.starts import all_starts
 from cloud_tier.job.step import MergedState, append_globals, append_windows
-from lasp_edge.protocol.spans import EVERYTHING, Starts, above, floor_us
 from lasp_edge.protocol.waiting import WindowWaiting
 
 
@@ -26,10 +25,6 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
         job: the program over the lake.
         known: what `step.recalled` returns.
     """
-    starts = {
-        window.name: above([EVERYTHING], floor_us(window, known.frontier, job.retain_us))
-        for window in job.plain_windows
-    }
     waiting = known.waiting or WindowWaiting.of(job.waits.values())
     finality = finality_of(job, known.frontier, known.liveness, waiting)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
@@ -37,18 +32,7 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
     append_globals(spark, job, known.liveness.membership, known, everything)
     coverage = finality.coverage._replace(frontier=known.frontier)
     recorded = finality._replace(coverage=coverage)
-    return append_windows(spark, job, starts, recorded, _controlled(job, known, starts))
-
-
-def _controlled(job: Job, known: MergedState, starts: Starts) -> ControlledStep | None:
-    """Return all windows of a program with parameters; None without any."""
-    state = known.control
-    if state is None:
-        return None
-    looks = [
-        LookedStarts(name, None, *span) for name, several in starts.items() for span in several
-    ]
-    for name in state.regimes.windows:
-        least_us = floor_us_of(job, state.regimes, name, known.frontier)
-        looks.append(LookedStarts(name, None, least_us, EVERYTHING.last))
-    return ControlledStep(job, state, looks, promised(job, known.liveness))
+    state = known.control or ControlState.of(job)
+    promised_us = promised_under_log(job, state, known.liveness)
+    starts = all_starts(job, state.regimes, known.frontier)
+    return append_windows(spark, StepWindows(job, state, starts, promised_us), recorded)

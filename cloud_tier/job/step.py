@@ -27,11 +27,12 @@ from pyspark.sql import DataFrame, SparkSession
 from cloud_tier.job import control, dynamic, merge, sifting, windows
 from cloud_tier.job.batch import TELLING, append, append_joined
 from cloud_tier.job.control import ControlState
-from cloud_tier.job.controlled import ControlledStep
 from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
+from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.frames import frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
+from cloud_tier.job.starts import StepBounds, starts_of_step, too_late
 from cloud_tier.lake.coverage import (
     liveness_of,
     passed_frontiers,
@@ -63,7 +64,7 @@ class MergedState(NamedTuple):
         complete: whether these are all of them (`dynamic.remembered`).
         rows_frontier: F of the last step of this process, which has made all rows of results before
             it final; None at its start.
-        control: what operators said of parameters, and what waits for it; None without any.
+        control: the log of parameters, and the starts that wait for it; None before any.
         waiting: since when windows wait, and which were due in the last step of this process; at
             its start none was, so the first step looks at all that are not final.
         passed: at a start, which windows the frontier has passed, as a job of a former program may
@@ -121,42 +122,33 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         known: what the last step returned, or `recalled` at a start.
     """
     del batch_id
-    summary = append_joined(batch, job, known.control, known.frontier)
-    kept = control.liveness_under(known.control, summary.control, known.liveness)
+    log = known.control or ControlState.of(job)
+    summary = append_joined(batch, job, log, known.frontier)
+    kept = control.liveness_under(log, summary.control, known.liveness)
     liveness = kept.joined(summary.liveness)
     before = known.waiting or WindowWaiting.of(job.waits.values())
     steps = promised_steps(summary.told, known.liveness.promises.entries)
     now_us = clock_us(job, known.frontier, liveness)
     waiting = before.joined(steps, now_us)
+    state = control.joined_promises(summary.control, steps, now_us)
     finality = finality_of(job, known.frontier, liveness, waiting)
-    coverage, due = finality.coverage, become_due(job, before, waiting)
-    starts = spans.affected(
-        job.plain_windows,
-        summary.panes_us,
-        known.before,
-        coverage.frontier,
-        job.retain_us,
-        due,
-    )
+    coverage = finality.coverage
     rows = append_results(job, summary.panes_us, Frontiers(known.rows_frontier, coverage.frontier))
-    spark = batch.sparkSession
-    promised_us, controlled, state = None, None, summary.control
-    if state is not None:
-        state = control.promised_anew(state, steps, now_us)
-        promised_us = control.promised(job, liveness)
-        at = (summary.sent, starts, known.before, coverage, promised_us, due)
-        looks = control.looks(job, state, *at)
-        controlled = ControlledStep(job, state, looks, promised_us)
-    appended = append_windows(spark, job, starts, finality, controlled)
+    promised_us = control.promised_under_log(job, state, liveness)
+    due = become_due(job, before, waiting)
+    bounds = StepBounds(known.before, coverage.frontier, promised_us, due)
+    starts = starts_of_step(job, state, summary.panes_us, summary.sent, bounds)
+    step_windows = StepWindows(job, state, starts, promised_us)
+    appended = append_windows(batch.sparkSession, step_windows, finality)
     members = summary.rows.get(MEMBER, 0)
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
-    news = append_globals(spark, job, liveness.membership, known, touched)
+    news = append_globals(batch.sparkSession, job, liveness.membership, known, touched)
     return Outcome(
         _state(coverage.frontier, liveness, known, news)._replace(
             rows_frontier=coverage.frontier if job.results else None,
             waiting=waiting,
             passed=None,
-            control=state and control.let_go(state, promised_us),
+            control=control.released(state, promised_us),
         ),
         coverage,
         sum(summary.rows.values()),
@@ -164,7 +156,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         summary.rows.get(VARIABLE, 0) + members + summary.rows.get(CONTROL, 0),
         appended,
         len(news),
-        spans.too_late(job.plain_windows, summary.panes_us, known.frontier, job.retain_us),
+        too_late(job, state.regimes, summary.panes_us, known.frontier),
         rows,
     )
 
@@ -182,41 +174,28 @@ def _state(
     )
 
 
-def append_windows(
-    spark: SparkSession,
-    job: Job,
-    starts: spans.Starts,
-    finality: StepFinality,
-    controlled: ControlledStep | None = None,
-) -> int:
-    """Recompute the windows with these starts, append what differs, and return how many did.
+def append_windows(spark: SparkSession, step_windows: StepWindows, finality: StepFinality) -> int:
+    """Recompute windows, append the rows that differ, and return how many did.
 
     Args:
         spark: a session.
-        job: the program over the lake.
-        starts: which windows; of a program with parameters it is `controlled` that says it.
-        finality: how sure windows are.
-        controlled: of a program with parameters.
+        step_windows: the windows.
+        finality: how sure they are.
     """
-    starts = starts if controlled is None else controlled.starts
-    if not starts:
+    if not step_windows.starts:
         return 0
-    frontier = finality.coverage.frontier
-    needed = controlled.needed if controlled else windows.needed(job.windows, starts)
+    job, starts = step_windows.job, step_windows.starts_by_window
+    frontier, needed = finality.coverage.frontier, step_windows.needed
     panes, written = _read_windows(job, starts, needed)
-    slides = max(window.size_us // window.slide_us for window in job.windows)
-    slides = slides if controlled is None else controlled.slides
-    few = panes is not None and written is not None and panes.num_rows * slides <= _MOST_PLACED
+    is_few = panes is not None and panes.num_rows * step_windows.slides <= _MOST_PLACED
+    few = is_few and written is not None
     with frames(spark, few=few) as made:
         if few:
             stored, before = made.rows(panes), made.rows(written)
         else:
             stored = read(spark, job.lake.lattice).where(needed)
             before = read(spark, job.lake.windows).where(windows.written(starts, standard=False))
-        if controlled is not None:
-            rows = controlled.recomputed(made, stored, before, finality)
-        else:
-            rows = windows.recomputed(made, stored, before, job.plan, starts, finality)
+        rows = windows.recomputed(made, stored, before, step_windows, finality)
         if not few:
             return append(rows, job.lake.windows, json.dumps({"frontier": frontier}))
         revised = rows.toArrow()
@@ -284,14 +263,14 @@ def recalled(job: Job) -> MergedState:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
     told = told_of_devices(job)
-    said = control.recalled_control(job, told)
-    liveness = liveness_of(told, said and said.regimes.control)
+    log = control.stored_control(job, told)
+    liveness = liveness_of(told, log.control)
     waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(told), None)
     frontier = recorded_frontier(job.lake)
     known = passed_frontiers(job.lake)
     less = {name: known.get(name) for name in job.plan.windows if known.get(name) != frontier}
     passed = spans.PassedFrontier(frontier, less) if less else None
-    state = MergedState(frontier, liveness, waiting=waiting, control=said, passed=passed)
+    state = MergedState(frontier, liveness, waiting=waiting, control=log, passed=passed)
     return _state(state.frontier, liveness, state, rows)
 
 

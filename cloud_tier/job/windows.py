@@ -13,15 +13,15 @@ implied: a further device may leave a minimum as it was.
 
 from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import own_combine, totals
 from cloud_tier.job.combination import aggregates
 from cloud_tier.job.finality import StepFinality
+from cloud_tier.job.formed import RECORD, StepWindows
 from cloud_tier.job.frames import Frames
 from cloud_tier.lake.sqltext import (
     any_of,
@@ -32,50 +32,22 @@ from cloud_tier.lake.sqltext import (
     standard_literal,
     within,
 )
-from cloud_tier.lake.tables import PANE
-from lasp_edge.folds.columns import Column
-from lasp_edge.language.declarations import Window
-from lasp_edge.language.plan import Plan
-from lasp_edge.protocol import spans
-from lasp_edge.protocol.spans import Span, Starts
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.protocol.spans import Starts
 from lasp_edge.protocol.status import STATUSES, TENTATIVE, TRANSITIONS, Transition
 
 _IDENTITY = ("window", "key", "start_us")
-_SPANS = pa.schema(
-    [(f"_{name}", pa.int64()) for name in ("stream", "first_us", "last_us", "slide_us", "reach_us")]
+_RECORDED: Final = ("_size_us", "_of", *(name for name in RECORD if not name.endswith("_us")))
+"""What a row takes over from its window's shape."""
+_ENDS_IN_STRETCH: Final = "start_us + _size_us > _after_us AND start_us + _size_us <= _until_us"
+_TENTATIVE: Final = STATUSES.index(TENTATIVE)
+_WANTED: Final = (
+    "window = _at AND (_key IS NULL OR _key = key) AND start_us BETWEEN _first_us AND _last_us "
+    f"AND (_needs = 0 OR (_needs = 1 AND status = {_TENTATIVE} AND _old_end <= _frontier) "
+    "OR (_needs = 2 AND _devices IS NOT NULL) "
+    "OR (_needs = 3 AND _devices IS NOT NULL AND status IS NULL))"
 )
-RECORD: Final = {
-    "_frontier": pa.int64(),
-    "_expected": pa.int32(),
-    "_excluded": pa.string(),
-    "_due": pa.int64(),
-    "_after_us": pa.int64(),
-    "_until_us": pa.int64(),
-    "_missing": pa.string(),
-}
-"""What all rows of a window that end in one stretch of time have to know in one step."""
-_SHAPES = pa.schema(
-    {
-        "_stream": pa.int64(),
-        "_window": pa.string(),
-        "_size_us": pa.int64(),
-        **RECORD,
-    }
-)
-
-
-def needed(windows: Iterable[Window], starts: Starts) -> str:
-    """Return which rows of `lattice` these windows are made of, in Spark's dialect or the standard.
-
-    Delta and DataFusion leave unread the files that hold none of them.
-    """
-    streams = any_of(
-        f"(stream = {window.stream} AND "
-        f"{within('pane_us', spans.panes_of(window, starts[window.name]))})"
-        for window in windows
-        if window.name in starts
-    )
-    return f"{one_of('kind', [PANE])} AND {streams}"
+"""Which rows a step makes, by `cloud_tier.job.starts`, as SQL text."""
 
 
 def written(starts: Starts, *, standard: bool) -> str:
@@ -88,103 +60,41 @@ def written(starts: Starts, *, standard: bool) -> str:
     )
 
 
-class SpannedWindow(Protocol):
-    """What of a window says which panes it is made of."""
-
-    @property
-    def name(self) -> str:
-        """What its starts are known by."""
-
-    @property
-    def stream(self) -> int:
-        """The id of its panes."""
-
-    @property
-    def size_us(self) -> int:
-        """From its start to its end."""
-
-    @property
-    def slide_us(self) -> int:
-        """From a start to the next."""
-
-    @property
-    def span_us(self) -> int:
-        """Length of a pane."""
-
-
-def spans_of(windows: Iterable[SpannedWindow], starts: Starts) -> pa.Table:
-    """Return one row for each span of starts: which panes make which windows."""
-    rows = [
-        (
-            window.stream,
-            span.first,
-            span.last,
-            window.slide_us,
-            window.size_us - window.span_us,
-        )
-        for window in windows
-        for span in starts.get(window.name, ())
-    ]
-    return _table(_SPANS, rows)
-
-
-def shapes_of(windows: Iterable[Window], starts: Starts, finality: StepFinality) -> pa.Table:
-    """Return the windows' shapes, and what their rows of this step record, by stretches of ends."""
-    rows = [
-        (window.stream, window.name, window.size_us, *record)
-        for window in windows
-        for record in records_of(
-            window.name, ends_of(window, starts.get(window.name, ()), window.slide_us), finality
-        )
-    ]
-    return _table(_SHAPES, rows)
-
-
-def ends_of(window: SpannedWindow, spans_: Iterable[Span], grid_us: int) -> Iterator[range]:
-    """Yield the ends of the windows that start in some spans, at multiples of `grid_us`."""
-    for first_us, last_us in spans_:
-        least_us = first_us + -first_us % grid_us
-        yield range(least_us + window.size_us, last_us + window.size_us + 1, grid_us)
-
-
-def records_of(
-    window: str, ends: Iterable[range], finality: StepFinality
-) -> Iterator[tuple[Any, ...]]:
-    """Yield what all rows of a window in one step have to know, by stretches of its ends."""
-    coverage = finality.coverage
-    record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
-    for stretch in finality.missing.stretches(finality.lead_us[window], ends):
-        yield (*record, finality.due_us[window], *stretch)
-
-
 def recomputed(
     made: Frames,
     panes: DataFrame,
     rows: DataFrame,
-    plan: Plan,
-    starts: Starts,
+    windows: StepWindows,
     finality: StepFinality,
 ) -> DataFrame:
-    """Return the rows to append: the windows with these starts that differ from their newest row.
+    """Return the rows to append: the windows of a step that differ from their newest row.
 
     Args:
         made: makes frames.
         panes: rows of `lattice`, at least those that are needed.
-        rows: those of `windows` that have these starts.
-        plan: the program's.
-        starts: which windows.
+        rows: those of `windows` that have the starts.
+        windows: of the step.
         finality: the frontier and the devices to record, and what is due.
     """
-    columns = tuple(plan.columns.values())
-    spans_ = made.rows(spans_of(plan.windows.values(), starts))
-    shapes = made.rows(shapes_of(plan.windows.values(), starts, finality))
-    own = {
-        window.stream: window.fold
-        for window in plan.windows.values()
-        if window.fold.combines_itself
-    }
-    found = computed(panes, columns, spans_, shapes, own)
-    return revisions(found, current(rows, columns), columns)
+    columns = windows.job.columns
+    pieces, shapes = windows.pieces(), made.rows(windows.shapes(finality))
+    found = computed(
+        panes,
+        columns,
+        made.rows(windows.spans()),
+        shapes,
+        windows.folds,
+        None if pieces is None else made.rows(pieces),
+    )
+    how = "full" if windows.changing else "left"
+    both = _beside(found, current(rows, columns), columns, how=how)
+    if windows.changing:
+        both = _changing(both, made, shapes, windows)
+    held = windows.held()
+    if held is not None:
+        within_ = "window = _held AND start_us BETWEEN _least_us AND _most_us"
+        both = both.join(made.rows(held).alias("held"), sql.expr(within_), "left")
+    return _revisions(both, columns, windows, some_held=held is not None)
 
 
 def computed(
@@ -197,36 +107,21 @@ def computed(
 ) -> DataFrame:
     """Return the windows with these starts as their panes give them now.
 
-    Columns: window, key, start_us, end_us, one for each part, devices_in, stream, and what
-    `shapes_of` records.
+    Columns: window, key, start_us, one for each part, devices_in, and those of `shapes`.
 
     Args:
         panes: rows of `lattice`, at least those that are needed.
         columns: the program's.
-        spans_: what `spans_of` gives.
-        shapes: what `shapes_of` gives.
+        spans_: what `StepWindows.spans` gives.
+        shapes: what `StepWindows.shapes` gives.
         own: the folds that combine by themselves.
-        pieces: which panes count for which forms of windows; None without parameters.
+        pieces: what `StepWindows.pieces` gives.
     """
     names = [identifier(column.name) for column in columns]
-    fleet = totals.of_panes(panes, columns, spans_, own, pieces)
-    at = sql.expr(
-        "fleet.stream = shape._stream AND start_us + _size_us > _after_us "
-        "AND start_us + _size_us <= _until_us"
-    )
-    return (
-        fleet.alias("fleet")
-        .join(shapes.alias("shape"), at)
-        .selectExpr(
-            "_window AS window",
-            "key",
-            "start_us",
-            "start_us + _size_us AS end_us",
-            *names,
-            "devices_in",
-            "stream" if pieces is None else "_of AS stream",
-            *RECORD,
-        )
+    fleet = totals.of_panes(panes, columns, spans_, own, pieces).alias("fleet")
+    at = f"fleet.stream = shape._stream AND {_ENDS_IN_STRETCH}"
+    return fleet.join(shapes.alias("shape"), sql.expr(at)).selectExpr(
+        "_window AS window", "key", "start_us", *names, "devices_in", *_RECORDED
     )
 
 
@@ -246,36 +141,116 @@ def current(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
     return rows.groupBy(*_IDENTITY).agg(*newest)
 
 
-def revisions(computed: DataFrame, current: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """Return the rows to append: the computed windows that differ from the current ones.
+def _beside(
+    found: DataFrame, before: DataFrame, columns: Sequence[Column], *, how: str
+) -> DataFrame:
+    """Return one row for each window that is, or that was: its partial, beside its newest row."""
+    names = [identifier(column.name) for column in columns]
+    return (
+        found.alias("new")
+        .join(before.alias("old"), list(_IDENTITY), how)
+        .selectExpr(
+            *_IDENTITY,
+            "new.devices_in AS _devices",
+            *(f"new.{name} AS _new_{at}" for at, name in enumerate(names)),
+            "old.revision AS _revision",
+            "old.status AS status",
+            "old.end_us AS _old_end",
+            "old.devices_in AS _old_devices",
+            "old.stream AS _old_stream",
+            *(f"old.{name} AS _old_{at}" for at, name in enumerate(names)),
+            *_RECORDED,
+        )
+    )
+
+
+def _changing(both: DataFrame, made: Frames, shapes: DataFrame, windows: StepWindows) -> DataFrame:
+    """Return the rows that a step makes of windows that operators can change.
+
+    Such a window may lose all that it held, or not exist any more. So its shape is found by its
+    name; and its starts are those of some keys, or need a row that is there.
+    """
+    named = f"window = _window AND start_us BETWEEN _from_us AND _to_us AND {_ENDS_IN_STRETCH}"
+    both = both.drop(*_RECORDED).join(shapes.alias("shape"), sql.expr(named))
+    return both.join(made.rows(windows.needs()).alias("start"), sql.expr(_WANTED), "leftsemi")
+
+
+def _revisions(
+    both: DataFrame, columns: Sequence[Column], windows: StepWindows, *, some_held: bool
+) -> DataFrame:
+    """Return the rows to append: the windows that differ from their newest row.
 
     A window that waits for devices and is not due has no row yet.
-
-    Args:
-        computed: what `computed` gives.
-        current: what `current` gives for the same starts.
-        columns: the program's.
     """
-    both = computed.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
-    differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in _compared(columns))
-    passed = "coalesce(new.end_us <= new._frontier, false)"
-    after = status_after(passed=passed, differs=differs)
-    is_held = f"old.status IS NULL AND NOT {passed} AND NOT coalesce(new.end_us <= new._due, false)"
-    tentative = f"{after} = {STATUSES.index(TENTATIVE)}"
-    statuses = ", ".join(map(literal, STATUSES))
-    news = f"({differs} OR NOT ({after} <=> old.status)) AND NOT ({is_held})"
-    return both.where(news).selectExpr(
-        *_IDENTITY,
-        "new.end_us",
-        *(f"new.{identifier(column.name)}" for column in columns),
-        "new.devices_in",
-        "new._expected AS devices_expected",
-        f"if({tentative}, new._missing, new._excluded) AS excluded",
-        f"element_at(array({statuses}), {after} + 1) AS status",
-        "coalesce(old.revision + 1, 0) AS revision",
-        "new._frontier AS frontier",
-        "new.stream",
+    held = "_held IS NOT NULL AND NOT coalesce(start_us + _size_us <= _promised, false)"
+    ready = both.selectExpr(
+        "*",
+        *_values(columns, windows),
+        "start_us + _size_us AS _now_end",
+        "CAST(coalesce(_devices, 0) AS INT) AS _now_devices",
+        "coalesce(start_us + _size_us <= _frontier, false) AS _is_passed",
+        f"{held if some_held else 'false'} AS _is_held",
+        f"{'_due_under_log' if some_held else 'NULL'} AS _due_anyway",
     )
+    same = [f"_value_{at} <=> _old_{at}" for at in range(len(columns))]
+    same += ["_now_end <=> _old_end", "_now_devices <=> _old_devices", "_of <=> _old_stream"]
+    differs = f"NOT ({' AND '.join(same)})"
+    is_open = f"coalesce(status = {_TENTATIVE}, false)"
+    is_final = f"(status IS NOT NULL AND status <> {_TENTATIVE})"
+    held = f"((_is_passed OR {is_final}) AND _is_held)"
+    passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
+    after = status_after(passed=passed, differs=differs)
+    tentative = f"{after} = {_TENTATIVE}"
+    may_vanish = one_of("window", windows.changing) if windows.changing else "false"
+    statuses = ", ".join(map(literal, STATUSES))
+    return (
+        ready.alias("old")
+        .where(
+            f"({differs} OR NOT ({after} <=> old.status)) "
+            f"AND NOT ({held} AND NOT {is_open} AND NOT coalesce(_now_end <= _due_anyway, false)) "
+            f"AND NOT (status IS NULL AND {tentative} AND NOT coalesce(_now_end <= _due, false)) "
+            f"AND (_devices IS NOT NULL OR {may_vanish})"
+        )
+        .selectExpr(
+            *_IDENTITY,
+            "_now_end AS end_us",
+            *(f"_value_{at} AS {identifier(column.name)}" for at, column in enumerate(columns)),
+            "_now_devices AS devices_in",
+            "_expected AS devices_expected",
+            f"if({tentative} OR {held}, _missing, _excluded) AS excluded",
+            f"element_at(array({statuses}), {after} + 1) AS status",
+            "coalesce(_revision + 1, 0) AS revision",
+            "_frontier AS frontier",
+            "_of AS stream",
+        )
+    )
+
+
+def _values(columns: Sequence[Column], windows: StepWindows) -> Iterator[str]:
+    """Yield the columns of a partial, as SQL text; a window that holds nothing has the zero."""
+    zeros = {
+        window.name: dict(zip(window.fold.columns_named, window.fold.zero, strict=True))
+        for window in windows.changing.values()
+    }
+    for at, column in enumerate(columns):
+        value = f"_new_{at}"
+        if zeros:
+            value = f"if(_devices IS NULL, {_zero(column, zeros)}, {value})"
+        yield f"{value} AS _value_{at}"
+
+
+def _zero(column: Column, zeros: dict[str, dict[str, Any]]) -> str:
+    """Return what a column holds of a window that holds nothing, as SQL text."""
+    type_ = "DECIMAL(38, 0)" if column.op is Op.SUM else "BINARY" if column.binary else "BIGINT"
+    cases = []
+    for name, parts in zeros.items():
+        value = parts.get(column.name)
+        if value is not None:
+            text = f"X'{value.hex()}'" if isinstance(value, bytes) else str(value)
+            cases.append(f"WHEN {literal(name)} THEN CAST({text} AS {type_})")
+    if not cases:
+        return f"CAST(NULL AS {type_})"
+    return f"(CASE window {' '.join(cases)} END)"
 
 
 def read_columns(columns: Iterable[Column]) -> list[str]:
@@ -312,9 +287,3 @@ def _applies(case: Transition, passed: str, differs: str) -> str:
 
 def _compared(columns: Iterable[Column]) -> list[str]:
     return ["end_us", "devices_in", "stream", *(identifier(column.name) for column in columns)]
-
-
-def _table(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)

@@ -7,8 +7,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import merge, windows
+from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import MissingDevices, StepFinality
+from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.frames import Frames
+from cloud_tier.job.job import Job
+from cloud_tier.job.starts import RecomputedStarts
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import Coverage
@@ -97,14 +101,14 @@ def window_lines(spark: SparkSession, folder: Path, events: int) -> Iterator[Lin
 
 
 def _from_panes(spark: SparkSession, made: Plan, lake: LakeTables) -> dict[Any, Any]:
-    starts = {"by_room": [EVERYTHING]}
-    frames, columns = Frames(spark, few=False), tuple(made.columns.values())
-    spans = frames.rows(windows.spans_of(made.windows.values(), starts))
+    job, frames = Job(made, lake), Frames(spark, few=False)
+    starts = [RecomputedStarts("by_room", None, *EVERYTHING)]
+    step_windows = StepWindows(job, ControlState.of(job), starts)
     nobody = MissingDevices(())
     finality = StepFinality(Coverage(None, (), ()), {"by_room": None}, nobody, {"by_room": 0})
-    shapes = frames.rows(windows.shapes_of(made.windows.values(), starts, finality))
+    spans, shapes = (frames.rows(t) for t in (step_windows.spans(), step_windows.shapes(finality)))
     rows = spark.read.format("delta").load(lake.lattice)
-    found = windows.computed(rows, columns, spans, shapes)
+    found = windows.computed(rows, job.columns, spans, shapes)
     return _by_window(found.select("key", "start_us", "count", "total_q"))
 
 

@@ -121,17 +121,14 @@ def differing(world):
 def offset_program():
     """Return a program that sums readings over 10 s each 5 s, each with an offset."""
     program = Program("example")
-    level = program.event("level", resolution="1")
     offset = program.parameter("offset", "0", resolution="1")
-    program.window(
-        "sums",
-        source=level,
-        fold=folds.sum(),
-        size_s=10,
-        slide_s=5,
-        uses=(offset,),
-        value=lambda event, at: event.value + at[offset],
-    )
+    return sums(program, uses=(offset,), value=lambda event, at: event.value + at[offset])
+
+
+def sums(program, **given):
+    """Return the plan of a program that sums readings over 10 s each 5 s."""
+    level = program.event("level", resolution="1")
+    program.window("sums", source=level, fold=folds.sum(), size_s=10, slide_s=5, **given)
     return program.plan()
 
 

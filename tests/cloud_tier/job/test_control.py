@@ -5,9 +5,12 @@ from contextlib import suppress
 
 import pytest
 
+from cloud_tier.job import frames
 from cloud_tier.job.control import check_functions
 from cloud_tier.job.opened import OpenTables
+from cloud_tier.job.repair import repair
 from crdts import ControlLog
+from lasp_edge import Program
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.status import FINAL, REVISED
 from simulations.control import plan
@@ -20,6 +23,7 @@ from tests.cloud_tier.job.support_control import (
     said_late,
     said_rows,
     sent_under,
+    sums,
 )
 from tests.cloud_tier.job.test_gateway import lake_rows
 from tests.cloud_tier.lakes import LakeUnderTest
@@ -103,6 +107,41 @@ def test_what_is_held_is_revised_when_it_is_due_and_says_who_is_missing(spark, t
     lake, gateway = lake_and_gateway(world)
     assert lake == gateway, differing(world)
     world.close()
+
+
+@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
+def test_a_window_under_an_empty_log_has_the_rows_of_the_plain_window(
+    spark, tmp_path, monkeypatch, most
+):
+    """And so has one with functions, in a program without any parameter."""
+    monkeypatch.setattr(frames, "MOST_ROWS", most)
+    plans = {
+        "plain": sums(Program("example")),
+        "unset": offset_program(),
+        "of functions": sums(
+            Program("example"),
+            where=lambda event, at: event.value > 0,
+            value=lambda event, at: event.value,
+        ),
+    }
+    found = {name: rows_of_a_day(spark, tmp_path / name, each) for name, each in plans.items()}
+    assert [row["status"] for row in found["plain"]].count(REVISED) == 2
+    assert found["unset"] == found["of functions"] == found["plain"]
+
+
+def rows_of_a_day(spark, folder, program):
+    """Return all rows of the windows, but for their stream: first, final and revised ones."""
+    lake = LakeUnderTest(spark, program, folder, roster=("pi-0",))
+    sent = sent_under(program, ControlLog(), 1)
+    late = [row | {"seq": 200, "total_q": row["total_q"] + 1} for row in sent[:1]]
+    for batch in (sent[:1], sent[1:-1], sent[-1:], late, sent):
+        lake.step(batch)
+    lake.restart()
+    assert lake.step(sent).windows == repair(spark, lake.job, lake.known) == 0
+    (window,) = program.windows.values()
+    rows = lake.rows(lake.lake.windows)
+    assert {row.pop("stream") for row in rows} == {window.stream}
+    return sorted(rows, key=lambda row: (row["start_us"], row["revision"]))
 
 
 def current(lake):

@@ -9,14 +9,16 @@ from pyspark.errors import PySparkException
 
 from cloud_tier.job import merge, windows
 from cloud_tier.job.combination import combined
+from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import finality_of
+from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.frames import frames
+from cloud_tier.job.starts import RecomputedStarts
 from cloud_tier.job.step import read
 from cloud_tier.lake.sqltext import literal
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.frontier import NOTHING_HEARD
-from lasp_edge.protocol.spans import Span
 from lasp_edge.protocol.waiting import WindowWaiting
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, row, table
@@ -150,10 +152,14 @@ def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path, few):
     lake = LakeUnderTest(spark, PROGRAM, tmp_path)
     lake.step(Device(PROGRAM, "pi-0").accept([]))
     lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
-    starts = {name: [Span(BEGIN_US, BEGIN_US + 60 * SECOND_US)] for name in PROGRAM.windows}
+    starts = [
+        RecomputedStarts(name, None, BEGIN_US, BEGIN_US + 60 * SECOND_US)
+        for name in PROGRAM.windows
+    ]
+    step_windows = StepWindows(lake.job, ControlState.of(lake.job), starts)
     with frames(spark, few=few) as made:
         finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}))
-        changed = windows.recomputed(made, lattice, written, PROGRAM, starts, finality)
+        changed = windows.recomputed(made, lattice, written, step_windows, finality)
         for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):
             plan = frame._jdf.queryExecution().executedPlan().toString()
             assert "HashAggregate" in plan

