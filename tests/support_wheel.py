@@ -20,9 +20,10 @@ def build_wheel(folder):
     """Build the wheel into a folder by the command of `make wheel`, and return its path."""
     if importlib.util.find_spec("pip") is None or importlib.util.find_spec("hatchling") is None:
         lacks("pip or hatchling is not installed; type: make setup")
+    # Under `make test` this is a make within a make, which also prints the folder that it enters.
     planned = subprocess.check_output(["make", "--dry-run", "wheel"], cwd=CHECKOUT, text=True)
-    _python, *words = planned.splitlines()[-1].split()
-    assert words[:3] == ["-m", "pip", "wheel"]
+    (command,) = (line for line in planned.splitlines() if " -m pip wheel " in line)
+    _python, *words = command.split()
     words[words.index("dist")] = str(folder)
     subprocess.run([sys.executable, *words, *OFFLINE], cwd=CHECKOUT, check=True, timeout=300)
     (found,) = folder.glob("*.whl")
