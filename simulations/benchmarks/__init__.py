@@ -10,6 +10,9 @@
 - `ordered`: scans, in order and out of it, beside bytewax and FlameStream's algorithm
 - `start`: what a real agent takes until it publishes; only where it is named
 - `economy`: bytes that real agents write and send, beside shipping JSON; only where it is named
+- `idle`: the CPU of an agent that has little to do; only where it is named
+- `files`: the files that execution passes, for a reading, an idle tick and a control entry; only
+  where it is named
 - `recordings`: the readings that `ingest` counts
 - `wiretap`: what crosses a wire to a broker, by kind
 - `measure`, `crdt_peers`: lines of the table and how they are taken; the peers of `crdts`

@@ -25,8 +25,8 @@ IN_CPU_S = (
     "gateway",
     "control",
 )
-NAMES = (*IN_CPU_S, "start", "economy", "idle")
-"""Those that start processes, and take real time, are run where they are named."""
+NAMES = (*IN_CPU_S, "start", "economy", "idle", "files")
+"""The others start processes and take real time, or measure no time: they run where named."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ from simulations.benchmarks import (
     crdt_peers,
     crdts,
     dynamic,
+    files,
     measure,
     quantile,
     shared,
@@ -98,6 +99,16 @@ def test_peers_that_are_not_there_are_skipped_with_a_word(without_peers, capsys)
     assert "ddsketch: skipped: not installed" in printed
     assert printed.count("== ") == 6
     assert "goals met" in printed.splitlines()[-1]
+
+
+def test_the_way_of_each_part_of_the_core_is_counted_and_counts_alike_each_time():
+    ways = {what: (trail.files, trail.moves, trail.functions) for what, trail in files.trails()}
+    assert set(files.GOALS) < set(ways)
+    for passed, moves, functions in ways.values():
+        assert all((files.ROOT / name).exists() for name in passed)
+        assert 1 < len(passed) <= functions
+        assert len(passed) <= moves + 1
+    assert ways == {what: (t.files, t.moves, t.functions) for what, t in files.trails()}
 
 
 @pytest.mark.slow
