@@ -3,7 +3,7 @@
 Columns: name, key, one for each part of the folds and their integers, devices_in, inputs, revision.
 Equal `inputs` mean that the value was made from the same entries as on a device. A key that no
 device has any more, or only retired ones, stays with 0 in `devices_in`. Binary columns (sketches)
-are not printed; any Delta reader finds them in the table.
+are printed by --json alone, as hexadecimal text.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     names = [arguments.name] if arguments.name is not None else lake.value_names()
     found = [_read(lake, name, all_revisions=arguments.all_revisions) for name in names]
     if found:
-        table.show(_together(found), as_csv=arguments.csv)
+        table.show(_together(found), as_csv=arguments.csv, as_json=arguments.json)
     return Exit.FINE
 
 

@@ -30,5 +30,5 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     wanted = rows_wanted(arguments)
     columns, rows = table.chosen(Lake(arguments.lake).results(wanted.name), wanted)
-    show_rows(columns, rows, as_csv=arguments.csv)
+    show_rows(columns, rows, as_csv=arguments.csv, as_json=arguments.json)
     return Exit.FINE

@@ -1,4 +1,4 @@
-"""Printing Arrow tables: CSV for programs, aligned columns for people."""
+"""Printing Arrow tables: CSV or JSON for programs, aligned columns for people."""
 
 import argparse
 from typing import Any
@@ -21,15 +21,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_printing_arguments(parser)
 
 
-def show(table: pa.Table, *, as_csv: bool) -> None:
-    """Print a table to stdout; no bytes."""
-    columns, rows = printable(table)
-    show_rows(columns, rows, as_csv=as_csv)
+def show(table: pa.Table, *, as_csv: bool = False, as_json: bool = False) -> None:
+    """Print a table to stdout; bytes only as JSON."""
+    columns, rows = printable(table, with_bytes=as_json)
+    show_rows(columns, rows, as_csv=as_csv, as_json=as_json)
 
 
-def printable(table: pa.Table) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the columns of a table that are not bytes, and its rows."""
-    columns = [field.name for field in table.schema if not pa.types.is_binary(field.type)]
+def printable(table: pa.Table, *, with_bytes: bool) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the columns of a table, those of bytes only where they are wanted, and its rows."""
+    columns = [
+        field.name for field in table.schema if with_bytes or not pa.types.is_binary(field.type)
+    ]
     return columns, list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
 
 
@@ -41,5 +43,6 @@ def chosen(rows: WindowRows | StreamRows, wanted: RowsWanted) -> FoundRows:
             since=wanted.since_us,
             until=wanted.until_us,
             as_of=wanted.as_of_us,
-        )
+        ),
+        with_bytes=wanted.with_bytes,
     )

@@ -2,11 +2,11 @@
 
 Columns: key, start_us, end_us, one for each part of the fold and its integers (in steps of the
 event's resolution), devices_in, devices_expected, status, revision; sorted by (key, start_us).
-Devices that are missing are named at the end, without --csv: under `waiting_for` where a row is
+Devices that are missing are named at the end for people: under `waiting_for` where a row is
 tentative (they have not sent all that belongs to it, and others have), else under `without`.
 Windows are [start, end), microseconds since the epoch; without readings there is no row. The
-values of a fold that is not built in are left empty; its integers are there. Binary columns
-(sketches) are not printed; any Delta reader finds them in a lake's table. No Spark is needed.
+values of a fold that is not built in are left empty; its integers are there. --json has every
+column, binary ones (sketches) as hexadecimal text. No Spark is needed.
 
   lasp-edge windows temperature_by_room --lake ./lake --as-of '2025-01-01 00:00:50'
   lasp-edge windows temperature_by_room --gateway ~/lasp/gateway
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = rows_wanted(arguments)
     find = _in_lake if arguments.lake else _in_gateway
     columns, rows = find(arguments.lake or arguments.gateway, wanted)
-    show_rows(columns, rows, as_csv=arguments.csv)
+    show_rows(columns, rows, as_csv=arguments.csv, as_json=arguments.json)
     return Exit.FINE
 
 

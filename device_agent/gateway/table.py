@@ -57,7 +57,7 @@ def definitions(store: FleetStore) -> dict[str, ResultDefinition]:
 
 
 def found(directory: str, wanted: RowsWanted) -> FoundRows:
-    """Return rows of a window of a gateway's directory, with a lake's columns but for bytes.
+    """Return rows of a window of a gateway's directory, with a lake's columns.
 
     Raises:
         NotFound: there is no such directory or window.
@@ -78,15 +78,15 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
             as_of_us=wanted.as_of_us,
             all_revisions=wanted.all_revisions,
         )
-        columns = columns_of(meaning)
+        columns = columns_of(meaning, with_bytes=wanted.with_bytes)
         return columns, [_shown(meaning, row, columns) for row in rows]
     finally:
         store.close()
 
 
-def columns_of(meaning: ResultDefinition) -> list[str]:
-    """Return the columns of a window's rows, but for those of bytes."""
-    values = [name for name in meaning.value_columns if name not in meaning.binary]
+def columns_of(meaning: ResultDefinition, *, with_bytes: bool) -> list[str]:
+    """Return the columns of a window's rows; those of bytes only where they are wanted."""
+    values = [name for name in meaning.value_columns if with_bytes or name not in meaning.binary]
     return [*_BEFORE, *values, *_AFTER]
 
 

@@ -1,7 +1,8 @@
-"""Printing rows of results: CSV for programs, aligned columns for people."""
+"""Printing rows of results: CSV or JSON for programs, aligned columns for people."""
 
 import argparse
 import csv
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ class RowsWanted(NamedTuple):
         until_us: only windows that start, and rows that were said, before.
         as_of_us: as they were when results were final up to then.
         all_revisions: not only the current ones.
+        with_bytes: with the columns of bytes, which only JSON has.
     """
 
     name: str
@@ -36,6 +38,7 @@ class RowsWanted(NamedTuple):
     until_us: int | None
     as_of_us: int | None
     all_revisions: bool
+    with_bytes: bool = False
 
 
 FoundRows = tuple[Sequence[str], Iterable[Sequence[Any]]]
@@ -44,7 +47,10 @@ FoundRows = tuple[Sequence[str], Iterable[Sequence[Any]]]
 
 def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare how rows are printed, and which of them."""
-    parser.add_argument("--csv", action="store_true", help="print comma-separated values")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="print comma-separated values")
+    every = "print a JSON object for each row, with every column; bytes are hexadecimal"
+    form.add_argument("--json", action="store_true", help=every)
     parser.add_argument(
         "--all-revisions",
         "--history",
@@ -84,6 +90,7 @@ def rows_wanted(arguments: argparse.Namespace) -> RowsWanted:
         _time("--until", arguments.until),
         _time("--as-of", arguments.as_of),
         arguments.all_revisions,
+        with_bytes=arguments.json,
     )
 
 
@@ -94,14 +101,25 @@ def _time(option: str, text: str | None) -> int | None:
         raise UsageError(f"{option}: a time such as 2025-01-01T00:00:50, not {text!r}") from None
 
 
-def show_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, as_csv: bool) -> None:
+def show_rows(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    as_csv: bool = False,
+    as_json: bool = False,
+) -> None:
     """Print rows to stdout; floats in full, nothing for a missing value.
 
     Args:
         columns: the names.
         rows: a value for each column.
         as_csv: for programs.
+        as_json: the same, with every column.
     """
+    if as_json:
+        for row in rows:
+            print(json.dumps(dict(zip(columns, row, strict=True)), default=_in_json))  # noqa: T201
+        return
     hidden = _NOT_PRINTED if as_csv else _NOT_PRINTED | _NOT_FOR_PEOPLE
     printed = [place for place, name in enumerate(columns) if name not in hidden]
     if as_csv:
@@ -133,6 +151,11 @@ def _missing(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str,
         found[_WAITING_FOR].append(text if is_open else "")
         found[_WITHOUT].append("" if is_open else text)
     return {name: cells for name, cells in found.items() if any(cells)}
+
+
+def _in_json(value: Any) -> int | str:
+    """Return a value that JSON does not know: an integer that a table holds as decimal, bytes."""
+    return value.hex() if isinstance(value, bytes) else int(value)
 
 
 def _text(value: Any) -> str:

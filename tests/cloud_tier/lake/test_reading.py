@@ -1,6 +1,7 @@
 """Reading a lake without Spark and without the program, and the commands that print it."""
 
 import csv
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -136,7 +137,7 @@ def test_key_that_is_gone_shows_that_nobody_has_it(lake, capsys):
     assert (printed["key"], printed["mean"], printed["devices_in"]) == ("attic", "", "0")
 
 
-def test_binary_columns_are_lowered_and_not_printed(tmp_path, capsys):
+def test_binary_columns_are_lowered_and_printed_as_json_alone(tmp_path, capsys):
     program = Program("p")
     event = program.event("temperature", resolution="0.01")
     fold = folds.struct(seen=folds.distinct(), p=folds.quantile(0.5))
@@ -157,6 +158,11 @@ def test_binary_columns_are_lowered_and_not_printed(tmp_path, capsys):
     assert row["p"] == pytest.approx(21.5, rel=0.01)
     assert main(["windows", "w", "--lake", tables.root]) == Exit.FINE
     assert "\\x" not in capsys.readouterr().out
+    assert main(["windows", "w", "--lake", tables.root, "--json"]) == Exit.FINE
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == {
+        name: part.hex() if isinstance(part, bytes) else part for name, part in row.items()
+    }
 
 
 def test_own_fold_leaves_its_values_empty_and_prints_its_integers(tmp_path):

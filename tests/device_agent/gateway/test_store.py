@@ -1,5 +1,6 @@
 """A gateway's file: all of a turn or nothing, damage is said, and who looks sees what is kept."""
 
+import json
 import sqlite3
 
 import pytest
@@ -59,6 +60,8 @@ def test_rows_have_a_lakes_columns_and_are_chosen_as_there(store, tmp_path, caps
     assert shown(tmp_path, until_us=0) == shown(tmp_path, key="attic") == []
     assert main(["windows", "totals", "--gateway", str(tmp_path), "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == ",0,30000000,0.07,7,2,3,final,1"
+    assert main(["windows", "totals", "--gateway", str(tmp_path), "--json"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == now
 
 
 def test_what_is_not_there_is_said(store, tmp_path):
