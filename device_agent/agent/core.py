@@ -88,8 +88,8 @@ class Core:
     Attributes:
         agent: what all parts share.
         streams: runs the program's streams; None where it declares no stream.
-        controlled, control: makes the windows with parameters, and keeps what operators said of
-            them; None where the program declares no parameter.
+        controlled: makes the windows that are not plain, if there are any.
+        control: the log of parameters, if the program declares any.
         ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
@@ -332,13 +332,17 @@ def _streams(agent: Agent, intake: Intake, memory: Panes, variables: Variables) 
 def _controlled(
     agent: Agent, intake: Intake, memory: Panes, cache: PaneCache, samples: Samples
 ) -> "tuple[ControlledWindows | None, ParameterLog | None]":
-    """Return the parts of parameters; without any a device does without the modules."""
-    if not agent.plan.parameters:
+    """Return the parts of windows that are not plain, and of parameters, where there are any."""
+    plan = agent.plan
+    if not plan.parameters and all(window.is_plain for window in plan.windows.values()):
         return None, None
-    from device_agent.agent.controlled.log import ParameterLog  # noqa: PLC0415 - see above
     from device_agent.agent.controlled.windows import ControlledWindows  # noqa: PLC0415 - see above
 
     windows = ControlledWindows(agent, intake, memory, cache)
+    if not plan.parameters:
+        return windows, None
+    from device_agent.agent.controlled.log import ParameterLog  # noqa: PLC0415 - see above
+
     return windows, ParameterLog(agent, (windows.heard, samples.hear))
 
 

@@ -114,7 +114,7 @@ class _Trial:
         self._regimes = [
             WindowRegimes(window, plan.functions, ControlLog())
             for window in plan.windows.values()
-            if window.controls.counts or not window.is_fixed
+            if not window.is_plain
         ]
 
     def run(self) -> None:

@@ -146,6 +146,11 @@ class Window:
         return not self.controls.parameters
 
     @property
+    def is_plain(self) -> bool:
+        """Whether each reading counts in it as measured, and no parameter changes it."""
+        return self.is_fixed and not self.controls.counts
+
+    @property
     def span_us(self) -> int:
         """Length of a pane, the greatest that no window boundary cuts."""
         return gcd(self.size_us, self.slide_us)

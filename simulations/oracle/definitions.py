@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from crdts import ControlLog
+from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.declarations import Parameter, Window
 from lasp_edge.language.parameters import At, is_value, plain
@@ -73,14 +74,20 @@ class WindowDefinition:
         )
         steps: int | None = sample.quantised
         if self._controls.value:
-            given = self._functions[window.name, "value"](event, at)
-            steps = quantised(given, window.resolution)
+            steps = quantised(self._answer("value", event, at), window.resolution)
             if steps is None:
                 return None
             event = event._replace(value=float(steps * window.resolution.exact))
-        if self._controls.where and not self._functions[window.name, "where"](event, at):
+        if self._controls.where and not self._answer("where", event, at):
             return None
         return steps
+
+    def _answer(self, function: str, event: Event, at: At) -> Any:
+        """Return the result of a user's function; None where it fails: then nothing counts."""
+        try:
+            return self._functions[self._window.name, function](event, at)
+        except Exception:  # noqa: BLE001 - a user's function may raise anything
+            return None
 
     def shape(self, start_us: int) -> TrueShape:
         """Return the shape of the windows that start at a time."""

@@ -152,7 +152,9 @@ def notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:
         f"faults: {befell or 'none'}",
         f"{rate:,.1f} bytes a second and device were published",
         f"settled {outcome.settled_steps} seconds after the faults ended",
-        f"{right:,} of {outcome.windows:,} windows are what the oracle says",
+        f"{right:,} of {outcome.windows:,} windows are what the oracle says"
+        if outcome.windows
+        else "no reading counted in a window",
         *(why if outcome.wrong and not outcome.trouble else []),
         f"{process_time():,.1f} CPU-seconds, {_peak_mb():,} MB of memory at most",
     ]

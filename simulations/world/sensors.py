@@ -1,20 +1,22 @@
 """Sensors for any program: each event is read at intervals, with a value that wanders.
 
-The tags that a program's keys ask for are found by asking the keys.
+The tags that a program's functions ask for are found by calling its keys and filters.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
 from device_agent.agent.intake.batch import Batch
 from lasp_edge.event import Event
+from lasp_edge.language.parameters import At, plain
 from lasp_edge.language.plan import Plan
 from simulations.oracle import Reading
 from simulations.world.programs import LIVE
 
 CHOICES = ("a", "b", "c")
 """The values that a tag takes."""
-SPREAD = 20.0
+SPREAD = 40.0
 """Values lie between 0 and this, in units of the event."""
 
 
@@ -66,16 +68,19 @@ class Sensors:
 
 
 def asked_tags(plan: Plan) -> list[str]:
-    """Return the tags that the keys of a program's windows and variables look at."""
+    """Return the tags that keys and filters of a program's windows and variables look at."""
     tags = _AskedTags()
-    for name, key in sorted(plan.functions.keys.items()):
-        del name
+    at = At({name: plain(known, known.default) for name, known in plan.parameters.items()})
+    asked: list[tuple[Callable[..., object], tuple[At, ...]]] = [
+        (key, ()) for _, key in sorted(plan.functions.keys.items())
+    ]
+    asked += [
+        (function, (at,))
+        for (_, kind), function in sorted(plan.functions.controlled.items())
+        if kind != "fold"
+    ]
+    for function, more in asked:
         for event in plan.events:
-            _ask(key, Event(event, 0.0, 0, "pi-0", tags))
+            with suppress(Exception):  # a user's function may need more than tags
+                function(Event(event, 0.0, 0, "pi-0", tags), *more)
     return sorted(tags)
-
-
-def _ask(key: object, event: Event) -> None:
-    assert callable(key)
-    with suppress(Exception):  # a user's function may need more than tags
-        key(event)

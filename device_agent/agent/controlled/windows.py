@@ -1,4 +1,4 @@
-"""Panes of windows with parameters: readings that come, and panes that are made anew.
+"""Panes of windows with parameters, `value=` or `where=`: as readings come, and made anew.
 
 Which panes a window has, and what each of them means, follows from what operators said
 (`lasp_edge.language.regimes`). Where that changes, panes of another meaning are other panes: they
@@ -43,7 +43,7 @@ MOST_BUILT: Final = 5_000
 
 
 class ControlledWindows(Part):
-    """Makes the panes of windows with parameters.
+    """Makes the panes of windows that are not plain.
 
     Args:
         agent: what all parts share.
@@ -55,7 +55,7 @@ class ControlledWindows(Part):
 
     def __init__(self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache) -> None:
         self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
-        self._windows = [w for w in agent.plan.windows.values() if not w.is_fixed]
+        self._windows = [w for w in agent.plan.windows.values() if not w.is_plain]
         self._history = ReadingHistory(intake.identities)
         told = (agent.plan.functions, agent.replica.device, agent.counters.note)
         self._counter = ReadingCounter(*told)
@@ -68,6 +68,8 @@ class ControlledWindows(Part):
         self._noted = agent.facts.built or 0
         self._doubted = agent.facts.doubted or []
         self._changes = Changes()
+        if not agent.plan.parameters:
+            self.heard(ControlLog())
 
     @property
     def waits(self) -> bool:

@@ -66,7 +66,7 @@ class Route:
         needs_event: a handler or a key function of the user's wants an Event.
         validate_each: a fold of the user's own folds a variable that collects it, and may fail.
         streamed: streams are made from it.
-        controlled: windows with parameters are made from it (`device_agent.agent.controlled`).
+        controlled: windows that are not plain are made from it (`device_agent.agent.controlled`).
         revisable: a reading can be taken back: streams are made from it, and all that is made from
             it, or from them, has an inverse.
         by_column: no function of the user's sees its readings one by one.
@@ -76,7 +76,7 @@ class Route:
         self.event = event
         self.quantise = text_number if event.text else event.resolution.quantise
         every = [w for w in plan.windows.values() if w.source.name == event.name]
-        windows = [w for w in every if w.is_fixed and not w.controls.counts]
+        windows = [w for w in every if w.is_plain]
         self.controlled = len(windows) < len(every)
         self.targets = tuple(
             WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
@@ -99,7 +99,7 @@ def _is_revisable(plan: Plan, event: str) -> bool:
     if plan.collections.get(event) or plan.functions.handlers.get(event):
         return False
     windows = [window for window in plan.windows.values() if window.source.name == event]
-    if any(window.controls.counts or not window.is_fixed for window in windows):
+    if not all(window.is_plain for window in windows):
         return False
     made = {event, *(stream.name for stream in plan.streams.values() if event in stream.events)}
     folds = [window.fold for window in plan.windows.values() if window.source.name in made]

@@ -7,7 +7,7 @@ import pytest
 
 from crdts import ControlLog, Replica
 from device_agent.agent.settings import Settings
-from lasp_edge import folds
+from lasp_edge import Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.control import ControlFrame
@@ -118,6 +118,30 @@ def test_panes_equal_the_truth_whatever_was_said_and_when(tmp_path, seed):
     fleet.build()
     fleet.check()
     assert any(fleet.windows(name) for name in PLAN.windows)
+    fleet.device.kill()
+
+
+def test_a_filter_and_a_value_count_in_a_program_without_parameters(tmp_path):
+    program = Program("filtered")
+    sizes = {
+        "source": program.event("temperature", resolution="0.1"),
+        "size_s": 20,
+        "slide_s": 10,
+        "value": lambda event, _at: -2 * event.value,
+        "where": lambda event, _at: event.value > 1,
+    }
+    program.window("sums", fold=folds.sum(), **sizes)
+    program.window("by_room", fold=folds.mean(), key=lambda e: e.tags["room"], **sizes)
+    fleet = Fleet(tmp_path, program.plan())
+    for seed in range(3):
+        fleet.device.read([-1.0, 1.0], None, {"room": "hall"})
+        fleet.device.tick(7)
+        fleet.device.read([-3.0 - seed], [NOW_US], {"room": "shed"})
+        fleet.build()
+        fleet.check()
+        fleet.device.restart()
+    assert len(fleet.windows("by_room")) > len(fleet.windows("sums")) > 2
+    assert fleet.device.frames(PaneFrame)
     fleet.device.kill()
 
 
