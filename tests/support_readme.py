@@ -39,7 +39,7 @@ MARKS = {
     "secure device": ("sh", "--ca-file"),
     "signed": ("sh", "keys new"),
     "gateway": ("sh", "lasp-edge gateway"),
-    "cloud": ("sh", "pip install '.[cloud]'"),
+    "cloud": ("sh", "whl[cloud]'"),
     "cluster": ("sh", "spark.executor.memory"),
     "submitted": ("sh", "command.submit job"),
     "object store": ("sh", "s3a://bucket/lake"),

@@ -31,6 +31,10 @@ def test_every_block_is_run_by_a_test_here():
     assert all(f'block("{name}")' in source for name in MARKS)
 
 
+def test_the_first_page_is_short():
+    assert len((CHECKOUT / "README.md").read_text().splitlines()) <= 250
+
+
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 

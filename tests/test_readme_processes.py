@@ -8,11 +8,13 @@ import subprocess
 
 import pytest
 
+from lasp_edge.release import RELEASE
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import ConfiguredMosquitto, Mosquitto, free_port
 from tests.end_to_end.secured import need_commands, password, set_up
 from tests.support_missing import lacks
 from tests.support_readme import BIN, CHECKOUT, block, commands, here, replaced, succeeds
+from tests.support_wheel import build_wheel
 
 
 @pytest.mark.slow
@@ -22,12 +24,13 @@ def test_a_device_and_the_cloud_run_as_shown(tmp_path):
     make_venv, install, agent = commands(block("device"))
     assert make_venv == "python3 -m venv ~/lasp"
     cloud_install, cloud = commands(block("cloud"))
+    wheel = build_wheel(tmp_path)
+    assert f"`dist/{wheel.name}`" in (CHECKOUT / "README.md").read_text()
     for line in (install, cloud_install):
         words = here(line, tmp_path, "")
         assert words[:2] == [str(BIN / "pip"), "install"]
-        # `make setup` has brought what builds, by a build that was isolated.
-        quickly = ["--dry-run", "--no-deps", "--no-build-isolation", "--quiet"]
-        succeeds([*words[:2], *quickly, *words[2:]], CHECKOUT)
+        quickly = ["--dry-run", "--no-deps", "--no-index", "--quiet"]
+        succeeds([*words[:2], *quickly, *words[2:]], tmp_path)
     rest = [line for line in block("broker").splitlines() if not line.startswith("listener")]
     with ConfiguredMosquitto(tmp_path / "broker", *rest) as broker:
         running = subprocess.Popen(
@@ -81,7 +84,7 @@ def test_a_device_signs_as_shown(tmp_path):
     if importlib.util.find_spec("cryptography") is None:
         lacks("the extra `signed` is not installed")
     install, *keys, agent = commands(block("signed"))
-    assert install == "~/lasp/bin/pip install '.[signed]'"
+    assert install == f"~/lasp/bin/pip install './lasp_edge-{RELEASE}-py3-none-any.whl[signed]'"
     for line in keys:
         succeeds(["sh", "-c", f"PATH={BIN}:$PATH; {line}"], tmp_path)
     with PrivateBroker(tmp_path / "broker") as broker:

@@ -4,7 +4,7 @@ A life reads again what a lost one had read where no lander told it of that: pee
 lander may be away, or hold another store. It may say so once it is told of the other one, and so
 may each life after it on the same store. Where that
 store is lost, too, before any of them was told, no store is left that holds one of both readings:
-README.md has it under its limits. Only such lines are forgiven, each as often as that happened.
+docs/limits.md names it. Only such lines are forgiven, each as often as that happened.
 
     >>> untold = UntoldLines()
     >>> untold.take(0, 3)
