@@ -1,7 +1,9 @@
 """The gateway: windows over a whole fleet on any Pi, without Spark.
 
-- `kept`: what a gateway keeps, and what a turn changes of it
-- `panes`: the fleet's pane entries, as far as memory holds them
+- `kept`: the state of a gateway, and the changes of a turn
+- `panes`: the fleet's pane entries and their totals, as far as memory holds them
+- `finality`: how far windows are final, and which rows are held back
+- `unfinished`: the windows that are not final, by their ends
 - `windows`: which windows a turn may have changed, and what their rows are now
 - `core`: messages in; rows, replies and results out: no clock, no file, no broker
 - `store`: all of it in one SQLite file, one transaction a turn

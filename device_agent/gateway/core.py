@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 
 from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
-from device_agent.gateway.controlled import ControlledFleet
+from device_agent.gateway.finality import FinalWindows, TurnFinality, served_by
 from device_agent.gateway.kept import FleetChanges, FleetKeeper
 from device_agent.gateway.panes import FleetPanes
-from device_agent.gateway.windows import FinalWindows, FleetWindows, TurnFinality, served_by
+from device_agent.gateway.windows import FleetWindows
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import FleetRegimes
@@ -31,7 +31,6 @@ from lasp_edge.protocol.acceptance import (
     MemberRow,
     PaneRows,
     Record,
-    Rows,
 )
 from lasp_edge.protocol.frontier import (
     Coverage,
@@ -43,7 +42,6 @@ from lasp_edge.protocol.frontier import (
     is_listening,
 )
 from lasp_edge.protocol.replies import Replies
-from lasp_edge.protocol.spans import floor_us
 from lasp_edge.protocol.waiting import DEAD_AFTER_US, WindowWaiting, listen_us, steps_of, waits_of
 from lasp_edge.units import SECOND_US
 
@@ -100,8 +98,7 @@ class GatewayCore:
         replies: what is owed to devices.
         coverage: how far results are final, and over whom.
         waiting: since when windows wait.
-        windows: the rows that are open.
-        controlled: those of windows with parameters; None where the program has no parameters.
+        windows: of the program.
     """
 
     def __init__(
@@ -119,22 +116,20 @@ class GatewayCore:
         acceptance.witness.read(kept.heard)
         self._liveness = Liveness(kept.promises, {}, acceptance.membership)
         self.coverage = Coverage(kept.frontier_us, tuple(sorted(kept.promises.entries)), ())
-        plain = [window for window in plan.windows.values() if window.is_fixed]
-        self._streams = {window.stream: window for window in plain}
-        self._panes = FleetPanes(self._streams, keeper)
+        self._regimes = FleetRegimes(plan, kept.control)
+        if plan.parameters:
+            acceptance.control = self._regimes
+        self._panes = FleetPanes(self._regimes, keeper)
         waits = waits_of(plan.windows.values(), terms.tentative_after_us)
         self._listen_us = listen_us(waits, terms.dead_after_us)
         steps = [*kept.steps, *steps_of(kept.promises.entries.values())]
         self.waiting = WindowWaiting.of(waits.values()).joined(steps, None)
         self._kept_steps = frozenset(kept.steps)
         self._served, self._kept_served = served_by(plan.windows.values()), kept.served
-        until = (FinalWindows.of(kept, plan.windows.values()), terms.retain_us, waits)
-        self.windows = FleetWindows(plain, self._panes, keeper, *until)
-        self._regimes, self.controlled = None, None
-        if plan.parameters:
-            self._regimes = acceptance.control = FleetRegimes(plan, kept.control)
-            self.controlled = ControlledFleet(self._regimes, keeper, kept.held, *until)
-            self.controlled.promised_anew(steps_of(kept.promises.entries.values()), None)
+        final = FinalWindows.of(kept, plan.windows.values())
+        until = (kept.held, final, terms.retain_us, waits)
+        self.windows = FleetWindows(self._regimes, self._panes, keeper, *until)
+        self.windows.promised(steps_of(kept.promises.entries.values()), None)
         self._heard: dict[str, str] = {}
         self._ticks = 0
 
@@ -150,8 +145,6 @@ class GatewayCore:
 
     def fold_at(self, window: Window, start_us: int) -> Fold:
         """Return the fold of the windows that start at a time."""
-        if self._regimes is None or window.is_fixed:
-            return window.fold
         return self._regimes.of(window.name).form_at(start_us).fold
 
     def take(self, records: Iterable[Record], listening: Listening | None) -> GatewayTurn:
@@ -167,27 +160,20 @@ class GatewayCore:
     def join(self, accepted: Accepted, listening: Listening | None) -> GatewayTurn:
         """Join what was accepted, and return what comes of it; see `take`."""
         changes, before_us = FleetChanges(), self.coverage.frontier
+        held = self.windows.held.spans
         self._hear(accepted, changes, before_us)
         too_late = self._join_panes(accepted, changes, before_us)
-        touched_by = [e for e in changes.entries if e.stream not in self._streams]
         self._join_liveness(accepted, changes, listening)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
         self.coverage = advance(before_us, *terms, self._listen_us)
         self._join_waiting(changes, before_us)
         frontier_us = self.coverage.frontier
-        touched = self.windows.touched(
-            [entry for entry in changes.entries if entry.stream in self._streams], before_us
+        finality = TurnFinality(
+            self.coverage, self.waiting, partial(awaited, *terms), self._promised()
         )
-        for more in (self.windows.passed(frontier_us), self.windows.due(self.waiting)):
-            for at, starts in more.items():
-                touched.setdefault(at, set()).update(starts)
-        finality = TurnFinality(self.coverage, self.waiting, partial(awaited, *terms))
-        changes.rows += self.windows.revisions(touched, finality)
-        if self.controlled is not None:
-            held, told = self.controlled.held.spans, (finality, self._promised())
-            changes.rows += self.controlled.revisions(touched_by, before_us, *told)
-            if changes.control is not None or self.controlled.held.spans != held:
-                changes.held = self.controlled.held.spans
+        changes.rows += self.windows.revisions(changes.entries, before_us, finality)
+        if changes.control is not None or self.windows.held.spans != held:
+            changes.held = self.windows.held.spans
         if frontier_us != before_us:
             changes.frontier_us = frontier_us
             changes.served = None if self._served == self._kept_served else self._served
@@ -197,16 +183,20 @@ class GatewayCore:
         return GatewayTurn(changes, accepted, self.coverage, too_late)
 
     def _hear(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> None:
-        """Take what operators said of parameters: a promise speaks of one log, so all are void."""
-        if self._regimes is None or self.controlled is None or not accepted.said.entries:
-            return
-        changes.control = self._regimes.log.copy()
-        self.controlled.hear(self._regimes.take_touched(), before_us)
-        self._liveness = self._liveness.voided()
-        changes.promises |= self._liveness.promises.entries
+        """Take entries of the log of parameters: a promise is under one log, so all are void."""
+        if accepted.said.entries:
+            changes.control = self._regimes.log.copy()
+            self.windows.log_changed(self._regimes.take_touched(), before_us)
+            self._liveness = self._liveness.voided()
+            changes.promises |= self._liveness.promises.entries
 
     def _promised(self) -> int | None:
-        """Return how far all that are waited for have promised under the present log."""
+        """Return how far all that are waited for have promised under the present log.
+
+        None where that is nowhere, and where no window is held until then.
+        """
+        if not self.windows.held.spans:
+            return None
         terms = (self._terms.roster, self._terms.dead_after_us)
         return advance(BOTTOM_US, self._liveness, *terms, self._listen_us).frontier
 
@@ -214,30 +204,12 @@ class GatewayCore:
         """Join the accepted entries, and return how many came too late for a window of theirs."""
         late = 0
         for rows in accepted.rows:
-            if self.controlled is not None and self._is_controlled(rows):
-                assert isinstance(rows, PaneRows)
-                entries, missed = self.controlled.join(rows, before_us)
+            # Variables, and rows of results, are kept by their devices.
+            if isinstance(rows, PaneRows) and self._regimes.window_of(rows.block.stream):
+                entries, missed = self.windows.take_entries(rows, before_us)
                 changes.entries += entries
                 late += missed
-                continue
-            window = self._streams.get(rows.block.stream) if isinstance(rows, PaneRows) else None
-            if window is None:
-                continue  # variables, and rows of results: their devices keep them
-            assert isinstance(rows, PaneRows)
-            least_us = floor_us(window, before_us, self._terms.retain_us)
-            for entry in self._panes.join(rows):
-                first_us, last_us = window.start_of_first(entry.pane_us), entry.pane_us
-                late += least_us is not None and first_us < least_us
-                if least_us is None or last_us // window.slide_us * window.slide_us >= least_us:
-                    changes.entries.append(entry)
         return late
-
-    def _is_controlled(self, rows: Rows) -> bool:
-        """Return whether entries are of a window with parameters."""
-        if self._regimes is None or not isinstance(rows, PaneRows):
-            return False
-        window = self._regimes.window_of(rows.block.stream)
-        return window is not None and not window.is_fixed
 
     def _join_liveness(
         self, accepted: Accepted, changes: FleetChanges, listening: Listening | None
@@ -274,8 +246,7 @@ class GatewayCore:
         before = self.waiting
         steps = steps_of(changes.promises.values())
         self.waiting = before.joined(steps, now_us)
-        if self.controlled is not None:
-            self.controlled.promised_anew(steps, now_us)
+        self.windows.promised(steps, now_us)
         if self.waiting.stairs != before.stairs:
             known = self.waiting.steps
             changes.steps, changes.steps_gone = known - self._kept_steps, self._kept_steps - known
@@ -284,16 +255,12 @@ class GatewayCore:
     @property
     def failed(self) -> Counter[str]:
         """How often a fold of the user's own raised something, by reason."""
-        rows = self.controlled
-        return self.windows.failed + (Counter() if rows is None else rows.failed)
+        return self.windows.failed
 
     @property
     def due_at_us(self) -> int | None:
         """When the next window without a row will be due; None where that is not known."""
-        times_us = [self.windows.due_at_us(self.waiting)]
-        if self.controlled is not None:
-            times_us.append(self.controlled.unfinished.due_at_us(self.waiting))
-        return min((each for each in times_us if each is not None), default=None)
+        return self.windows.unfinished.due_at_us(self.waiting)
 
     def _prune(self, changes: FleetChanges, before_us: int | None) -> None:
         """Forget what is of no use any more, now and then."""
@@ -302,17 +269,10 @@ class GatewayCore:
             return
         if frontier_us // PRUNE_EVERY_US == before_us // PRUNE_EVERY_US:
             return
-        floors = {
-            stream: least_us
-            for stream, window in self._streams.items()
-            if (least_us := floor_us(window, frontier_us, self._terms.retain_us)) is not None
-        }
-        longest_us = max((window.size_us for window in self._streams.values()), default=0)
-        if self.controlled is not None and self._regimes is not None:
-            floors |= self.controlled.panes_below(frontier_us)
-            longest_us = max(
-                [longest_us, *(self._regimes.of(each).longest_us for each in self._regimes.windows)]
-            )
+        floors = self.windows.panes_below(frontier_us)
+        longest_us = max(
+            (w.longest_us for w in map(self._regimes.of, self._regimes.windows)), default=0
+        )
         changes.panes_below = floors
         changes.others_below = min(
             [frontier_us - self._terms.retain_us - longest_us, *floors.values()]

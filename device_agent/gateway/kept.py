@@ -156,17 +156,14 @@ class FleetKeeper(Protocol):
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterable[KeptEntry]:
         """Return the entries of the panes of a stream from one start to another, both included."""
 
-    def places(self, stream: int, since_us: int) -> Iterable[tuple[int, str]]:
-        """Return the start and key of each pane of a stream that has entries, from a start on."""
+    def places(self, stream: int, first_us: int, last_us: int) -> Iterable[tuple[int, str]]:
+        """Return start and key of the panes with entries, from one start to another, included."""
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
 
     def current(self, window: str, first_us: int, last_us: int) -> Iterable[FleetRow]:
         """Return the current rows of a window, of starts from one to another, both included."""
-
-    def tentative(self, window: str, since_us: int | None) -> Iterable[FleetRow]:
-        """Return the current rows of a window that are tentative, of starts from a time on."""
 
     def commit(self, changes: FleetChanges) -> None:
         """Make all changes durable, or none."""

@@ -1,21 +1,22 @@
 """The fleet's panes, as far as memory holds them: each replica's entries, and their totals.
 
 An entry is joined into its pane: of one replica the greatest seq counts, and what several replicas
-and devices hold of a pane adds up to its total. Panes that were used last are in memory with their
-entries, as many as fit; of further ones only the totals, which windows are made from. Whoever keeps
-the entries gives the others again when they are asked for. So memory is bounded, however long a
-device was away, and nothing depends on what is in it.
+and devices hold of a pane adds up to its total. A device that has regimes of its own in a window is
+a **scope** with totals of its own, as its panes may mean something there that those of others do
+not. Panes that were used last are in memory with their entries, as many as fit; of further ones
+only the totals, which windows are made from. The keeper gives the others again when they are asked
+for. So memory is bounded, however long a device was away, and no result depends on its content.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from device_agent.gateway.kept import FleetKeeper, KeptEntry, WriterOfPanes
 from lasp_edge.aggregates.sliding import keyed
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import Window
+from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.protocol.acceptance import PaneRows
 
 MOST_ENTRIES: Final = 50_000
@@ -27,10 +28,13 @@ MOST_TOTALS: Final = 20_000
 
 Place = tuple[int, int]
 """Stream and start of a pane."""
+ScopedKey = tuple[str, str]
+"""Key and scope, "" for that of all devices without regimes of their own."""
+_Named = TypeVar("_Named", WriterOfPanes, ScopedKey)
 
 
 class PaneTotal(NamedTuple):
-    """What all devices hold of one pane and key."""
+    """The total of one pane, key and scope, and the devices that it is from."""
 
     partial: Partial
     devices: frozenset[str]
@@ -70,56 +74,62 @@ class FleetPanes:
     """The fleet's panes.
 
     Args:
-        windows: of the program.
+        regimes: of the fleet's windows.
         keeper: keeps the entries.
     """
 
-    def __init__(self, windows: dict[int, Window], keeper: FleetKeeper) -> None:
-        self._windows, self._keeper = windows, keeper
-        self._cells: dict[Place, dict[str, PaneCell]] = {}
-        self._totals: dict[Place, dict[str, PaneTotal]] = {}
-        self._writers: dict[WriterOfPanes, WriterOfPanes] = {}
+    def __init__(self, regimes: FleetRegimes, keeper: FleetKeeper) -> None:
+        self._regimes, self._keeper = regimes, keeper
+        self._cells: dict[Place, dict[ScopedKey, PaneCell]] = {}
+        self._totals: dict[Place, dict[ScopedKey, PaneTotal]] = {}
+        self._names: dict[WriterOfPanes | ScopedKey, WriterOfPanes | ScopedKey] = {}
         self._most_held = 0  # entries and panes, at most: they are counted where that is too many
 
     def join(self, rows: PaneRows) -> Iterator[KeptEntry]:
         """Join accepted entries, and yield those that were not known yet."""
         block = rows.block
-        stream, fold = block.stream, self._windows[block.stream].fold
-        writer = self._writer(WriterOfPanes(rows.device, block.incarnation, block.nonce))
+        stream, fold, scope = (
+            block.stream,
+            self._fold(block.stream),
+            self._regimes.scope(block.stream, rows.device),
+        )
+        writer = self._one(WriterOfPanes(rows.device, block.incarnation, block.nonce))
         partials = zip(*block.columns, strict=True)
         for key, pane_us, seq, partial in zip(
             block.keys, block.panes_us, block.seqs, partials, strict=True
         ):
             cells = self._of_pane(stream, pane_us)
-            cell = cells.get(key)
+            cell = cells.get((key, scope))
             if cell is None:
-                cell = cells[key] = PaneCell(fold)
+                cell = cells[self._one((key, scope))] = PaneCell(fold)
             if cell.join(writer, seq, partial):
                 self._most_held += 1
                 yield KeptEntry(stream, pane_us, key, writer, seq, partial)
 
-    def totals(self, stream: int, key: str, first_us: int, last_us: int) -> dict[int, PaneTotal]:
-        """Return pane -> total of the panes from one start to another that hold the key, in order.
+    def totals(self, stream: int, at: ScopedKey, panes_us: range) -> list[tuple[int, PaneTotal]]:
+        """Return start and total of each of some panes that holds a key of a scope, in order.
 
         What a fold of the user's own raises is passed on.
         """
-        places = [(stream, at) for at in range(first_us, last_us + 1, self._span_us(stream))]
-        missing = [at for at in places if at not in self._cells and at not in self._totals]
+        places = [(stream, pane_us) for pane_us in panes_us]
+        missing = [place for place in places if not self._is_known(place)]
         if missing:
             self._read(stream, missing)
-        found = {}
-        for place in places:
-            total = self._total(place, key)
-            if total is not None:
-                found[place[1]] = total
-        return found
+        totals = ((place[1], self._total(place, at)) for place in places)
+        return [(pane_us, total) for pane_us, total in totals if total is not None]
 
     def forget(self) -> None:
         """Let go of what was used longest ago, beyond what fits."""
         if self._most_held > MOST_ENTRIES:
             self._forget_entries()
-        if len(self._writers) > MOST_TOTALS:
-            self._writers.clear()
+        if len(self._names) > MOST_TOTALS:
+            self._names.clear()
+
+    def clear(self) -> None:
+        """Let go of all panes: an entry may have another scope now."""
+        self._cells.clear()
+        self._totals.clear()
+        self._most_held = 0
 
     def _forget_entries(self) -> None:
         kept = self._most_held = 0
@@ -135,14 +145,19 @@ class FleetPanes:
             if kept > MOST_TOTALS:
                 del self._totals[place]
 
-    def _span_us(self, stream: int) -> int:
-        return self._windows[stream].span_us
+    def _is_known(self, place: Place) -> bool:
+        return place in self._cells or place in self._totals
 
-    def _writer(self, writer: WriterOfPanes) -> WriterOfPanes:
-        """Return the one object that stands for a replica in all panes."""
-        return self._writers.setdefault(writer, writer)
+    def _fold(self, stream: int) -> Fold:
+        piece = self._regimes.stream(stream)
+        assert piece is not None, "panes of unknown streams are neither taken nor asked for"
+        return piece.fold
 
-    def _of_pane(self, stream: int, pane_us: int) -> dict[str, PaneCell]:
+    def _one(self, name: _Named) -> _Named:
+        """Return the one object for a replica, or for a key of a scope, in all panes."""
+        return self._names.setdefault(name, name)  # type: ignore[return-value]
+
+    def _of_pane(self, stream: int, pane_us: int) -> dict[ScopedKey, PaneCell]:
         """Return a pane's cells by key; it is now the one that was used last."""
         place = (stream, pane_us)
         cells = self._cells.pop(place, None)
@@ -155,28 +170,29 @@ class FleetPanes:
 
     def _read(self, stream: int, missing: list[Place]) -> None:
         """Read panes of a stream that are not in memory, given in order."""
-        fold = self._windows[stream].fold
-        read: dict[Place, dict[str, PaneCell]] = {place: {} for place in missing}
+        fold = self._fold(stream)
+        read: dict[Place, dict[ScopedKey, PaneCell]] = {place: {} for place in missing}
         self._most_held += len(missing)
         for entry in self._keeper.entries(stream, missing[0][1], missing[-1][1]):
             cells = read.get((stream, entry.pane_us))
             if cells is not None:
-                if entry.key not in cells:
-                    cells[entry.key] = PaneCell(fold)
-                cells[entry.key].join(self._writer(entry.writer), entry.seq, entry.partial)
+                at = self._one((entry.key, self._regimes.scope(stream, entry.writer.device)))
+                if at not in cells:
+                    cells[at] = PaneCell(fold)
+                cells[at].join(self._one(entry.writer), entry.seq, entry.partial)
                 self._most_held += 1
         self._cells |= read
 
-    def _total(self, place: Place, key: str) -> PaneTotal | None:
+    def _total(self, place: Place, at: ScopedKey) -> PaneTotal | None:
         totals = self._totals.pop(place, None)
         if totals is not None:
             self._totals[place] = totals
-            return totals.get(key)
-        cell = self._of_pane(*place).get(key)
+            return totals.get(at)
+        cell = self._of_pane(*place).get(at)
         return None if cell is None else cell.total()
 
     def _keep_totals(self, place: Place) -> None:
         """Let go of a pane's entries."""
         cells = self._cells.pop(place)
         with suppress(Exception):  # a user's fold may raise; the pane is read again then
-            self._totals[place] = {key: cell.total() for key, cell in cells.items()}
+            self._totals[place] = {at: cell.total() for at, cell in cells.items()}

@@ -38,8 +38,6 @@ from device_agent.storage.sealed_file import (
 )
 from lasp_edge.errors import NotFound
 from lasp_edge.language.fleet_regimes import StartSpan
-from lasp_edge.protocol.limits import EARLIEST_PANE_US
-from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import Step
 
 FILE_NAME: Final = "gateway.sqlite"
@@ -157,17 +155,6 @@ class FleetStore(SealedFile):
         return list({row.at: row for row in rows}.values())
 
     @finding_damage
-    def tentative(self, window: str, since_us: int | None) -> list[FleetRow]:
-        """Return the current rows of a window that are tentative, of starts from a time on."""
-        from_us = EARLIEST_PANE_US if since_us is None else since_us
-        query = (
-            "SELECT * FROM revision WHERE window = ? AND start_us >= ?"
-            " ORDER BY start_us, key, revision"
-        )
-        newest = {row.at: row for row in map(_row, self._rows(query, (window, from_us)))}
-        return [row for row in newest.values() if row.status == TENTATIVE]
-
-    @finding_damage
     def entries(self, stream: int, first_us: int, last_us: int) -> list[KeptEntry]:
         """Return the entries of the panes of a stream from one start to another, both included."""
         return [
@@ -179,11 +166,13 @@ class FleetStore(SealedFile):
         ]
 
     @finding_damage
-    def places(self, stream: int, since_us: int) -> list[tuple[int, str]]:
-        """Return the start and key of each pane of a stream that has entries, from a start on."""
-        # No seal is looked at: whoever wants to know what is in a pane reads its entries.
-        query = "SELECT DISTINCT pane_us, key FROM entry WHERE stream = ? AND pane_us >= ?"
-        return self._db.execute(query, (stream, since_us)).fetchall()
+    def places(self, stream: int, first_us: int, last_us: int) -> list[tuple[int, str]]:
+        """Return start and key of the panes with entries, from one start to another, included."""
+        # No seal is checked: the entries of a pane are read when it is computed.
+        query = (
+            "SELECT DISTINCT pane_us, key FROM entry WHERE stream = ? AND pane_us BETWEEN ? AND ?"
+        )
+        return self._db.execute(query, (stream, first_us, last_us)).fetchall()
 
     @finding_damage
     def row(self, at: WindowStart) -> FleetRow | None:

@@ -1,41 +1,49 @@
 """Which windows a turn may have changed, and what their rows are: the twin of the job's SQL.
 
 A window's partial is the combination of its panes over replicas, devices and time, so computing it
-again is always right and counts nothing twice. A row is made where the result or the status differs
-from the current one; when, and which status follows, is said once for both
-(`lasp_edge.protocol.status`). The rows that are open, that is tentative, are in memory: when the
-frontier passes their end they become final. So are those that have panes and no row, as they wait
-for devices (`lasp_edge.protocol.waiting`). All others are asked for when a late pane touches them.
+again is always right and counts nothing twice. Of each device counts what its regimes name
+(`lasp_edge.language.fleet_regimes`): one stream for ever where no parameter changes the window, and
+else pieces; entries of another meaning are kept and count for nothing. A row is made where the
+result or the status differs from the current one (`lasp_edge.protocol.status`), and where the
+window is final or has waited for devices for long enough (`lasp_edge.protocol.waiting`).
+
+When operators say something late, devices rebuild panes, which come one after the other. So the
+windows below the frontier that an entry touches are **held**: their rows stay as they are until all
+devices that are waited for have promised past them under the new log. Then each row that differs is
+revised once. G says how far they have promised: the least low watermark, which goes back, and never
+F, which does not. Where windows wait for devices no longer than X, rows are held no longer either:
+X after the first device has promised past them under the new log they are revised, and say who is
+missing.
 """
 
-import heapq
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
-from typing import Final, NamedTuple, Self
+from itertools import chain
+from operator import itemgetter
+from typing import Final
 
-from device_agent.gateway.kept import (
-    FleetKeeper,
-    FleetRow,
-    KeptEntry,
-    RestoredFleet,
-    WindowStart,
-)
+from device_agent.gateway.finality import FinalWindows, HeldStarts, TurnFinality
+from device_agent.gateway.kept import FleetKeeper, FleetRow, KeptEntry, WindowStart
 from device_agent.gateway.panes import FleetPanes, PaneTotal
+from device_agent.gateway.unfinished import UnfinishedWindows
 from lasp_edge.aggregates.sliding import TwoStacks
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
-from lasp_edge.language.declarations import Window
-from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
-from lasp_edge.protocol.limits import EARLIEST_PANE_US
+from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
+from lasp_edge.language.forms import WindowForm
+from lasp_edge.protocol.acceptance import PaneRows
+from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.spans import floor_us
 from lasp_edge.protocol.status import TENTATIVE, status_after
-from lasp_edge.protocol.waiting import WindowWaiting
+from lasp_edge.protocol.waiting import Step, WindowWaiting
 from lasp_edge.reasons import reason_of
 
 Touched = dict[tuple[str, str], set[int]]
 """(window, key) -> starts to look at."""
+WindowTotal = tuple[int, int, Partial, int]
+"""Start, end, partial and number of devices of a window."""
 MOST_FAILURES: Final = 100
 """Reasons that are counted apart, at most; a fold of the user's own may raise a new text each
 time."""
@@ -53,215 +61,239 @@ def count_failure(failed: Counter[str], window: str) -> Iterator[None]:
             failed[reason] += 1
 
 
-class TurnFinality:
-    """How sure it is that a window is whole.
-
-    Args:
-        coverage: how far results are final, and over whom.
-        waiting: which windows are due.
-        awaited: returns for whom they wait; it is asked once, and in most turns never.
-    """
-
-    def __init__(
-        self, coverage: Coverage, waiting: WindowWaiting, awaited: Callable[[], AwaitedDevices]
-    ) -> None:
-        self.coverage, self.waiting = coverage, waiting
-        self._awaited = awaited
-
-    @cached_property
-    def _devices(self) -> AwaitedDevices:
-        return self._awaited()
-
-    def missing(self, wait_us: int, end_us: int) -> tuple[str, ...]:
-        """Return who is missing in a window of this X that ends then."""
-        led = self._devices.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
-        return led.before(end_us)
-
-
-def served_by(windows: Iterable[Window]) -> frozenset[int]:
-    """Return the streams by which it is kept over which windows a frontier was moved."""
-    return frozenset(window.stream for window in windows)
-
-
-class FinalWindows(NamedTuple):
-    """How far windows are final at a start.
-
-    Attributes:
-        frontier_us: how far results are final; None for nothing yet.
-        unserved: windows of which they may not be: another program moved the frontier last.
-    """
-
-    frontier_us: int | None
-    unserved: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, kept: RestoredFleet, windows: Iterable[Window]) -> Self:
-        """Return what is known of the windows of a program."""
-        served = kept.served
-        others = [each for each in windows if served is not None and each.stream not in served]
-        return cls(kept.frontier_us, frozenset(each.name for each in others))
-
-    def since_us(self, window: str, longest_us: int, retain_us: int) -> int | None:
-        """Return from which start on windows may not be final; None for any.
-
-        Args:
-            window: the name.
-            longest_us: how long its windows are, at most.
-            retain_us: for how long after its end a window still takes late readings.
-        """
-        if self.frontier_us is None:
-            return None
-        late_us = retain_us if window in self.unserved else -1
-        return self.frontier_us - longest_us - late_us
-
-    def is_open(self, at: WindowStart, end_us: int, keeper: FleetKeeper) -> bool:
-        """Return whether a window that may have no row is not final."""
-        if self.frontier_us is None or end_us > self.frontier_us:
-            return True
-        return at.window in self.unserved and keeper.row(at) is None
-
-
 class FleetWindows:
     """The windows of a fleet.
 
     Args:
-        windows: of the program.
+        regimes: what panes mean.
         panes: the fleet's.
         keeper: keeps the rows.
+        held: the starts that wait until devices have promised under the present log.
         final: how far windows are final.
         retain_us: for how long after its end a window still takes late readings.
         waits: window -> X, for how long it waits for devices before it has a row.
 
     Attributes:
+        held: see there.
+        unfinished: the windows that are not final.
         failed: how often a fold of the user's own raised something, by reason.
     """
 
     def __init__(
         self,
-        windows: Iterable[Window],
+        regimes: FleetRegimes,
         panes: FleetPanes,
         keeper: FleetKeeper,
+        held: Iterable[StartSpan],
         final: FinalWindows,
         retain_us: int,
         waits: Mapping[str, int],
     ) -> None:
-        self._windows = {window.name: window for window in windows}
-        self._by_stream = {window.stream: window for window in self._windows.values()}
-        self._panes, self._keeper, self._retain_us = panes, keeper, retain_us
-        self._open: dict[WindowStart, FleetRow] = {}
-        self._ends: list[tuple[int, WindowStart]] = []
-        self._waits = waits
-        self._held: set[WindowStart] = set()
-        self._held_ends: dict[int, list[tuple[int, WindowStart]]] = defaultdict(list)
+        self._regimes, self._panes, self._keeper = regimes, panes, keeper
+        self._retain_us, self._waits = retain_us, waits
+        self._waiting_under_log = WindowWaiting.of(waits.values())
+        self._gone: list[WindowStart] = []
+        self.held = HeldStarts(held)
+        self.unfinished = UnfinishedWindows(waits)
         self.failed: Counter[str] = Counter()
-        for window in self._windows.values():
-            # What is final and tentative all the same has a fold that raised something.
-            since_us = final.since_us(window.name, window.size_us, retain_us)
-            for row in keeper.tentative(window.name, since_us):
-                self._note(row)
-            self._hold_again(window, since_us, final)
+        for name in regimes.windows:
+            self._restore(name, final)
 
-    def _hold_again(self, window: Window, since_us: int | None, final: FinalWindows) -> None:
-        """Find the windows that have panes and no row, among those that start then or later."""
-        least_us = EARLIEST_PANE_US if since_us is None else since_us
-        for pane_us, key in self._keeper.places(window.stream, least_us):
-            for start_us in range(window.start_of_first(pane_us), pane_us + 1, window.slide_us):
-                at = WindowStart(window.name, key, start_us)
-                if start_us < least_us or at in self._open:
+    def _restore(self, name: str, final: FinalWindows) -> None:
+        """Find the windows of a name that are tentative, and those that have panes and no row."""
+        since_us = final.since_us(name, self._longest_us(name), self._retain_us)
+        since_us = EARLIEST_PANE_US if since_us is None else self.held.least_us(since_us)
+        current = self._keeper.current(name, since_us, LATEST_PANE_US)
+        rows = {row.at: row for row in current}
+        for row in rows.values():
+            if row.status == TENTATIVE:
+                self.unfinished.put(row)
+        for at, end_us in self._with_panes(StartSpan(name, since_us, LATEST_PANE_US)):
+            if at not in rows and not final.is_passed(name, end_us):
+                self.unfinished.wait(at, end_us)
+
+    def _with_panes(self, span: StartSpan) -> Iterator[tuple[WindowStart, int]]:
+        """Yield the windows of a span that have a pane in the store, with their ends."""
+        name = span.window
+        for regimes in (self._regimes.of(name, each) for each in self._regimes.scopes(name)):
+            for piece in regimes.pieces:
+                first_us = max(piece.first_us, span.first_us)
+                last_us = min(piece.end_us - 1, span.last_us + regimes.longest_us)
+                if first_us > last_us:
                     continue
-                end_us = start_us + window.size_us
-                if final.is_open(at, end_us, self._keeper):
-                    self._hold(at, end_us)
+                for pane_us, key in self._keeper.places(piece.stream, first_us, last_us):
+                    for start_us, form in regimes.starts_over(piece, pane_us):
+                        if span.first_us <= start_us <= span.last_us:
+                            yield WindowStart(name, key, start_us), start_us + form.size_us
+
+    def _longest_us(self, window: str) -> int:
+        """Return how long windows of a name are, at most; all devices have the same forms."""
+        return self._regimes.of(window).longest_us
+
+    def take_entries(self, rows: PaneRows, frontier_us: int | None) -> tuple[list[KeptEntry], int]:
+        """Join accepted entries.
+
+        Args:
+            rows: the entries.
+            frontier_us: how far results were final before them.
+
+        Returns:
+            Those that were not known yet; and how many came too late for a window of theirs.
+        """
+        found, late = [], 0
+        for entry in self._panes.join(rows):
+            is_taken = True
+            # Later panes are those of open windows alone, as nearly all are.
+            if frontier_us is not None and entry.pane_us < frontier_us - self._retain_us:
+                at = (entry.stream, entry.writer.device, entry.pane_us)
+                every, opened = (len(self._starts_over(*at, each)) for each in (None, frontier_us))
+                late += opened < every
+                is_taken = bool(opened) or not every
+            if is_taken:
+                found.append(entry)
+        return found, late
+
+    def log_changed(self, touched: Iterable[StartSpan], frontier_us: int | None) -> None:
+        """Hold what operators touched below the frontier: all devices have to promise again.
+
+        Args:
+            touched: the starts whose panes, or whose windows, are others now.
+            frontier_us: how far results are final.
+        """
+        self._waiting_under_log = WindowWaiting.of(self._waits.values())
+        self._panes.clear()
+        for at in list(self.unfinished.waiting):
+            self.unfinished.wait(
+                at, at.start_us + self._regimes.of(at.window).form_at(at.start_us).size_us
+            )
+        for at, row in self.unfinished.rows.items():
+            is_open = frontier_us is None or row.end_us > frontier_us
+            if is_open and not self._regimes.of(at.window).exists(at.start_us):
+                self._gone.append(at)
+        if frontier_us is not None:
+            for span in touched:
+                least_us = frontier_us - self._retain_us - self._longest_us(span.window)
+                self.held.hold(span, least_us, frontier_us)
+
+    def promised(self, steps: Iterable[Step], now_us: int | None) -> None:
+        """Take the steps of promises under the present log; see `WindowWaiting`."""
+        if self.held.spans:
+            self._waiting_under_log = self._waiting_under_log.joined(steps, now_us)
 
     def touched(self, entries: Iterable[KeptEntry], before_us: int | None) -> Touched:
-        """Return the starts of the windows that hold an entry's pane, above the floor.
+        """Return the starts of the windows that an entry counts in, above the floor or held.
 
         Args:
             entries: those that came or grew.
             before_us: the frontier before them; None for nothing yet.
         """
+        scope, keys = self._regimes.scope, dict[tuple[int, str, int], set[str]]()
+        for entry in entries:
+            at = (entry.stream, scope(entry.stream, entry.writer.device), entry.pane_us)
+            keys.setdefault(at, set()).add(entry.key)
         found: Touched = {}
-        for stream, key, pane_us in {(each.stream, each.key, each.pane_us) for each in entries}:
-            window = self._by_stream[stream]
-            least_us = floor_us(window, before_us, self._retain_us)
-            starts = range(window.start_of_first(pane_us), pane_us + 1, window.slide_us)
-            found.setdefault((window.name, key), set()).update(
-                starts if least_us is None else [each for each in starts if each >= least_us]
-            )
+        for at, several in keys.items():
+            window = self._regimes.window_of(at[0])
+            starts = self._starts_over(*at, before_us)
+            for key in several if window is not None and starts else ():
+                assert window is not None
+                found.setdefault((window.name, key), set()).update(starts)
         return found
 
-    def passed(self, frontier_us: int | None) -> Touched:
-        """Return the windows that are not final, and whose end the frontier has passed."""
-        found: Touched = {}
-        while frontier_us is not None and self._ends and self._ends[0][0] <= frontier_us:
-            _, at = heapq.heappop(self._ends)
-            if (at in self._open or at in self._held) and at.window in self._windows:
-                found.setdefault((at.window, at.key), set()).add(at.start_us)
-        return found
+    def _starts_over(
+        self, stream: int, device: str, pane_us: int, frontier_us: int | None
+    ) -> list[int]:
+        """Return the starts of the windows that a device's pane counts in, above the floor or held.
 
-    def due(self, waiting: WindowWaiting) -> Touched:
-        """Return the windows without a row that have waited for as long as they may."""
-        found: Touched = {}
-        for wait_us, ends in self._held_ends.items():
-            while ends and waiting.is_due(wait_us, ends[0][0]):
-                _, at = heapq.heappop(ends)
-                if at in self._held:
-                    found.setdefault((at.window, at.key), set()).add(at.start_us)
-        return found
-
-    def due_at_us(self, waiting: WindowWaiting) -> int | None:
-        """Return when the next window without a row will be due; None where that is not known."""
-        times_us = []
-        for wait_us, ends in self._held_ends.items():
-            while ends and ends[0][1] not in self._held:
-                heapq.heappop(ends)
-            at_us = waiting.due_at_us(wait_us, ends[0][0]) if ends else None
-            times_us += [] if at_us is None else [at_us]
-        return min(times_us, default=None)
-
-    def revisions(self, wanted: Touched, finality: TurnFinality) -> Iterator[FleetRow]:
-        """Yield a row for each of these windows that differs from its current row.
-
-        A window that waits for devices and is not due has none yet.
+        With a frontier of None there is no floor.
         """
+        window = self._regimes.window_of(stream)
+        piece = self._regimes.piece_of(device, stream, pane_us)
+        if window is None or piece is None:
+            return []
+        starts = self._regimes.of(window.name, device).starts_over(piece, pane_us)
+        return [
+            start_us
+            for start_us, form in starts
+            if (least_us := floor_us(form, frontier_us, self._retain_us)) is None
+            or start_us >= least_us
+            or (window.name, start_us) in self.held
+        ]
+
+    def revisions(
+        self, entries: Iterable[KeptEntry], before_us: int | None, finality: TurnFinality
+    ) -> Iterator[FleetRow]:
+        """Yield the rows that differ from the current ones, and may be written.
+
+        Args:
+            entries: those that came or grew.
+            before_us: the frontier before them; None for nothing yet.
+            finality: how sure it is that a window is whole.
+        """
+        wanted, unfinished = self.touched(entries, before_us), self.unfinished
+        ended = unfinished.passed(finality.coverage.frontier), unfinished.due(finality.waiting)
+        for at in chain(*ended, self._released(finality.promised_us), self._gone):
+            wanted.setdefault((at.window, at.key), set()).add(at.start_us)
+        self._gone.clear()
         for (name, key), starts in sorted(wanted.items()):
-            window = self._windows[name]
             with count_failure(self.failed, name):
-                for start_us, (partial, devices_in) in self._computed(window, key, sorted(starts)):
-                    at = WindowStart(name, key, start_us)
-                    row = self._revision(window, at, partial, devices_in, finality)
+                for total in self._computed(name, key, sorted(starts)):
+                    row = self._revision(name, key, total, finality)
                     if row is not None:
-                        self._note(row)
+                        unfinished.put(row)
                         yield row
+        if finality.promised_us is not None:
+            self.held.release(finality.promised_us, self._longest_us)
 
-    def _hold(self, at: WindowStart, end_us: int) -> None:
-        """Remember a window that has panes, and no row yet."""
-        if at in self._held:
-            return
-        self._held.add(at)
-        heapq.heappush(self._ends, (end_us, at))
-        heapq.heappush(self._held_ends[self._waits[at.window]], (end_us, at))
+    def _released(self, promised_us: int | None) -> Iterator[WindowStart]:
+        """Yield the windows that were held, and that all have promised past, or that are due."""
+        for span in self.held.spans:
+            bounds_us = (promised_us, self._due_under_log_us(span.window))
+            last_us = max((each for each in bounds_us if each is not None), default=None)
+            if last_us is None or last_us < span.first_us:
+                continue
+            released = span._replace(last_us=min(span.last_us, last_us))
+            yield from [row.at for row in self._keeper.current(*released)]
+            yield from [at for at, _ in self._with_panes(released)]
 
-    def _note(self, row: FleetRow) -> None:
-        """Take a row for the current one of its window."""
-        self._held.discard(row.at)
-        if row.status != TENTATIVE:
-            self._open.pop(row.at, None)
-            return
-        if row.at not in self._open:
-            heapq.heappush(self._ends, (row.end_us, row.at))
-        self._open[row.at] = row
+    def _due_under_log_us(self, window: str) -> int | None:
+        """Return the end up to which held windows are revised whoever is missing."""
+        wait_us = self._waits[window]
+        return self._waiting_under_log.due_us(wait_us) if wait_us else None
+
+    def _is_due_under_log(self, window: str, end_us: int) -> bool:
+        due_us = self._due_under_log_us(window)
+        return due_us is not None and end_us <= due_us
+
+    def _is_held(self, at: WindowStart, end_us: int, promised_us: int | None) -> bool:
+        """Return whether a window waits until all have promised past its end under the log."""
+        if promised_us is not None and end_us <= promised_us:
+            return False
+        return (at.window, at.start_us) in self.held
+
+    def panes_below(self, frontier_us: int) -> dict[int, int]:
+        """Return stream -> below which start its panes are of no use any more."""
+        kept_us = frontier_us - self._retain_us
+        return {
+            piece.stream: self.held.least_us(kept_us - self._longest_us(name))
+            for name in self._regimes.windows
+            for scope in self._regimes.scopes(name)
+            for piece in self._regimes.of(name, scope).pieces
+        }
 
     def _revision(
-        self,
-        window: Window,
-        at: WindowStart,
-        partial: Partial,
-        devices_in: int,
-        finality: TurnFinality,
+        self, name: str, key: str, total: WindowTotal, finality: TurnFinality
     ) -> FleetRow | None:
-        """Return the next row of a window; None where nothing differs, or it is not due."""
-        end_us, coverage = at.start_us + window.size_us, finality.coverage
+        """Return the next row of a window; None where nothing differs, or it waits."""
+        start_us, end_us, partial, devices_in = total
+        at, unfinished = WindowStart(name, key, start_us), self.unfinished
+        stream, current = self._regimes.windows[name].stream, None
+        if at not in unfinished.waiting:
+            current = unfinished.rows.get(at) or self._keeper.row(at)
+        if not devices_in and (current is None or current.stream != stream):
+            unfinished.waiting.pop(at, None)
+            return None
+        coverage = finality.coverage
         made = FleetRow(
             at,
             end_us,
@@ -270,66 +302,84 @@ class FleetWindows:
             len(coverage.expected),
             coverage.excluded,
             TENTATIVE,
-            0,
+            0 if current is None else current.revision + 1,
             coverage.frontier,
-            window.stream,
+            stream,
         )
-        current = None
-        if at not in self._held:
-            current = self._open.get(at) or self._keeper.row(at)
         before = None if current is None else current.status
-        differs = current is None or current.result() != made.result()
+        is_final = before is not None and before != TENTATIVE  # it may be longer now, and not over
         passed = coverage.frontier is not None and end_us <= coverage.frontier
-        status = status_after(before, passed=passed, differs=differs)
+        held = (passed or is_final) and self._is_held(at, end_us, finality.promised_us)
+        if held and before != TENTATIVE and not self._is_due_under_log(name, end_us):
+            return None
+        differs = current is None or current.result() != made.result()
+        status = status_after(before, passed=passed and (is_final or not held), differs=differs)
         if not differs and status == before:
             return None
-        if status == TENTATIVE:
-            if current is None and not finality.waiting.is_due(self._waits[window.name], end_us):
-                self._hold(at, end_us)
-                return None
-            made = made._replace(excluded=finality.missing(self._waits[window.name], end_us))
-        revision = 0 if current is None else current.revision + 1
-        return made._replace(status=status, revision=revision)
+        wait_us = self._waits[name]
+        if status == TENTATIVE and current is None and not finality.waiting.is_due(wait_us, end_us):
+            unfinished.wait(at, end_us)
+            return None
+        if status == TENTATIVE or held:
+            made = made._replace(excluded=finality.missing(wait_us, end_us))
+        return made._replace(status=status)
 
-    def _computed(
-        self, window: Window, key: str, starts: list[int]
-    ) -> Iterator[tuple[int, tuple[Partial, int]]]:
-        """Yield the start, partial and number of devices of windows that have a pane.
+    def _computed(self, name: str, key: str, starts: list[int]) -> Iterator[WindowTotal]:
+        """Yield the totals of windows that start then; zero for one that holds no pane.
 
-        Windows that overlap are made together, so that a pane enters and leaves a total once.
+        Windows of one form that overlap are made together, so that a pane enters and leaves a total
+        once.
         """
-        reach_us = window.size_us - window.span_us
-        while starts:
-            together = 1
-            while together < len(starts) and starts[together] <= starts[together - 1] + reach_us:
-                together += 1
-            run, starts = starts[:together], starts[together:]
-            totals = self._panes.totals(window.stream, key, run[0], run[-1] + reach_us)
-            yield from _slid(window, run, totals)
+        for form in self._regimes.of(name).forms:
+            reach_us = form.size_us - form.span_us
+            first, end = bisect_left(starts, form.from_us), bisect_left(starts, form.until_us)
+            run: list[int] = []
+            for start_us in starts[first:end]:
+                if start_us % form.slide_us:
+                    yield start_us, start_us + form.size_us, form.fold.zero, 0
+                    continue
+                if run and start_us > run[-1] + reach_us:
+                    yield from _slid(form, run, self._totals(name, key, form, run))
+                    run = []
+                run.append(start_us)
+            if run:
+                yield from _slid(form, run, self._totals(name, key, form, run))
+
+    def _totals(
+        self, name: str, key: str, form: WindowForm, run: list[int]
+    ) -> list[tuple[int, PaneTotal]]:
+        """Return start and total of the panes of some windows, of each scope, in order."""
+        found, end_us = [], run[-1] + form.size_us
+        for scope in self._regimes.scopes(name):
+            for piece in self._regimes.of(name, scope).pieces_of(form, run[0], end_us):
+                first_us = max(piece.first_us, run[0])
+                panes_us = range(first_us, min(piece.end_us, end_us), form.span_us)
+                found += self._panes.totals(piece.stream, (key, scope), panes_us)
+        return sorted(found, key=itemgetter(0))
 
 
 def _slid(
-    window: Window, starts: Iterable[int], totals: Mapping[int, PaneTotal]
-) -> Iterator[tuple[int, tuple[Partial, int]]]:
-    """Yield what each of some windows that overlap holds.
+    form: WindowForm, starts: Iterable[int], totals: list[tuple[int, PaneTotal]]
+) -> Iterator[WindowTotal]:
+    """Yield the total of each of some windows that overlap.
 
     Args:
-        window: whose rows they are.
+        form: of the windows.
         starts: in order.
         totals: of all panes of these windows that hold the key, in order.
     """
-    coming, held = list(totals.items()), TwoStacks(window.fold)
+    stacks = TwoStacks(form.fold)
     inside: Counter[frozenset[str]] = Counter()  # most panes have the same devices
     first = last = 0
     for start_us in starts:
-        while last < len(coming) and coming[last][0] < start_us + window.size_us:
-            held.push(coming[last][1].partial)
-            inside[coming[last][1].devices] += 1
+        end_us = start_us + form.size_us
+        while last < len(totals) and totals[last][0] < end_us:
+            stacks.push(totals[last][1].partial)
+            inside[totals[last][1].devices] += 1
             last += 1
-        while first < last and coming[first][0] < start_us:
-            held.pop()
-            inside[coming[first][1].devices] -= 1
+        while first < last and totals[first][0] < start_us:
+            stacks.pop()
+            inside[totals[first][1].devices] -= 1
             first += 1
-        if first < last:
-            devices = frozenset().union(*(each for each, panes in inside.items() if panes))
-            yield start_us, (held.total, len(devices))
+        devices = frozenset[str]().union(*(each for each, panes in inside.items() if panes))
+        yield start_us, end_us, stacks.total, len(devices)

@@ -5,7 +5,7 @@ their own. An entry of a pane counts where its stream is the one that its device
 there, and nowhere else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from crdts import ControlLog
@@ -104,17 +104,24 @@ class FleetRegimes:
                 return piece
         return None
 
-    def scopes(self, window: str) -> list[str]:
+    def scopes(self, window: str) -> Sequence[str]:
         """Return the devices that have regimes of their own in a window, and "" for the others."""
-        return sorted(scope for name, scope in self._regimes if name == window)
+        return self._scopes[window]
+
+    def scope(self, stream: int, device: str) -> str:
+        """Return whose regimes say what a device's panes of a stream mean: its own, or ""."""
+        window = self._streams[stream][0]
+        return device if (window.name, device) in self._regimes else FLEET
 
     def _plan(self) -> None:
         self._regimes: dict[tuple[str, str], WindowRegimes] = {}
+        self._scopes: dict[str, Sequence[str]] = {}
         self._streams: dict[int, tuple[Window, PanePiece]] = {}
         for name, window in self.windows.items():
             names = {each.name for each in window.controls.uses}
             scopes = {scope for parameter, scope in self.log.lanes() if parameter in names}
-            for scope in sorted({FLEET, *scopes}):
+            self._scopes[name] = sorted({FLEET, *scopes})
+            for scope in self._scopes[name]:
                 made = WindowRegimes(window, self._functions, self.log, scope)
                 self._regimes[name, scope] = made
                 for piece in made.pieces:

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from device_agent.agent.controlled.windows import ControlledWindows
 from device_agent.agent.state.store import Store
-from device_agent.gateway.controlled import ControlledFleet
 from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import RestoredFleet
+from device_agent.gateway.windows import FleetWindows
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import WindowForm, value_at
 from lasp_edge.language.regimes import WindowRegimes
@@ -97,7 +97,7 @@ def promises_outlive_an_entry() -> Iterator[None]:
 @_planted
 def what_an_entry_touches_is_not_held() -> Iterator[None]:
     """An entry of the past comes, and each final window goes through empty and half values."""
-    with replaced(ControlledFleet, "_is_held", lambda *_arguments: False):
+    with replaced(FleetWindows, "_is_held", lambda *_arguments: False):
         yield
 
 

@@ -78,7 +78,7 @@ def the_lander_adds_what_comes_twice() -> Iterator[None]:
         for entry in right(self, rows):
             at = (id(self), *entry[:-1])
             if at in known:
-                fold = self._windows[entry.stream].fold
+                fold = self._fold(entry.stream)
                 entry = entry._replace(partial=fold.combine(known[at], entry.partial))  # noqa: PLW2901
             known[at] = entry.partial
             yield entry

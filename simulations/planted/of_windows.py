@@ -9,6 +9,7 @@ from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import FleetRow, KeptEntry, WindowStart
 from device_agent.gateway.windows import FleetWindows, Touched
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, advance
+from lasp_edge.protocol.status import FINAL
 from simulations.planted.bug import planted, replaced
 from simulations.world.keeper import SimulatedKeeper
 
@@ -58,11 +59,12 @@ def a_window_that_is_final_is_not_looked_up() -> Iterator[None]:
 @planted
 def a_restarted_gateway_forgets_which_windows_are_open() -> Iterator[None]:
     """A gateway is killed: what was tentative then never becomes final."""
+    right = SimulatedKeeper.current
 
-    def tentative(*_arguments: Any) -> Iterator[FleetRow]:
-        return iter(())
+    def current(self: SimulatedKeeper, *arguments: Any) -> Iterator[FleetRow]:
+        return (row._replace(status=FINAL) for row in right(self, *arguments))
 
-    with replaced(SimulatedKeeper, "tentative", tentative):
+    with replaced(SimulatedKeeper, "current", current):
         yield
 
 

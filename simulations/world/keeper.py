@@ -15,7 +15,6 @@ from device_agent.gateway.kept import (
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import PaneRows
-from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import Step
 
 PaneKey = tuple[int, str, int, str, int, int]
@@ -74,10 +73,10 @@ class SimulatedKeeper:
                 if at in self.panes:
                     yield KeptEntry(stream, pane_us, at[1], WriterOfPanes(*at[3:]), *self.panes[at])
 
-    def places(self, stream: int, since_us: int) -> Iterator[tuple[int, str]]:
-        """Yield the start and key of each pane of a stream that has entries, from a start on."""
+    def places(self, stream: int, first_us: int, last_us: int) -> Iterator[tuple[int, str]]:
+        """Yield start and key of the panes with entries, from one start to another, included."""
         starts = self._starts.get(stream, [])
-        for pane_us in starts[bisect_left(starts, since_us) :]:
+        for pane_us in starts[bisect_left(starts, first_us) : bisect_right(starts, last_us)]:
             for key in sorted({at[1] for at in self._places[stream][pane_us]}):
                 yield pane_us, key
 
@@ -89,13 +88,6 @@ class SimulatedKeeper:
         """Yield the current rows of a window, of starts from one to another."""
         for at, rows in self.revisions.items():
             if at.window == window and first_us <= at.start_us <= last_us:
-                yield rows[-1]
-
-    def tentative(self, window: str, since_us: int | None) -> Iterator[FleetRow]:
-        """Yield the current rows of a window that are tentative, of starts from a time on."""
-        for at, rows in self.revisions.items():
-            is_after = since_us is None or at.start_us >= since_us
-            if at.window == window and is_after and rows[-1].status == TENTATIVE:
                 yield rows[-1]
 
     def commit(self, changes: FleetChanges) -> None:

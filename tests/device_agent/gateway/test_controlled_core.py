@@ -145,7 +145,7 @@ def test_rows_below_the_floor_stay_as_they_are_and_what_comes_for_them_is_counte
     site.device.hear(entry)
     site.live(1, told=[entry])
     for name in ("sums", "by_room"):
-        held = [span for span in core.controlled.held.spans if span.window == name]
+        held = [span for span in core.windows.held.spans if span.window == name]
         assert min(span.first_us for span in held) <= floor_of(PLAN.windows[name], frontier_us) + S
     before, site.too_late = len(site.gateway.rows), 0
     site.live(40)
@@ -190,9 +190,9 @@ def test_what_waits_keeps_its_panes_and_its_rows_come(short):
         ControlLog().say("offset", "", frontier_us - 30 * S, "10", "ann"),
     )
     site.take([(topic_of(entry, site.device.core.agent.topics), entry.encode())])
-    assert core.controlled.held.spans
-    first_us = min(span.first_us for span in core.controlled.held.spans)
-    assert min(core.controlled.panes_below(frontier_us + 9_000 * S).values()) <= first_us
+    assert core.windows.held.spans
+    first_us = min(span.first_us for span in core.windows.held.spans)
+    assert min(core.windows.panes_below(frontier_us + 9_000 * S).values()) <= first_us
 
 
 def test_a_gateway_whose_disk_was_lost_has_the_same_windows_again(site):
@@ -256,3 +256,14 @@ def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
     there = {at: row for at, row in site.gateway.current().items() if row[1]}
     assert there == site.truth(log)
     assert len(there) < len(site.gateway.current())
+
+
+def test_tentative_windows_that_are_no_more_leave_with_the_entry(site):
+    log = ControlLog().say("step_s", "", NOW_US + 81 * S, "40", "ann")
+    site.live(1, told=[ControlFrame.of(Replica(1, 5, "operator"), 1, "step_s", "", log)])
+    gone = [
+        row
+        for row in {row.at: row for row in site.gateway.rows}.values()
+        if row.status == "tentative" and not site.regimes.of(row.at.window).exists(row.at.start_us)
+    ]
+    assert [row.devices_in for row in gone] == [0]

@@ -1,0 +1,130 @@
+"""How far windows are final: in a turn, after a restart, and while rows are held back."""
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import NamedTuple, Self
+
+from device_agent.gateway.kept import RestoredFleet
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
+from lasp_edge.protocol.waiting import WindowWaiting
+
+
+class TurnFinality:
+    """How sure it is that a window is whole.
+
+    Args:
+        coverage: how far results are final, and over whom.
+        waiting: which windows are due.
+        awaited: returns for whom they wait; it is asked once, and in most turns never.
+        promised_us: how far all have promised under the present log; None: nowhere, or no window
+            is held for that.
+    """
+
+    def __init__(
+        self,
+        coverage: Coverage,
+        waiting: WindowWaiting,
+        awaited: Callable[[], AwaitedDevices],
+        promised_us: int | None,
+    ) -> None:
+        self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
+        self._awaited = awaited
+
+    @cached_property
+    def _devices(self) -> AwaitedDevices:
+        return self._awaited()
+
+    def missing(self, wait_us: int, end_us: int) -> tuple[str, ...]:
+        """Return who is missing in a window of this X that ends then."""
+        led = self._devices.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
+        return led.before(end_us)
+
+
+def served_by(windows: Iterable[Window]) -> frozenset[int]:
+    """Return the streams by which it is kept over which windows a frontier was moved."""
+    return frozenset(window.stream for window in windows)
+
+
+class FinalWindows(NamedTuple):
+    """How far windows are final at a start.
+
+    Attributes:
+        frontier_us: how far results are final; None for nothing yet.
+        unserved: windows of which they may not be: another program moved the frontier last.
+    """
+
+    frontier_us: int | None
+    unserved: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, kept: RestoredFleet, windows: Iterable[Window]) -> Self:
+        """Return what is known of the windows of a program."""
+        served = kept.served
+        others = [each for each in windows if served is not None and each.stream not in served]
+        return cls(kept.frontier_us, frozenset(each.name for each in others))
+
+    def since_us(self, window: str, longest_us: int, retain_us: int) -> int | None:
+        """Return from which start on windows may not be final; None for any.
+
+        Args:
+            window: the name.
+            longest_us: how long its windows are, at most.
+            retain_us: for how long after its end a window still takes late readings.
+        """
+        if self.frontier_us is None:
+            return None
+        late_us = retain_us if window in self.unserved else -1
+        return self.frontier_us - longest_us - late_us
+
+    def is_passed(self, window: str, end_us: int) -> bool:
+        """Return whether the frontier has passed an end while the window was served."""
+        is_ended = self.frontier_us is not None and end_us <= self.frontier_us
+        return is_ended and window not in self.unserved
+
+
+class HeldStarts:
+    """The starts that wait.
+
+    Args:
+        spans: those that waited already.
+
+    Attributes:
+        spans: the starts, as they are kept over a restart.
+    """
+
+    def __init__(self, spans: Iterable[StartSpan]) -> None:
+        self.spans = tuple(spans)
+
+    def hold(self, touched: StartSpan, first_us: int, last_us: int) -> None:
+        """Hold a touched span, as far as it is among the starts from one to another."""
+        first_us, last_us = max(touched.first_us, first_us), min(touched.last_us, last_us)
+        span = touched._replace(first_us=first_us, last_us=last_us)
+        if first_us <= last_us and span not in self.spans:
+            self.spans += (span,)
+
+    def __contains__(self, at: tuple[str, int]) -> bool:
+        """Return whether a window, by name and start, waits."""
+        name, start_us = at
+        return any(
+            span.window == name and span.first_us <= start_us <= span.last_us for span in self.spans
+        )
+
+    def release(self, promised_us: int, longest_us: Callable[[str], int]) -> None:
+        """Release the starts that all have promised past.
+
+        Args:
+            promised_us: how far.
+            longest_us: gives how long windows of a name are, at most.
+        """
+        kept = []
+        for span in self.spans:
+            first_us = max(span.first_us, promised_us - longest_us(span.window))
+            if first_us <= span.last_us and promised_us - longest_us(span.window) < span.last_us:
+                kept.append(span._replace(first_us=first_us))
+        self.spans = tuple(kept)
+
+    def least_us(self, time_us: int) -> int:
+        """Return the first start that waits, or a time if that is less."""
+        return min([time_us, *(span.first_us for span in self.spans)])
