@@ -66,7 +66,20 @@ class EmptyStore:
         return []
 
 
-class MemoryStore(Store):
+class OpenedStore(Store):
+    """The agent's store whose database can be looked into, and fails, as a disk does."""
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        """The connection on which it works; another one can take its place."""
+        return self._db
+
+    @database.setter
+    def database(self, db: sqlite3.Connection) -> None:
+        self._use(db)
+
+
+class MemoryStore(OpenedStore):
     """The agent's store, on a database in memory."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -95,17 +108,18 @@ class Disk(ABC):
     Attributes:
         images: older contents, the newest last.
         recent: contents after the last steps.
+        store: the store that was opened last.
     """
 
     def __init__(self) -> None:
         self.images: deque[bytes] = deque(maxlen=IMAGES)
         self.recent: deque[bytes] = deque(maxlen=3)
-        self._store: Store | None = None
+        self.store: OpenedStore | None = None
         self._fails_after: tuple[int, int] | None = None
         self._spent: Callable[[], bool] | None = None
 
     @abstractmethod
-    def found(self) -> Store:
+    def found(self) -> OpenedStore:
         """Return a store on what is there."""
 
     @abstractmethod
@@ -131,12 +145,12 @@ class Disk(ABC):
             content[random.randrange(len(content))] ^= 1 << random.randrange(8)
         self.restore(bytes(content))
 
-    def open(self) -> Store:
+    def open(self) -> OpenedStore:
         """Return a store on what is there; the one before must be closed."""
-        self._store = self.found()
+        self.store = self.found()
         if self._fails_after is not None:
             self.fail(*self._fails_after)
-        return self._store
+        return self.store
 
     def fail(self, after: int, commits: int = 0) -> None:
         """Let every statement fail once the database has done some more commits and operations.
@@ -158,8 +172,8 @@ class Disk(ABC):
             left -= commits <= 0
             return left < 0
 
-        if self._store is not None:
-            db = self._store._db  # noqa: SLF001 - as a disk would
+        if self.store is not None:
+            db = self.store.database
             db.set_trace_callback(begun if commits else None)
             db.set_progress_handler(spent, 1)
             self._spent = spent
@@ -167,9 +181,9 @@ class Disk(ABC):
     def mend(self) -> None:
         """Let statements succeed again."""
         self._fails_after = self._spent = None
-        if self._store is not None:
+        if self.store is not None:
             with suppress(sqlite3.ProgrammingError):  # its process has ended
-                db = self._store._db  # noqa: SLF001 - as a disk would
+                db = self.store.database
                 db.set_trace_callback(None)
                 db.set_progress_handler(None, 1)
 
@@ -195,7 +209,7 @@ class MemoryDisk(Disk):
             MemoryDisk._fresh = bytes(image)
         return MemoryDisk._fresh
 
-    def found(self) -> Store:
+    def found(self) -> OpenedStore:
         return MemoryStore(self._db)
 
     def image(self) -> bytes:
@@ -223,16 +237,16 @@ class FileDisk(Disk):
         super().__init__()
         self._directory = directory
 
-    def found(self) -> Store:
-        return Store(self._directory)
+    def found(self) -> OpenedStore:
+        return OpenedStore(self._directory)
 
     def image(self) -> bytes:
         path = self._directory / FILE_NAME
         if not path.exists():
             return b""
-        if self._store is not None:
+        if self.store is not None:
             with suppress(sqlite3.Error):  # its process has ended
-                return self._while_it_runs(self._store._db)  # noqa: SLF001 - as a disk would
+                return self._while_it_runs(self.store.database)
         source = sqlite3.connect(path)
         with closing(source), suppress(sqlite3.Error):
             return source.serialize()
@@ -262,4 +276,4 @@ def _in_memory(image: bytes) -> sqlite3.Connection:
     return db
 
 
-__all__ = ["Changes", "Disk", "FileDisk", "MemoryDisk", "MemoryStore"]
+__all__ = ["Changes", "Disk", "FileDisk", "MemoryDisk", "MemoryStore", "OpenedStore"]

@@ -128,7 +128,8 @@ class AgentProcess:
         """Return what its store holds of its program's streams; None before there is anything."""
         if self.durable is None:
             return None
-        return streams_held(self.durable.store, self.core.agent.plan)
+        assert self.disk.store is not None, "a running process has opened its store"
+        return streams_held(self.disk.store, self.core.agent.plan)
 
     def report(self) -> dict[str, Any]:
         """Return how things stand with it."""

@@ -4,7 +4,6 @@ Every row is read from the store at each look after something was written. What 
 whether they match their seal, depends on them alone, so it is remembered.
 """
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
@@ -15,7 +14,6 @@ from device_agent.agent.changes import PaneRow
 from device_agent.agent.scans.history import NOBODY
 from device_agent.agent.scans.rows import rows_in
 from device_agent.agent.state.pane_table import pane_of
-from device_agent.agent.state.store import Store
 from device_agent.storage.sealed_file import finding_damage
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.plan import Plan
@@ -25,6 +23,7 @@ from lasp_edge.ordered.item_store import FOR_EVER_US, EngineProgress
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.results import ResultRow
+from simulations.world.disk import OpenedStore
 
 Columns = tuple[Any, ...]
 """A row of the table of panes."""
@@ -46,7 +45,7 @@ class StreamsHeld(NamedTuple):
     frontier_us: int | None
 
 
-def streams_held(store: Store, plan: Plan) -> StreamsHeld | None:
+def streams_held(store: OpenedStore, plan: Plan) -> StreamsHeld | None:
     """Return what a store holds of a program's streams; None before there is anything.
 
     Where nothing was written since the last look, it is the same object.
@@ -54,14 +53,14 @@ def streams_held(store: Store, plan: Plan) -> StreamsHeld | None:
     Raises:
         sqlite3.Error, DamagedStoreError: it cannot be read.
     """
-    written = store._db.total_changes  # noqa: SLF001 - nothing of it is changed
+    written = store.database.total_changes
     last = _LOOKS.get(store)
     if last is None or last[:2] != (written, plan):
         last = _LOOKS[store] = (written, plan, _held(store, plan))
     return last[2]
 
 
-def _held(store: Store, plan: Plan) -> StreamsHeld | None:
+def _held(store: OpenedStore, plan: Plan) -> StreamsHeld | None:
     stored = _stored(store)
     of_items, of_standing = _streams(plan)
     standing = [columns for columns in stored[of_standing] if columns[0] == 0]
@@ -84,16 +83,15 @@ def _held(store: Store, plan: Plan) -> StreamsHeld | None:
     )
 
 
-_LOOKS: WeakKeyDictionary[Store, tuple[int, Plan, StreamsHeld | None]] = WeakKeyDictionary()
+_LOOKS: WeakKeyDictionary[OpenedStore, tuple[int, Plan, StreamsHeld | None]] = WeakKeyDictionary()
 """Store -> how much was written to it before the last look, for which plan, and what was found."""
 
 
 @finding_damage
-def _stored(store: Store) -> Mapping[int, list[Columns]]:
+def _stored(store: OpenedStore) -> Mapping[int, list[Columns]]:
     """Return the rows of streams as they are stored, by stream, in order."""
     found: dict[int, list[Columns]] = defaultdict(list)
-    db: sqlite3.Connection = store._db  # noqa: SLF001 - nothing of it is changed
-    for columns in db.execute(
+    for columns in store.database.execute(
         "SELECT * FROM pane WHERE incarnation = ? AND nonce = ? ORDER BY pane_us, stream, key",
         (NOBODY.incarnation, NOBODY.nonce),
     ):

@@ -95,7 +95,7 @@ class Device:
         for reading in readings:
             self.readings.append(reading)
             changed |= {self._add(window, reading) for window in self.program.windows.values()}
-        return [self._pane(at) for at in sorted(changed)] + [self._variable()]
+        return [self._pane(at) for at in sorted(changed)] + [self.variable()]
 
     def promise(self, low_us: int | None, heard_us: int, *, done: bool = False) -> Row:
         """Return the row of a beat."""
@@ -120,7 +120,8 @@ class Device:
         where = {"stream": stream, "key": key, "pane_us": pane_us}
         return row("pane", self.name, self.incarnation, self.nonce, self.seq, **where, **parts)
 
-    def _variable(self) -> Row:
+    def variable(self) -> Row:
+        """Return the row of its entry of the variable."""
         self.seq += 1
         local = self.program.published_folds["local_average"]
         partial = local_partials(self.program, local.name, self.readings)[""]

@@ -12,7 +12,6 @@ from device_agent.agent.durable import Durable
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.pane_table import pane_of
-from device_agent.agent.state.store import Store
 from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import AckFrame, Answer
@@ -25,6 +24,7 @@ from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US
+from simulations.world.disk import OpenedStore
 from simulations.world.lander import LANDER, SimulatedLander
 
 NOW_US = 1_700_000_000 * SECOND_US
@@ -153,7 +153,7 @@ class Device:
 
     def start(self, nonce: int | None = None) -> None:
         """Start a process on the directory."""
-        self.store = Store(self.directory)
+        self.store = OpenedStore(self.directory)
         nonce = next(_NONCES) if nonce is None else nonce
         self.core = Core(self.program, self.name, nonce, self.store.restored(), self.settings)
         self.core.intake.sources.cursor("test")
@@ -269,9 +269,8 @@ class Device:
 
     def rows(self) -> list:
         """Return the store's pane entries."""
-        return [
-            pane_of(row) for row in self.store._db.execute("SELECT * FROM pane ORDER BY pane_us")
-        ]
+        rows = self.store.database.execute("SELECT * FROM pane ORDER BY pane_us")
+        return list(map(pane_of, rows))
 
 
 def is_of_frames(topic: str) -> bool:

@@ -48,7 +48,7 @@ def work(directory: Path, statements: int | None, seed: int) -> None:
     """Read random batches, with repeats, and let every second frame land, until the end."""
     device = Device(directory, greenhouse(keyed=True))
     if statements is not None:
-        device.store._db = Mortal(device.store._db, statements)
+        device.store.database = Mortal(device.store.database, statements)
     random = Random(seed)
     cursor = int(device.core.intake.sources.cursor("test") or 0)
     device.now_us = NOW_US + cursor * LONGEST_S * SECOND_US  # a clock that is not set back

@@ -78,9 +78,10 @@ class Lander:
                 if isinstance(event, Connected):
                     self.retained.clear()
                 elif isinstance(event, Message) and event.payload:
-                    self._take(event)
+                    self.take(event)
 
-    def _take(self, message: Message) -> None:
+    def take(self, message: Message) -> None:
+        """Take a message, and acknowledge it."""
         frame = decode(message.payload)
         if isinstance(frame, VariableFrame | PresenceFrame):
             self.retained[message.topic] = frame

@@ -29,7 +29,7 @@ def test_value_that_stays_with_new_inputs_is_a_new_row(spark, tmp_path):
     reading = Reading("pi-0", "temperature", 20.0, BEGIN_US, {"room": "attic"})
     lake.step(device.accept([reading]))
     device.start()
-    again = [device._variable()]
+    again = [device.variable()]
     lake.step(again)
     lake.step(again)
     rows = lake.rows(lake.lake.globals)

@@ -91,7 +91,7 @@ def rows_of(readings):
     for name in sorted({reading.device for reading in readings}):
         own = [reading for reading in readings if reading.device == name]
         device = Device(PROGRAM, name)
-        device._variable = dict
+        device.variable = dict
         for half in (own[: len(own) // 2], own[len(own) // 2 :]):
             rows += [each for each in device.accept(half) if each]
             device.start()

@@ -213,7 +213,7 @@ def test_window_that_is_longer_than_retention_becomes_final(spark, tmp_path):
     lake = LakeUnderTest(spark, program.plan(), tmp_path, roster=["pi-0"], retain_us=MINUTE_US)
     start_us = START_US // (60 * MINUTE_US) * 60 * MINUTE_US
     device = Device(lake.program, "pi-0")
-    device._variable = dict
+    device.variable = dict
     reading = Reading("pi-0", "temperature", 5, start_us, {})
     lake.step([row for row in device.accept([reading]) if row])
     lake.step([device.promise(start_us + 30 * MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
@@ -346,5 +346,5 @@ def test_window_of_another_size_is_made_from_the_panes_that_are_there(spark, tmp
 
 def _plain_device(program, name="pi-0"):
     device = Device(program, name)
-    device._variable = dict
+    device.variable = dict
     return lambda readings: [row for row in device.accept(readings) if row]

@@ -46,8 +46,8 @@ def test_a_retained_frame_with_keys_and_no_columns_ends_no_agent_at_any_start(st
     payload = msgpack.packb([FORMAT, 2, "b", 1, 7, 1, None, body])
     topic = stage.lander.topics.of("var", "b", "local_average", "00")
     until_true(lambda: stage.lander.link.publish(topic, payload, retain=True))
-    take = stage.lander._take
-    stage.lander._take = lambda message: None if message.payload == payload else take(message)
+    take = stage.lander.take
+    stage.lander.take = lambda message: None if message.payload == payload else take(message)
     stage.record("a", 50)
     for _ in range(2):
         agent = stage.replay("a")

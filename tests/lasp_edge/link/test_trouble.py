@@ -65,8 +65,8 @@ def test_a_wrong_password_is_said(tmp_path, passwords, connect, caplog, protocol
         address = f"mqtt://ann:wrong@127.0.0.1:{broker.port}?protocol={protocol}"
         link = connect(address, limits=QUICK)
         says(link, "is the password of user 'ann' right? (--login FILE)")
-        tries = link._number
-        until_true(lambda: link._number >= tries + 3)
+        tries = link.counts.attempts
+        until_true(lambda: link.counts.attempts >= tries + 3)
         is_said_once(caplog, "the broker refuses us")
         assert "wrong" not in caplog.text
 
@@ -80,7 +80,7 @@ def test_a_client_without_a_name_is_told_what_is_asked_for(tmp_path, passwords, 
 def test_an_unknown_host_is_said(connect, caplog):
     link = connect("mqtt://no-such-host.invalid", limits=QUICK)
     says(link, "is the name right? (getent hosts no-such-host.invalid)")
-    until_true(lambda: link._number > 3)
+    until_true(lambda: link.counts.attempts > 3)
     is_said_once(caplog, "cannot reach mqtt://no-such-host.invalid:1883")
 
 
@@ -271,7 +271,7 @@ def test_a_device_without_a_certificate_is_told_what_is_asked_for(
 ):
     link = connect_by(tls_broker.port, TlsFiles(str(authority.file)))
     says(link, "--certificate FILE --key FILE")
-    until_true(lambda: link._number > 4)
+    until_true(lambda: link.counts.attempts > 4)
     is_said_once(caplog, "the broker asks for a certificate")
 
 

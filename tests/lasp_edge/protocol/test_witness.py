@@ -9,6 +9,7 @@ from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 from lasp_edge.protocol.witness import HELD_US, MOST_HELD, Witness
+from tests.support_sizes import most_held
 
 ME = Replica(1, 1, "lander")
 
@@ -65,7 +66,7 @@ def test_names_that_are_invented_are_neither_known_nor_remembered_without_bound(
             witness.take(beat(replica), 5)
         witness.hold(f"y-{number}", 5)
     assert len(list(witness.lines())) == 3
-    assert len(witness._held_us) == MOST_HELD
+    assert most_held(witness) == MOST_HELD
     assert sender_refusal(beat(Replica(1, 9, "z")), witness.known("z", 5)) == TOO_MANY_DEVICES
     assert sender_refusal(beat(Replica(2, 9, "x-1")), witness.known("x-1", 5)) is None
 

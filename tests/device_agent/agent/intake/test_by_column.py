@@ -45,7 +45,7 @@ def program(*, shared: bool = False) -> Program:
 
 def everything(device):
     """Return all that readings can change, in the store and in memory."""
-    db, core = device.store._db, device.core
+    db, core = device.store.database, device.core
     names = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     tables = {n: db.execute(f"SELECT * FROM {n}").fetchall() for n in names - {"replica"}}
     progress = core.intake.progress

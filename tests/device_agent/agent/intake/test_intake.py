@@ -102,7 +102,7 @@ def everything(device):
         {pane: row.partial for pane, row in device.rows()},
         device.core.intake.progress.high_us,
         list(device.store.readings()),
-        device.store._db.execute("SELECT * FROM identity").fetchall(),
+        device.store.database.execute("SELECT * FROM identity").fetchall(),
     )
 
 

@@ -14,6 +14,7 @@ from device_agent.agent.panes.flights import (
 )
 from lasp_edge.protocol.acks import Seqs
 from lasp_edge.units import SECOND_US
+from tests.support_sizes import most_held
 
 NOW_US = 1_700_000_000 * SECOND_US
 ONE, TWO, OF_BEFORE = EntryKey(2, 99, 3), EntryKey(2, 99, 4), EntryKey(1, 77, 3)
@@ -167,7 +168,7 @@ def test_what_is_remembered_of_given_up_frames_is_bounded(flights):
     for number in range(10 * PROBES):
         flights.launch(number, [EntryKey(2, 99, number)], NOW_US, 1)
         flights.abandon_late(NOW_US + LAST_TIMEOUT_US)
-    assert len(flights._probes) == PROBES
+    assert most_held(flights) == PROBES
 
 
 def test_the_answer_to_a_frame_that_was_lost_before_is_not_late(flights):

@@ -82,7 +82,9 @@ def test_every_promise_waits_for_the_oldest_dirty_pane_in_the_store(device):
     fill(device, 6_000)
     for step in range(40):
         device.tick(0)
-        (oldest,) = device.store._db.execute("SELECT min(pane_us) FROM pane WHERE dirty").fetchone()
+        (oldest,) = device.store.database.execute(
+            "SELECT min(pane_us) FROM pane WHERE dirty"
+        ).fetchone()
         low_us = device.core.beats.lows(device.now_us)[0].low_us
         assert oldest is None or low_us is None or low_us <= oldest
         device.land()

@@ -13,7 +13,7 @@ import pytest
 
 from device_agent.agent.changes import BEFORE_ALL, Changes
 from device_agent.agent.facts import Facts
-from device_agent.agent.state.store import FILE_NAME, Store, existing_store
+from device_agent.agent.state.store import FILE_NAME, existing_store
 from device_agent.storage.damage import (
     DamagedStoreError,
     damaged_files,
@@ -25,6 +25,7 @@ from device_agent.storage.opening import PAGE_BYTES
 from device_agent.storage.sealed import masks_become, sealed_pane, unsealed_pane
 from lasp_edge.errors import Exit, NotFound
 from lasp_edge.tool.command_line import main
+from simulations.world.disk import OpenedStore
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 
 TABLES = (
@@ -64,16 +65,16 @@ def sound(tmp_path_factory):
     return directory
 
 
-def rows_of(store: Store) -> dict[str, list]:
+def rows_of(store: OpenedStore) -> dict[str, list]:
     """Return all that an agent reads, past every check."""
-    return {table: store._db.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
+    return {table: store.database.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
 
 
 @pytest.fixture(scope="module")
 def truth(sound, tmp_path_factory):
     copy = tmp_path_factory.mktemp("truth")
     shutil.copy(sound / FILE_NAME, copy)
-    store = Store(copy)
+    store = OpenedStore(copy)
     assert (store.quarantined, store.news) == (None, "")
     rows = rows_of(store)
     store.close()
@@ -120,7 +121,7 @@ def check(directory: Path, content: bytearray, truth: dict, what: str) -> bool:
     directory.mkdir()
     path = directory / FILE_NAME
     path.write_bytes(content)
-    store = Store(directory)
+    store = OpenedStore(directory)
     try:
         if store.quarantined is None:
             assert rows_of(store) == truth, what
@@ -173,7 +174,7 @@ def test_a_bit_that_flips_in_the_log_is_noticed_and_a_torn_last_commit_is_said(t
         shutil.rmtree(again, ignore_errors=True)
         shutil.copytree(left, again)
         (again / f"{FILE_NAME}-wal").write_bytes(damaged)
-        store = Store(again)
+        store = OpenedStore(again)
         accepted = store.restored().counters.get("accepted", 0)
         assert store.quarantined or store.news or accepted == 12, seed
         store.close()
@@ -192,7 +193,7 @@ def test_a_log_whose_head_is_damaged_is_not_taken_for_no_log(tmp_path):
         shutil.rmtree(again, ignore_errors=True)
         shutil.copytree(left, again)
         (again / f"{FILE_NAME}-wal").write_bytes(damaged)
-        store = Store(again)
+        store = OpenedStore(again)
         assert store.quarantined, bit
         store.close()
 
@@ -205,7 +206,7 @@ def test_a_file_that_was_cut_off_to_nothing_is_said(tmp_path, size, keeps_its_lo
     path.write_bytes(path.read_bytes()[:size])
     if not keeps_its_log:
         path.with_name(f"{FILE_NAME}-wal").unlink()
-    store = Store(left)
+    store = OpenedStore(left)
     assert store.news
     assert bool(store.quarantined) == (size > 0 or keeps_its_log)
     kept = left / f"{FILE_NAME}.damaged-1-wal"
@@ -255,7 +256,7 @@ def test_a_log_that_ends_within_a_commit_is_what_a_power_cut_leaves(tmp_path):
     left = killed(tmp_path, 12)
     path = left / f"{FILE_NAME}-wal"
     path.write_bytes(path.read_bytes()[:-100])
-    store = Store(left)
+    store = OpenedStore(left)
     assert store.quarantined is None
     assert store.restored().counters["accepted"] == 11
     store.close()
@@ -266,7 +267,7 @@ def test_damage_that_shows_later_is_told_by_every_method(tmp_path, method):
     device = Device(tmp_path)
     device.read([20.0], [NOW_US])
     block = next(iter(device.core.intake.identities._blocks))
-    db = device.store._db
+    db = device.store.database
     if method == "commit":
         db.execute("PRAGMA writable_schema = ON")
         db.execute("UPDATE sqlite_master SET rootpage = 9999 WHERE name = 'counter'")
@@ -291,7 +292,7 @@ def test_damage_that_shows_later_is_told_by_every_method(tmp_path, method):
 
 
 def test_what_is_the_machines_is_no_damage(tmp_path):
-    store = Store(tmp_path)
+    store = OpenedStore(tmp_path)
     for code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR_WRITE):
         error = sqlite3.OperationalError("the machine's")
         error.sqlite_errorcode = code
@@ -301,7 +302,7 @@ def test_what_is_the_machines_is_no_damage(tmp_path):
 
 
 def test_a_file_that_may_not_be_written_is_left_where_it_is(tmp_path, monkeypatch):
-    Store(tmp_path).close()
+    OpenedStore(tmp_path).close()
     error = sqlite3.OperationalError("attempt to write a readonly database")
     error.sqlite_errorcode = sqlite3.SQLITE_READONLY
     assert is_damage(error, tmp_path / FILE_NAME, opening=True)
@@ -313,12 +314,12 @@ def test_many_masks_change_in_one_statement_and_every_seal_still_fits(tmp_path):
     device = Device(tmp_path)
     device.read([20.0, 21.0], [NOW_US, NOW_US + 90_000_000])
     for masks in (("0",), ("dirty | 5", "refused | 260"), ("dirty & ~1", "refused & ~4")):
-        device.store._db.execute(f"UPDATE pane SET {masks_become(*masks)}")
-        rows = device.store._db.execute("SELECT * FROM pane").fetchall()
+        device.store.database.execute(f"UPDATE pane SET {masks_become(*masks)}")
+        rows = device.store.database.execute("SELECT * FROM pane").fetchall()
         assert rows == [sealed_pane(unsealed_pane(row)) for row in rows]
-    device.store._db.execute("UPDATE pane SET dirty = 5")
+    device.store.database.execute("UPDATE pane SET dirty = 5")
     with pytest.raises(DamagedStoreError):
-        unsealed_pane(device.store._db.execute("SELECT * FROM pane").fetchone())
+        unsealed_pane(device.store.database.execute("SELECT * FROM pane").fetchone())
     device.kill()
 
 

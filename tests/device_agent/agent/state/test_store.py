@@ -26,7 +26,7 @@ def agrees(directory: Path) -> int:
     """Assert that everything in a store follows from its readings; return how many there are."""
     device = Device(directory, greenhouse(keyed=True))
     readings = list(device.store.readings())
-    db = device.store._db
+    db = device.store.database
     restored = device.store.restored()
     assert device.stored_panes() == truth_of(device.program.windows["by_room"], readings)
     known = {}
@@ -128,11 +128,11 @@ def test_a_commit_that_fails_anywhere_changes_nothing_and_publishes_nothing(tmp_
     device = Device(tmp_path, greenhouse(keyed=True))
     device.read([20.0, 21.0], [NOW_US, NOW_US + 1], cursor="1")
     device.tick(20)
-    whole = device.store._db
-    device.store._db = Failing(whole, statement)
+    whole = device.store.database
+    device.store.database = Failing(whole, statement)
     with pytest.raises(sqlite3.OperationalError, match="full"):
         device.read([22.0], [NOW_US + 10], cursor="2")
-    device.store._db = whole
+    device.store.database = whole
     with pytest.raises(AssertionError, match="committed before"):
         list(device.core.publications(device.now_us))
     device.kill()
@@ -141,11 +141,11 @@ def test_a_commit_that_fails_anywhere_changes_nothing_and_publishes_nothing(tmp_
 
 def test_a_commit_that_failed_is_made_up_for_by_the_next(tmp_path):
     device = Device(tmp_path, greenhouse(keyed=True))
-    whole = device.store._db
-    device.store._db = Failing(whole, 4)
+    whole = device.store.database
+    device.store.database = Failing(whole, 4)
     with pytest.raises(sqlite3.OperationalError):
         device.read([20.0], [NOW_US])
-    device.store._db = whole
+    device.store.database = whole
     device.tick()
     device.kill()
     assert agrees(tmp_path) // 1_000_000 == 1
@@ -172,8 +172,8 @@ def test_a_new_life_is_durable_before_its_first_frame(tmp_path):
 
 def test_the_file_survives_a_power_cut_by_its_settings(tmp_path):
     device = Device(tmp_path)
-    (mode,) = device.store._db.execute("PRAGMA journal_mode").fetchone()
-    (synchronous,) = device.store._db.execute("PRAGMA synchronous").fetchone()
+    (mode,) = device.store.database.execute("PRAGMA journal_mode").fetchone()
+    (synchronous,) = device.store.database.execute("PRAGMA synchronous").fetchone()
     assert (mode, synchronous) == ("wal", 2)  # 2 is FULL
     device.kill()
 
@@ -240,7 +240,7 @@ def test_many_small_commits_store_a_variable_as_deltas_and_now_and_then_whole(tm
     device = Device(tmp_path)
     for step in range(200):
         device.read([20.0 + step % 5], [NOW_US + step])
-    (deltas,) = device.store._db.execute("SELECT count(*) FROM variable").fetchone()
+    (deltas,) = device.store.database.execute("SELECT count(*) FROM variable").fetchone()
     assert deltas < 2 * 64
     device.restart()
     device.tick()

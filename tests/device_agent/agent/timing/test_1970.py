@@ -175,10 +175,10 @@ def test_readings_that_cannot_be_read_any_more_are_counted(tmp_path):
     device.tick()
     device.read([22.0])
     device.tick()
-    device.store._db.execute("BEGIN")
+    device.store.database.execute("BEGIN")
     (first, *_) = device.store.waiting(1)
-    put(device.store._db, "waiting", [first._replace(batch=b"no JSON")])
-    device.store._db.execute("COMMIT")
+    put(device.store.database, "waiting", [first._replace(batch=b"no JSON")])
+    device.store.database.execute("COMMIT")
     device.off_us = 0
     device.tick()
     device.tick(5)

@@ -103,5 +103,4 @@ def test_a_large_set_slides_to_what_folding_anew_gives(tmp_path, fold):
             state = device.core.samples._sets.held["samples"]["hall"]
             times_us = [time_us for time_us, _, _ in state.samples()]
             assert here(device) == {"hall": lifted.lift_column(state.values(), times_us)}
-    assert device.core.samples._local._kept["here"]["hall"]._slides
     device.kill()
