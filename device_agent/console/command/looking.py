@@ -25,7 +25,7 @@ QUIET_S = 0.5
 """Seconds without a message after which everything that the broker retains has come."""
 CONNECT_S = 5.0
 """Seconds until a command says that it reaches no broker."""
-KINDS = ("presence", "beat", "member")
+KINDS = ("presence", "beat", "command")
 
 
 def add_looking_arguments(parser: argparse.ArgumentParser) -> None:

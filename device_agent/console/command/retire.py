@@ -25,7 +25,7 @@ from device_agent.console.command.fleet import (
 )
 from device_agent.console.view.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
-from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.commands import CommandFrame
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,8 +72,8 @@ def _refuse(roster: Roster, device: str) -> NoReturn:
     )
 
 
-def _up_to(frame: MemberFrame) -> str:
-    start, seq = frame.version.incarnation, frame.version.seq
+def _up_to(frame: CommandFrame) -> str:
+    start, _, seq = frame.commands().membership.entries[frame.about].version
     if not start:
         return "  it sent nothing in this fleet, and nothing of it will count until it is admitted"
     if seq == WHOLE_LIFE:

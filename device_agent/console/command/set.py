@@ -38,7 +38,7 @@ from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.parameters import DEFAULT, need_value, shown
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.control import MOST_PLACES, ControlFrame
+from lasp_edge.protocol.commands import MOST_PLACES, CommandFrame, CommandLog
 from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.topics import subscriptions
@@ -87,9 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
             return Exit.FINE
         _check(saying, roster, plan, floors_us, is_forced=arguments.force)
 
-        def command() -> ControlFrame:
-            roster.control |= saying.delta(roster.control)
-            return roster.saying(saying.parameter.name, saying.scope)
+        def command() -> CommandFrame:
+            roster.commands |= CommandLog(control=saying.delta(roster.control))
+            return roster.command((saying.parameter.name, saying.scope))
 
         session.publish(command)
         ask_all(session, roster)

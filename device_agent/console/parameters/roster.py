@@ -5,17 +5,17 @@
 >>> roster.hear(roster.topics.of("beat", "attic"), beat.encode())
 >>> roster.knows("attic"), roster.floors_us
 (True, {'attic': 60})
->>> roster.control |= roster.control.say("offset", "", 600, "3", "ann")
+>>> log = roster.control.say("offset", "", 600, "3", "ann")
+>>> roster.control.entries.update(log.entries)
 >>> roster.missing
 ['attic']
 """
 
 from collections.abc import Collection
 
-from crdts import ControlLog, Replica
+from crdts import Replica
 from device_agent.console.view.roster import Roster
-from lasp_edge.protocol.control import ControlFrame
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame
+from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.topics import Topics
 
 
@@ -25,23 +25,12 @@ class ParameterRoster(Roster):
     Args:
         topics: of the fleet.
         nonce: 32 random bits of this command's process.
-        parameters: of the program. What was said of others, which a former program had, counts for
-            nobody.
-
-    Attributes:
-        control: what operators said, as far as it was heard.
+        parameters: of the program.
     """
 
     def __init__(self, topics: Topics, nonce: int, parameters: Collection[str]) -> None:
-        super().__init__(topics, nonce)
-        self._parameters = parameters
-        self.control = ControlLog()
+        super().__init__(topics, nonce, parameters)
         self._beats: dict[str, BeatFrame] = {}
-
-    def take_control(self, frame: ControlFrame) -> None:
-        """Join what was said of a parameter."""
-        if frame.about in self._parameters:
-            self.control |= frame.log()
 
     def take_beat(self, frame: BeatFrame) -> None:
         """Note what a device knows of parameters, and how far back it has its readings."""
@@ -88,17 +77,6 @@ class ParameterRoster(Roster):
             for device in self.counting
             if (beat := self._beats.get(device)) is not None and beat.floor_us is not None
         }
-
-    def saying(self, parameter: str, scope: str) -> ControlFrame:
-        """Return the frame that tells all that is known of a parameter and scope."""
-        number = self.next_number()
-        return ControlFrame.of(self.sender, number, parameter, scope, self.control)
-
-    def stands(self, frame: MemberFrame | ControlFrame) -> bool:
-        """Return whether nothing was heard that overrides a command."""
-        if isinstance(frame, ControlFrame):
-            return self.control.of(frame.about, frame.scope) <= frame.log()
-        return super().stands(frame)
 
 
 def _order(beat: BeatFrame) -> tuple[Replica, int]:

@@ -12,15 +12,16 @@ in, and out come the commands that retire or admit a device.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple
 
-from crdts import Membership, Replica, Version
+from crdts import ControlLog, Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
 from lasp_edge.protocol.admission import Known
-from lasp_edge.protocol.control import ControlFrame
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog, Subject, command_refusal
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, level, shard_of
 
@@ -48,17 +49,19 @@ class Roster:
     Args:
         topics: of the fleet.
         nonce: 32 random bits of this command's process.
+        parameters: of the program; the schedules of others, which a former program had, count for
+            nobody.
 
     Attributes:
-        sender: as which this command speaks.
-        membership: what operators last said of each device.
+        sender: the replica in whose name this command sends.
+        commands: those of operators, as far as they were received.
     """
 
-    def __init__(self, topics: Topics, nonce: int) -> None:
+    def __init__(self, topics: Topics, nonce: int, parameters: Collection[str] = ()) -> None:
         self.topics = topics
         self.sender = Replica.checked(1, nonce, OPERATOR)
         self._sent = 0
-        self.membership = Membership()
+        self.commands, self._parameters = CommandLog(), parameters
         self._seen: dict[str, Sighting] = {}
 
     def hear(self, topic: str, payload: bytes) -> None:
@@ -69,18 +72,26 @@ class Roster:
     def _take(self, topic: str, payload: bytes) -> None:
         frame, address = decode(payload), self.topics.address(topic)
         kind = FRAME_KINDS[frame.kind]
-        known = Known(membership=self.membership, waited=True)
+        known = Known(waited=True)
         if not kind.subscribers & Subscriber.OPERATOR or (kind.topic, frame.about) != address:
             return
         if kind.guard(frame, known) is None:
             getattr(self, kind.handler)(frame)
 
-    def take_command(self, frame: MemberFrame) -> None:
-        """Join a member command."""
-        self.membership |= frame.membership()
+    @property
+    def membership(self) -> Membership:
+        """Which devices count."""
+        return self.commands.membership
 
-    def take_control(self, frame: ControlFrame) -> None:
-        """Take what was said of a parameter; only some commands want to know."""
+    @property
+    def control(self) -> ControlLog:
+        """The schedules of parameters."""
+        return self.commands.control
+
+    def take_command(self, frame: CommandFrame) -> None:
+        """Join an operator's command."""
+        if command_refusal(frame, self.commands, self._parameters) is None:
+            self.commands |= frame.commands()
 
     def take_presence(self, frame: PresenceFrame) -> None:
         """Note whether a device is connected."""
@@ -118,13 +129,11 @@ class Roster:
         seen = self._seen.get(device)
         return seen is None or (seen.online and seen.seq is None)
 
-    def stands(self, frame: MemberFrame | ControlFrame) -> bool:
-        """Return whether nothing was heard that overrides a command."""
-        assert isinstance(frame, MemberFrame), "what is said of parameters is heard elsewhere"
-        newest = self.membership.entries.get(frame.about)
-        return newest is None or newest <= frame.membership().entries[frame.about]
+    def stands(self, frame: CommandFrame) -> bool:
+        """Return whether nothing was received that overrides a command."""
+        return self.commands.about(frame.subject) <= frame.commands()
 
-    def retiring(self, device: str, seq: int | None = None) -> MemberFrame:
+    def retiring(self, device: str, seq: int | None = None) -> CommandFrame:
         """Return the command that retires a device.
 
         Args:
@@ -139,19 +148,16 @@ class Roster:
         else:
             known = WHOLE_LIFE if seen.seq is None else seen.seq
             version = Version.of(seen.replica, known if seq is None else seq)
-        return self._command(device, self.membership.retire(device, version))
+        return self.command((device,), CommandLog(self.membership.retire(device, version)))
 
-    def admitting(self, device: str) -> MemberFrame:
+    def admitting(self, device: str) -> CommandFrame:
         """Return the command that admits a device."""
-        return self._command(device, self.membership.admit(device))
+        return self.command((device,), CommandLog(self.membership.admit(device)))
 
-    def _command(self, device: str, delta: Membership) -> MemberFrame:
-        return MemberFrame.of(self.sender, self.next_number(), device, delta.entries[device])
-
-    def next_number(self) -> int:
-        """Return the number of the next command."""
+    def command(self, subject: Subject, known: CommandLog | None = None) -> CommandFrame:
+        """Return the frame of a subject: of some commands, or of all that were received."""
         self._sent += 1
-        return self._sent
+        return CommandFrame.of(self.sender, self._sent, subject, known or self.commands)
 
     def _note(
         self,

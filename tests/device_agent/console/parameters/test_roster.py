@@ -4,9 +4,10 @@ import itertools
 
 from crdts import ControlLog, Membership, Replica, Version
 from device_agent.console.parameters.roster import ParameterRoster
-from lasp_edge.protocol.control import ControlFrame
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.topics import Topics, topic_of
+from tests.support_commands import schedule_command
 
 TOPICS = Topics("greenhouse")
 OPERATOR, FIRST, SECOND = Replica(1, 5, "operator"), Replica(1, 7, "attic"), Replica(2, 3, "attic")
@@ -26,7 +27,7 @@ def heard(*frames):
 
 
 def said(log, parameter="offset"):
-    return ControlFrame.of(OPERATOR, 1, parameter, "", log)
+    return schedule_command(OPERATOR, 1, parameter, "", log)
 
 
 def test_who_told_the_same_log_knows_it():
@@ -46,13 +47,13 @@ def test_the_newest_beat_of_the_newest_life_counts_in_whatever_order_they_came()
     for order in itertools.permutations(frames):
         roster = heard(*order)
         assert roster.floors_us == {"attic": 60}
-        roster.control |= LOG
+        roster.commands |= CommandLog(control=LOG)
         assert not roster.knows("attic")
 
 
 def test_who_is_retired_need_not_know():
     member = Membership().retire("attic", Version.of(FIRST, 9))
-    frame = MemberFrame.of(OPERATOR, 1, "attic", member.entries["attic"])
+    frame = CommandFrame.of(OPERATOR, 1, ("attic",), CommandLog(member))
     roster = heard(said(LOG), beat(FIRST, floor_us=60), frame)
     assert (roster.counting, roster.missing, roster.floors_us) == ([], [], {})
 
@@ -73,8 +74,8 @@ def test_parameters_that_the_program_does_not_have_count_for_nobody():
 
 def test_a_command_stands_until_more_is_heard():
     roster = heard(said(LOG))
-    frame = roster.saying("offset", "")
-    assert frame.log() == LOG
+    frame = roster.command(("offset", ""))
+    assert frame.commands().control == LOG
     assert roster.stands(frame)
     roster.hear(topic_of(said(MORE), TOPICS), said(MORE).encode())
     assert not roster.stands(frame)

@@ -7,7 +7,8 @@ import pytest
 
 from device_agent.agent.settings import Settings
 from device_agent.console.view.onlooker import Onlooker, fleet_keys
-from lasp_edge.protocol.frames import MemberFrame, VariableFrame
+from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.lagging import Order
 from lasp_edge.units import SECOND_US
@@ -195,8 +196,8 @@ def test_a_retired_device_counts_no_more(tmp_path):
     scene.play()
     topics = attic.core.agent.topics
     command = scene.onlooker.roster.retiring("shed")
-    assert isinstance(command, MemberFrame)
-    scene.onlooker.hear(topics.of("member", "shed"), command.encode(), 0)
+    assert isinstance(command, CommandFrame)
+    scene.onlooker.hear(topics.of("command", "shed"), command.encode(), 0)
     assert mean(scene.onlooker.value("global_average")) == 10
     assert scene.onlooker.devices == ["attic"]
     for device in scene.devices:

@@ -8,8 +8,10 @@ from crdts import Member, Membership, Replica, Version
 from crdts.membership import NEVER
 from device_agent.console.command.members import _member, _words
 from device_agent.console.view.roster import WHOLE_LIFE, Roster, Sighting
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.topics import Topics
+from tests.support_commands import member_of
 
 TOPICS = Topics("greenhouse")
 OPERATOR = Replica(1, 5, "operator")
@@ -32,8 +34,8 @@ def variable(replica):
 
 
 def member(device, word):
-    return TOPICS.of("member", device), MemberFrame.of(
-        OPERATOR, 1, device, word.entries[device]
+    return TOPICS.of("command", device), CommandFrame.of(
+        OPERATOR, 1, (device,), CommandLog(word)
     ).encode()
 
 
@@ -49,19 +51,19 @@ def test_the_newest_life_counts_in_whatever_order_its_messages_came():
     for order in itertools.permutations(messages):
         roster = heard(*order)
         assert roster.seen("attic") == Sighting(SECOND, online=True, seq=5)
-        assert roster.retiring("attic").version == Version.of(SECOND, 5)
+        assert member_of(roster.retiring("attic")).version == Version.of(SECOND, 5)
 
 
 def test_of_a_lifes_beats_the_greatest_seq_counts():
     for order in itertools.permutations([beat(FIRST, 5), beat(FIRST, 90, 2), beat(FIRST, 60, 3)]):
-        assert heard(*order).retiring("attic").version == Version.of(FIRST, 90)
+        assert member_of(heard(*order).retiring("attic")).version == Version.of(FIRST, 90)
 
 
 @pytest.mark.parametrize("message", [presence(SECOND, online=False), variable(SECOND)])
 def test_of_a_device_that_is_away_all_of_its_last_life_counts_and_nothing_later(message):
     roster = heard(beat(FIRST, 90), message)
     assert not roster.awaits_beat("attic"), "nobody is there to send one"
-    word = roster.retiring("attic").membership()
+    word = roster.retiring("attic").commands().membership
     assert word.admits("attic", Version.of(SECOND, WHOLE_LIFE))
     assert not word.admits("attic", Version(3, 0, 1))
 
@@ -79,13 +81,13 @@ def test_who_goes_while_one_listens_is_away():
 
 def test_of_a_device_that_was_never_heard_nothing_counts():
     frame = heard().retiring("attic")
-    assert (frame.about, frame.version, frame.control) == ("attic", NEVER, 1)
-    assert not frame.membership().admits("attic", Version.of(FIRST, 1))
+    assert (frame.about, member_of(frame).version, member_of(frame).control) == ("attic", NEVER, 1)
+    assert not frame.commands().membership.admits("attic", Version.of(FIRST, 1))
 
 
 def test_a_seq_that_is_said_decides():
     roster = heard(beat(FIRST, 90))
-    assert roster.retiring("attic", 60).version == Version.of(FIRST, 60)
+    assert member_of(roster.retiring("attic", 60)).version == Version.of(FIRST, 60)
 
 
 def test_each_word_overrides_all_that_were_heard():
@@ -95,18 +97,18 @@ def test_each_word_overrides_all_that_were_heard():
         known |= known.admit("attic")
     roster = heard(member("attic", known), beat(FIRST, 90))
     retired = roster.retiring("attic")
-    assert (retired.control, retired.retired) == (7, True)
-    assert (known | retired.membership()).retired == {"attic": Version.of(FIRST, 90)}
-    roster.hear(TOPICS.of("member", "attic"), retired.encode())
+    assert member_of(retired)[:2] == (7, True)
+    assert (known | retired.commands().membership).retired == {"attic": Version.of(FIRST, 90)}
+    roster.hear(TOPICS.of("command", "attic"), retired.encode())
     admitted = roster.admitting("attic")
-    assert (admitted.control, admitted.retired) == (8, False)
-    assert (retired.membership() | admitted.membership()).retired == {}
+    assert member_of(admitted)[:2] == (8, False)
+    assert (retired.commands().membership | admitted.commands().membership).retired == {}
 
 
 def test_a_word_that_the_agents_leave_aside_does_not_number_the_next_one():
     forged = Membership({"attic": Member(10**9, retired=False, version=NEVER)})
     roster = heard(member("attic", forged), beat(FIRST, 90))
-    assert roster.retiring("attic").control == 1
+    assert member_of(roster.retiring("attic")).control == 1
 
 
 @pytest.mark.parametrize(
