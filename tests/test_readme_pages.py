@@ -2,16 +2,21 @@
 
 import re
 import tomllib
+from pkgutil import resolve_name
 
+import pytest
+
+from device_agent.agent.sources.choice import GROUP as GROUP_OF_SOURCES
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.topics import Topics
-from tests.support_readme import CHECKOUT
+from tests.support_readme import CHECKOUT, PAGES
 
 ARCHITECTURE = (CHECKOUT / "docs" / "architecture.md").read_text()
 REFERENCE = (CHECKOUT / "docs" / "reference.md").read_text()
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
 PACKAGES = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 NAMED = re.compile(r"`((?:crdts|lasp_edge|device_agent|cloud_tier|simulations|tests)/[^`]*)`")
+DOTTED = re.compile(r"\b((?:crdts|lasp_edge|device_agent|cloud_tier|simulations)(?:\.\w+)+)")
 METHOD = re.compile(r"`([A-Z]\w+)\.(\w+)`")
 
 
@@ -50,6 +55,13 @@ def test_every_class_and_method_that_is_named_exists():
         assert f"    def {method}(" in body, f"{name}.{method}"
     for name in re.findall(r"`([A-Z]\w+)`", ARCHITECTURE):
         assert re.search(rf"^class {name}\b", source, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_module_and_function_that_is_named_exists(page):
+    for name in DOTTED.findall(page.read_text()):
+        if name != GROUP_OF_SOURCES:
+            resolve_name(name)
 
 
 def test_the_rules_of_imports_are_those_that_are_checked():
