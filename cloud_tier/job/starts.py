@@ -184,7 +184,7 @@ def _starts_over(regimes: FleetRegimes, device: str, stream: int, pane_us: int) 
         assert piece is not None
         first_us = max(pane_us - form.size_us + form.span_us, form.from_us)
         span = Span(first_us, min(pane_us, form.until_us - 1))
-        if (form.span_us, form.meant) == (piece.span_us, piece.meant) and span.first <= span.last:
+        if piece.is_of(form) and span.first <= span.last:
             yield span
 
 

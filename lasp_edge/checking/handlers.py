@@ -46,7 +46,7 @@ def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...
         kinds = {"window": plan.windows, "scan": plan.streams}
         what = next((kind for kind, known in kinds.items() if name in known), "variable")
         yield f"key of {what} {name}", inspect.unwrap(key), ("event",)
-    for (window, name), function in functions.controlled.items():
+    for (window, name), function in functions.windows.items():
         yield f"{name} of window {window}", function, ("at",) if name == "fold" else ("event", "at")
     yield from _stream_calls(plan)
     for event, handlers in functions.handlers.items():

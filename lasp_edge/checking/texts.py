@@ -66,7 +66,7 @@ def _carriers(plan: Plan) -> Iterator[Carrier]:
         if made.keyed:
             key = plan.functions.keys[made.name]
             yield f"{name}, key", str(made.version), key, f"version= of {name}"
-    for (window, name), function in plan.functions.controlled.items():
+    for (window, name), function in plan.functions.windows.items():
         text = str(plan.windows[window].version)
         yield f"window {window}, {name}", text, function, f"version= of window {window}"
     for derived, function in plan.functions.derived.items():

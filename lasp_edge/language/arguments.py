@@ -7,7 +7,9 @@
 from functools import wraps
 from typing import Any
 
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
+from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.declarations import Key
 from lasp_edge.protocol.shards import KEY_BYTES
 
@@ -87,6 +89,32 @@ def size_and_slide(window: str, size_s: float, slide_s: float) -> tuple[int, int
             f"({size_s} s) is needed, not {slide_s} s"
         )
     return size_us, slide_us
+
+
+def fold_at(function: Any, window: str, at: Any) -> Fold:
+    """Return the fold that a fold's function gives for some values of parameters.
+
+    Raises:
+        ValueError: it gives no fold, or raises something itself.
+    """
+    try:
+        return as_fold(function(at))
+    except BaseException as error:
+        pass_interrupt(error)
+        raise ValueError(f"window {window!r}: its fold cannot be made: {error}") from error
+
+
+def need_same_columns(first: Fold, other: Fold, what: str) -> None:
+    """Check that two folds of one window have the same columns and parts.
+
+    Raises:
+        ValueError: they differ.
+    """
+    if (first.columns, first.parts) != (other.columns, other.parts):
+        raise ValueError(
+            f"{what}: the columns and parts of its fold must not depend on parameters: "
+            f"{first!r} has {first.columns_named}, {other!r} has {other.columns_named}"
+        )
 
 
 def _microseconds(seconds: Any, what: str) -> int:

@@ -45,7 +45,7 @@ class Draft:
         result_handlers: the handlers of the rows of each of them.
         stale_us: target of a dynamic fold -> the silence after which a device does not count.
         parameters: what operators can change.
-        controlled: (window, "value", "where" or "fold") -> its function that sees parameters.
+        window_functions: (window, "value", "where" or "fold") -> its function that sees parameters.
     """
 
     def __init__(self, name: str) -> None:
@@ -72,7 +72,7 @@ class Draft:
         self.stream_results: dict[str, StreamResult] = {}
         self.result_handlers: dict[str, list[UserHandler]] = {}
         self.parameters: dict[str, Parameter] = {}
-        self.controlled: dict[tuple[str, str], Callable[..., Any]] = {}
+        self.window_functions: dict[tuple[str, str], Callable[..., Any]] = {}
 
     def event(self, source: Any) -> EventType:
         """Return a declared event, given itself or its name.

@@ -12,7 +12,7 @@ from crdts import ControlLog
 from crdts.control_log import FLEET
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.regimes import PanePiece, WindowRegimes, beyond
+from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 
 
 class StartSpan(NamedTuple):
@@ -70,8 +70,8 @@ class FleetRegimes:
                 old = before.get((name, scope)) or before[name, FLEET]
                 new = self.of(name, scope)
                 for pieces, regimes in (
-                    (beyond(old.pieces, new.pieces), old),
-                    (beyond(new.pieces, old.pieces), new),
+                    (difference(old.pieces, new.pieces), old),
+                    (difference(new.pieces, old.pieces), new),
                 ):
                     longest_us = max(form.size_us for form in regimes.forms)
                     found += [

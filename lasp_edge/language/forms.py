@@ -12,10 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from crdts.control_log import BEFORE_ALL_US, FLEET, INHERITED, ControlEntry, ControlLog
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.arguments import size_and_slide
-from lasp_edge.language.controlled import fold_at, need_same_columns
+from lasp_edge.language.arguments import fold_at, need_same_columns, size_and_slide
 from lasp_edge.language.declarations import Parameter, Window
-from lasp_edge.language.parameters import At, is_value, plain
+from lasp_edge.language.parameters import ParameterValues, is_value, plain
 from lasp_edge.language.plan import Functions
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 
@@ -32,7 +31,7 @@ class WindowForm(NamedTuple):
     Attributes:
         from_us, until_us: of their starts; the latter is excluded.
         fold: at the event's resolution.
-        meant: what tells the fold from others.
+        fingerprint: of the fold.
     """
 
     from_us: int
@@ -40,7 +39,7 @@ class WindowForm(NamedTuple):
     size_us: int
     slide_us: int
     fold: Fold
-    meant: str
+    fingerprint: str
 
     @property
     def span_us(self) -> int:
@@ -69,12 +68,12 @@ class WindowForm(NamedTuple):
         return range(aligned_us, min(last_us, self.until_us - 1) + 1, self.slide_us)
 
 
-class Lane:
-    """The places of one parameter and scope, by time.
+class ParameterHistory:
+    """The entries of one parameter and scope, by time.
 
     Attributes:
-        times_us: the places.
-        entries: what each says.
+        times_us: from when on each entry holds.
+        entries: the entries.
     """
 
     __slots__ = ("entries", "name", "scope", "times_us")
@@ -85,8 +84,8 @@ class Lane:
         self.times_us = [from_us for from_us, _ in places]
         self.entries = [_as_heard(parameter, entry) for _, entry in places]
 
-    def words(self, at: int) -> tuple[Any, ...]:
-        """Return a place and what it says, as it stands in an id."""
+    def hash_key(self, at: int) -> tuple[Any, ...]:
+        """Return a time and its entry, as a stream's id is a hash of them."""
         return (self.name, self.scope, self.times_us[at], *self.entries[at])
 
 
@@ -125,19 +124,21 @@ class WindowForms:
         for number, (from_us, size_us, slide_us, fold) in enumerate(found):
             until_us = found[number + 1][0] if number + 1 < len(found) else FOR_EVER_US
             first_us = max(from_us, EARLIEST_PANE_US)
-            meant = fold.fingerprint(window.resolution)
-            yield WindowForm(first_us, until_us, size_us, slide_us, fold, meant)
+            fingerprint = fold.fingerprint(window.resolution)
+            yield WindowForm(first_us, until_us, size_us, slide_us, fold, fingerprint)
 
     def _form(self, mark_us: int, values: dict[str, Any]) -> tuple[int, int, Fold] | None:
         """Return size, slide and fold under some values; None where they do not fit each other."""
         controls, window = self._controls, self._window
         what = f"window {window.name!r}"
-        at = At({each.name: values[each.name] for each in controls.uses if each.name in values})
+        at = ParameterValues(
+            {each.name: values[each.name] for each in controls.uses if each.name in values}
+        )
         try:
             size_us, slide_us = self._sizes(values, what)
             fold = window.fold
             if controls.fold:
-                function = self._functions.controlled[window.name, "fold"]
+                function = self._functions.windows[window.name, "fold"]
                 fold = fold_at(function, window.name, at).at(window.resolution)
                 need_same_columns(window.fold, fold, what)
         except ValueError as error:
@@ -175,9 +176,9 @@ class WindowForms:
                 since[each.name] = BEFORE_ALL_US
         found = []
         for name, parameter in parameters.items():
-            lane = Lane(log, parameter, FLEET)
-            for at, time_us in enumerate(lane.times_us):
-                found.append((time_us, since[name], lane.words(at)))
+            history = ParameterHistory(log, parameter, FLEET)
+            for at, time_us in enumerate(history.times_us):
+                found.append((time_us, since[name], history.hash_key(at)))
         return sorted(found)
 
 

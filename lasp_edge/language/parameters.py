@@ -4,7 +4,7 @@ A value is a text wherever it travels or is kept. Here it is read: a number in s
 parameter's resolution, or one of its choices.
 
     >>> above = Parameter("above", "28", Resolution("0.1"), "°C")
-    >>> (plain(above, "28.50"), meaning(above, "28.50"), shown(above, "28.50"))
+    >>> (plain(above, "28.50"), canonical(above, "28.50"), shown(above, "28.50"))
     (28.5, '57/2', '28.5 °C')
     >>> is_value(above, "28.55"), is_value(above, "warm")
     (False, False)
@@ -27,8 +27,8 @@ MOST_CHOICES = 100
 """Texts that a parameter can be, at most."""
 
 
-class At:
-    """The parameters' values at one time on one device: `at[above]`, or by name `at["above"]`.
+class ParameterValues:
+    """The values of parameters at one time on one device: `at[above]`, or by name `at["above"]`.
 
     Args:
         values: name -> value, of the parameters that the window uses.
@@ -61,7 +61,7 @@ class At:
         return dict(self._values)
 
     def __repr__(self) -> str:
-        return f"At({dict(self._values)!r})"
+        return f"ParameterValues({dict(self._values)!r})"
 
 
 def declare_parameter(
@@ -119,6 +119,22 @@ def need_value(parameter: Parameter, text: str) -> str:
     return text
 
 
+def check_used(draft: Draft) -> None:
+    """Check that something uses each parameter.
+
+    Raises:
+        ValueError: nothing does.
+    """
+    used = {each.name for window in draft.windows.values() for each in window.controls.parameters}
+    used |= {variable.bound for variable in draft.variables.values() if variable.bound}
+    for name in draft.parameters:
+        if name not in used:
+            raise ValueError(
+                f"parameter {name!r}: nothing uses it; name it in uses=(...) of a window, or give "
+                "it as its size or slide, or as the bound of a BoundedLWWSet"
+            )
+
+
 def is_value(parameter: Parameter, text: str) -> bool:
     """Return whether a text is a value of a parameter."""
     if parameter.resolution is None:
@@ -130,8 +146,8 @@ def is_value(parameter: Parameter, text: str) -> bool:
     return steps.denominator == 1 and abs(steps) < LIMIT
 
 
-def meaning(parameter: Parameter, text: str) -> str:
-    """Return what tells a value from others: equal values, equal text, in whatever steps."""
+def canonical(parameter: Parameter, text: str) -> str:
+    """Return a value as canonical text: equal values, equal text, in whatever steps."""
     return text if parameter.resolution is None else str(_number(text))
 
 

@@ -55,7 +55,7 @@ class Functions:
         reacting: the handler of each entry of `Plan.reactions`.
         streams: the function or scan of each stream that has one.
         results: the handlers of the rows of each result.
-        controlled: (window, "value", "where" or "fold") -> its function that sees parameters.
+        windows: (window, "value", "where" or "fold") -> its function that sees parameters.
     """
 
     program: str
@@ -66,7 +66,7 @@ class Functions:
     reacting: tuple[UserHandler, ...]
     streams: Mapping[str, Any]
     results: Mapping[str, tuple[UserHandler, ...]]
-    controlled: Mapping[tuple[str, str], Callable[..., Any]] = field(default_factory=dict)
+    windows: Mapping[tuple[str, str], Callable[..., Any]] = field(default_factory=dict)
 
     def key(self, name: str, event: Event) -> str:
         """Return the key of an event for a window or variable; "" where that has no keys.

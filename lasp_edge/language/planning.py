@@ -37,7 +37,7 @@ def plan_of(draft: Draft) -> Plan:
                     f"collect: {variable.name!r} has another resolution than event {name!r}"
                 )
     if draft.parameters:
-        from lasp_edge.language.controlled import check_used  # noqa: PLC0415 - few programs need it
+        from lasp_edge.language.parameters import check_used  # noqa: PLC0415 - few programs need it
 
         check_used(draft)
     meanings = _meanings(draft, resolutions)
@@ -76,7 +76,7 @@ def plan_of(draft: Draft) -> Plan:
             reacting=tuple(draft.reacting),
             streams=dict(draft.stream_functions),
             results={name: tuple(several) for name, several in draft.result_handlers.items()},
-            controlled=dict(draft.controlled),
+            windows=dict(draft.window_functions),
         ),
         parameters=dict(draft.parameters),
     )

@@ -301,14 +301,9 @@ class Program(Declaring):
             raise ValueError(f"{what}: the name is taken")
         event, of_stream = self._window_source(source, what)
         wait_us = None if tentative_after_s is None else wait_time(tentative_after_s, what)
-        told = (name, event, of_stream, fold, size_s, slide_s, key, version, wait_us)
-        given = WindowArguments(*told)
-        if draft.parameters or uses or value is not None or where is not None:
-            from lasp_edge.language.controlled import declare_controlled  # noqa: PLC0415 - rare
-
-            made = declare_controlled(draft, given, tuple(uses), value, where)
-            if made is not None:
-                return made
+        shape = (fold, size_s, slide_s, key, version)
+        counts = (tuple(uses), value, where)
+        given = WindowArguments(name, event, of_stream, *shape, *counts, wait_us)
         return declare_window(draft, given, partial(self._check_over_stream, event.name))
 
     def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:

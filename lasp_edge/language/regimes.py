@@ -37,7 +37,7 @@ by bisection.
     [0.0, 100.0]
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -45,8 +45,15 @@ from crdts.control_log import BEFORE_ALL_US, FLEET, INHERITED, ControlLog
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
-from lasp_edge.language.forms import FOR_EVER_US, Lane, WindowForm, WindowForms, steps_of, value_at
-from lasp_edge.language.parameters import At, plain
+from lasp_edge.language.forms import (
+    FOR_EVER_US,
+    ParameterHistory,
+    WindowForm,
+    WindowForms,
+    steps_of,
+    value_at,
+)
+from lasp_edge.language.parameters import ParameterValues, plain
 from lasp_edge.language.plan import Functions
 from lasp_edge.protocol.streams import stream_id
 
@@ -58,7 +65,7 @@ class PanePiece(NamedTuple):
         first_us: start of the first pane.
         end_us: end of the last one.
         stream: the id under which they travel.
-        meant: what tells its fold from others.
+        fingerprint: of the fold.
     """
 
     first_us: int
@@ -66,12 +73,16 @@ class PanePiece(NamedTuple):
     span_us: int
     stream: int
     fold: Fold
-    meant: str
+    fingerprint: str
 
     @property
     def size_us(self) -> int:
         """Length of a pane: how long windows are is another matter."""
         return self.span_us
+
+    def is_of(self, form: WindowForm) -> bool:
+        """Return whether windows of a form are made from such panes."""
+        return (self.span_us, self.fingerprint) == (form.span_us, form.fingerprint)
 
 
 class Regime(NamedTuple):
@@ -86,7 +97,7 @@ class Regime(NamedTuple):
     first_us: int
     end_us: int
     pieces: tuple[PanePiece, ...]
-    at: At
+    at: ParameterValues
 
 
 class WindowRegimes:
@@ -110,10 +121,11 @@ class WindowRegimes:
         self.window = window
         scopes = (device,) if device != FLEET else ()
         self._uses, self._functions = controls.uses, functions
-        sees = controls.uses if controls.counts else ()
         self._seen = [
-            (each, [Lane(log, each, scope) for scope in (*scopes, FLEET)]) for each in sees
+            [ParameterHistory(log, each, scope) for scope in (*scopes, FLEET)]
+            for each in (controls.uses if controls.counts else ())
         ]
+        self._seen_us = sorted({at for each in self._seen for one in each for at in one.times_us})
         self._steps = {each.name: steps_of(log, each, *scopes) for each in controls.uses}
         forming = WindowForms(window, functions, log)
         self.forms, self._forming = forming.forms, forming.places
@@ -146,7 +158,7 @@ class WindowRegimes:
             yield regime
             first_us = regime.end_us
 
-    def counted(self, event: Event, quantised: int, at: At) -> int | None:
+    def counted(self, event: Event, quantised: int, at: ParameterValues) -> int | None:
         """Return what a reading counts as, in steps; None where it does not count.
 
         Args:
@@ -157,7 +169,7 @@ class WindowRegimes:
         Raises:
             ValueError: the value is no number in range. What the functions raise is passed on.
         """
-        window, functions = self.window, self._functions.controlled
+        window, functions = self.window, self._functions.windows
         value = functions.get((window.name, "value"))
         if value is not None:
             quantised = window.resolution.quantise(value(event, at))
@@ -186,7 +198,7 @@ class WindowRegimes:
         for form in self.forms:
             if form.from_us > pane_us:
                 return
-            if (form.span_us, form.meant) != (piece.span_us, piece.meant):
+            if not piece.is_of(form):
                 continue
             reach_us = form.size_us - form.span_us
             for start_us in form.starts(pane_us - reach_us, pane_us):
@@ -195,15 +207,12 @@ class WindowRegimes:
     def pieces_of(self, form: WindowForm, first_us: int, end_us: int) -> Iterator[PanePiece]:
         """Yield the pieces that windows of a form are made from, in a stretch of time."""
         for piece in self.pieces:
-            overlaps = piece.first_us < end_us and piece.end_us > first_us
-            if overlaps and (piece.span_us, piece.meant) == (form.span_us, form.meant):
+            if piece.is_of(form) and piece.first_us < end_us and piece.end_us > first_us:
                 yield piece
 
     def _pieces(self) -> Iterator[PanePiece]:
         """Yield the pieces of all forms, each once, by time and stream."""
-        places_us = {
-            time_us for _, lanes in self._seen for lane in lanes for time_us in lane.times_us
-        }
+        places_us = set(self._seen_us)
         for time_us, since_us, _ in self._forming:
             places_us.update((time_us, max(since_us, time_us)))
         found: dict[tuple[int, int, int], PanePiece] = {}
@@ -230,7 +239,7 @@ class WindowRegimes:
                 continue
             if piece is not None:
                 yield piece
-            piece = PanePiece(first_us, until_us, span_us, stream, form.fold, form.meant)
+            piece = PanePiece(first_us, until_us, span_us, stream, form.fold, form.fingerprint)
         if piece is not None:
             yield piece
 
@@ -238,29 +247,21 @@ class WindowRegimes:
         """Return the id of a pane's stream."""
         if self.window.is_fixed:
             return self.window.stream
-        end_us = pane_us + form.span_us
-        inside = sorted(
-            {
-                time_us
-                for _, lanes in self._seen
-                for lane in lanes
-                for time_us in lane.times_us
-                if pane_us < time_us < end_us
-            }
-        )
+        end_us, times_us = pane_us + form.span_us, self._seen_us
+        inside = times_us[bisect_right(times_us, pane_us) : bisect_left(times_us, end_us)]
         deciding = {
-            words
-            for _, lanes in self._seen
+            key
+            for histories in self._seen
             for time_us in (pane_us, *inside)
-            for words in _deciding(lanes, time_us)
+            for key in _deciding(histories, time_us)
         }
         forming = [
-            words
-            for time_us, since_us, words in self._forming
+            key
+            for time_us, since_us, key in self._forming
             if time_us < end_us and since_us < end_us
         ]
-        words = (form.span_us, form.meant, sorted(deciding, key=str), forming)
-        return stream_id(self.window.stream, "piece", *words)
+        keys = (form.span_us, form.fingerprint, sorted(deciding, key=str), forming)
+        return stream_id(self.window.stream, "piece", *keys)
 
     def _regime_bounds(self) -> list[int]:
         bounds = {BEFORE_ALL_US}
@@ -279,10 +280,10 @@ class WindowRegimes:
             for each in self._uses
         }
         by_stream = tuple(sorted(pieces, key=lambda piece: piece.stream))
-        return Regime(first_us, end_us, by_stream, At(values))
+        return Regime(first_us, end_us, by_stream, ParameterValues(values))
 
 
-def beyond(pieces: Iterable[PanePiece], known: Iterable[PanePiece]) -> list[PanePiece]:
+def difference(pieces: Iterable[PanePiece], known: Iterable[PanePiece]) -> list[PanePiece]:
     """Return the panes of some pieces that are in none of the known ones, as pieces."""
     by_stream: dict[int, list[PanePiece]] = {}
     for piece in known:
@@ -301,12 +302,12 @@ def beyond(pieces: Iterable[PanePiece], known: Iterable[PanePiece]) -> list[Pane
     return found
 
 
-def _deciding(lanes: Iterable[Lane], time_us: int) -> Iterator[tuple[Any, ...]]:
+def _deciding(histories: Iterable[ParameterHistory], time_us: int) -> Iterator[tuple[Any, ...]]:
     """Yield the places that decide a value at a time: back to the last one that has a value."""
-    for lane in lanes:
-        for at in range(bisect_right(lane.times_us, time_us) - 1, -1, -1):
-            yield lane.words(at)
-            value = lane.entries[at].value
+    for history in histories:
+        for at in range(bisect_right(history.times_us, time_us) - 1, -1, -1):
+            yield history.hash_key(at)
+            value = history.entries[at].value
             if value is None:
                 continue
             if value != INHERITED:

@@ -11,7 +11,7 @@ from crdts import ControlLog
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.declarations import Parameter, Window
-from lasp_edge.language.parameters import At, is_value, plain
+from lasp_edge.language.parameters import ParameterValues, is_value, plain
 from lasp_edge.language.plan import Plan
 from simulations.oracle.readings import AcceptedReading, quantised
 
@@ -32,7 +32,7 @@ class WindowDefinition:
     """A window under what operators set."""
 
     def __init__(self, plan: Plan, window: Window, log: ControlLog) -> None:
-        self._functions, self._window, self._log = plan.functions.controlled, window, log
+        self._functions, self._window, self._log = plan.functions.windows, window, log
         self._controls = window.controls
         self._values: dict[tuple[str, str | None], Any] = {}
         self._marks_us = sorted({at.from_us for at in log.entries})
@@ -66,7 +66,7 @@ class WindowDefinition:
     def counts_as(self, sample: AcceptedReading) -> int | None:
         """Return what a reading counts as, in steps; None where it does not count."""
         event, window = sample.event, self._window
-        at = At(
+        at = ParameterValues(
             {
                 each.name: self.value(each, event.device, event.time_us)
                 for each in self._controls.uses
@@ -82,7 +82,7 @@ class WindowDefinition:
             return None
         return steps
 
-    def _answer(self, function: str, event: Event, at: At) -> Any:
+    def _answer(self, function: str, event: Event, at: ParameterValues) -> Any:
         """Return the result of a user's function; None where it fails: then nothing counts."""
         try:
             return self._functions[self._window.name, function](event, at)
@@ -112,7 +112,9 @@ class WindowDefinition:
         elif controls.slides_by_size:
             slide_us = size_us
         if controls.fold:
-            at = At({each.name: self.value(each, "", mark_us) for each in controls.uses})
+            at = ParameterValues(
+                {each.name: self.value(each, "", mark_us) for each in controls.uses}
+            )
             try:
                 given = self._functions[self._window.name, "fold"](at)
                 fold = as_fold(given).at(self._window.resolution)

@@ -30,7 +30,7 @@ def panes_of_all_parameters_are_one_stream() -> Iterator[None]:
     """A device has heard of the new offset, another has not: one window adds up both."""
 
     def stream(self: WindowRegimes, form: WindowForm, _pane_us: int) -> int:
-        return stream_id(self.window.stream, "piece", form.span_us, form.meant)
+        return stream_id(self.window.stream, "piece", form.span_us, form.fingerprint)
 
     with replaced(WindowRegimes, "_stream", stream):
         yield
@@ -41,17 +41,14 @@ def panes_are_named_by_values() -> Iterator[None]:
     """30, then 28, then 30 again: what came in between is not in the panes of the first time."""
 
     def stream(self: WindowRegimes, form: WindowForm, pane_us: int) -> int:
-        times_us = {
-            time_us for _, lanes in self._seen for lane in lanes for time_us in lane.times_us
-        }
         end_us = pane_us + form.span_us
-        inside = sorted(time_us for time_us in times_us if pane_us < time_us < end_us)
+        inside = [time_us for time_us in self._seen_us if pane_us < time_us < end_us]
         values = [
-            (time_us - pane_us, value_at(self._steps[parameter.name], time_us))
+            (time_us - pane_us, value_at(self._steps[histories[0].name], time_us))
             for time_us in (pane_us, *inside)
-            for parameter, _ in self._seen
+            for histories in self._seen
         ]
-        return stream_id(self.window.stream, "piece", form.span_us, form.meant, values)
+        return stream_id(self.window.stream, "piece", form.span_us, form.fingerprint, values)
 
     with replaced(WindowRegimes, "_stream", stream):
         yield

@@ -9,7 +9,7 @@ from random import Random
 
 from device_agent.agent.intake.batch import Batch
 from lasp_edge.event import Event
-from lasp_edge.language.parameters import At, plain
+from lasp_edge.language.parameters import ParameterValues, plain
 from lasp_edge.language.plan import Plan
 from simulations.oracle import Reading
 from simulations.world.programs import LIVE
@@ -70,13 +70,15 @@ class Sensors:
 def asked_tags(plan: Plan) -> list[str]:
     """Return the tags that keys and filters of a program's windows and variables look at."""
     tags = _AskedTags()
-    at = At({name: plain(known, known.default) for name, known in plan.parameters.items()})
-    asked: list[tuple[Callable[..., object], tuple[At, ...]]] = [
+    at = ParameterValues(
+        {name: plain(known, known.default) for name, known in plan.parameters.items()}
+    )
+    asked: list[tuple[Callable[..., object], tuple[ParameterValues, ...]]] = [
         (key, ()) for _, key in sorted(plan.functions.keys.items())
     ]
     asked += [
         (function, (at,))
-        for (_, kind), function in sorted(plan.functions.controlled.items())
+        for (_, kind), function in sorted(plan.functions.windows.items())
         if kind != "fold"
     ]
     for function, more in asked:

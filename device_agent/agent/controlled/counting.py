@@ -16,7 +16,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
-from lasp_edge.language.parameters import At
+from lasp_edge.language.parameters import ParameterValues
 from lasp_edge.language.plan import Functions
 from lasp_edge.language.regimes import PanePiece, WindowRegimes
 from lasp_edge.reasons import reason_of
@@ -108,13 +108,13 @@ class ReadingCounter:
                         cells.add(piece, key, counted)
 
     def _asked(
-        self, regimes: WindowRegimes, column: KeptColumn, at: At
+        self, regimes: WindowRegimes, column: KeptColumn, at: ParameterValues
     ) -> dict[str, CountedColumn]:
         """Return key -> the readings that count, as the user's functions say.
 
         The same as `WindowRegimes.counted` of each, by column.
         """
-        window, ask = regimes.window, self._functions.controlled.get
+        window, ask = regimes.window, self._functions.windows.get
         value_of, where = ask((window.name, "value")), ask((window.name, "where"))
         rows = (column.times_us, column.values, column.values)
         if value_of is not None:

@@ -31,7 +31,7 @@ from device_agent.agent.intake.pending import ControlledReading
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.parts import Part, StoreReader
-from lasp_edge.language.regimes import PanePiece, WindowRegimes, beyond
+from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 
 BUILT_AT_ONCE_US: Final = 60 * BLOCK_US
 """Microseconds of one window that are built in a commit: two hours, at a reading a second some ten
@@ -84,11 +84,11 @@ class ControlledWindows(Part):
             known = [] if old is None else self._unbuilt[window.name]
             if old is None:
                 before = WindowRegimes(window, functions, ControlLog(), device).pieces
-                come = [] if self._noted == self._agent.control else beyond(new.pieces, before)
+                come = [] if self._noted == self._agent.control else difference(new.pieces, before)
             else:
-                come = beyond(new.pieces, old.pieces)
-                self._gone += beyond(old.pieces, new.pieces)
-            kept = beyond(known, beyond(known, new.pieces))
+                come = difference(new.pieces, old.pieces)
+                self._gone += difference(old.pieces, new.pieces)
+            kept = difference(known, difference(known, new.pieces))
             self._unbuilt[window.name] = sorted([*kept, *self._still_known(come)], key=_by_time)
         self._agent.is_building = self.waits
         self._panes.planned.plan(self._regimes.values())

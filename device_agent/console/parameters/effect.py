@@ -25,7 +25,7 @@ from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import FOR_EVER_US, WindowForm, WindowForms
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.regimes import PanePiece, WindowRegimes, beyond
+from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 
 
 class _Starts(NamedTuple):
@@ -77,7 +77,7 @@ class ControlEffect(NamedTuple):
                 groups.setdefault((device if device in own else "", floor_us), []).append(device)
             for (scope, floor_us), devices in groups.items():
                 was, becomes = old.of(name, scope), new.of(name, scope)
-                count = sum(_panes(beyond(becomes.pieces, was.pieces), floor_us, now_us))
+                count = sum(_panes(difference(becomes.pieces, was.pieces), floor_us, now_us))
                 for device in devices if count else ():
                     panes[device] = panes.get(device, 0) + count
                 revised += _revised(was, becomes, floor_us, now_us)
@@ -131,7 +131,7 @@ def _revised(
     marks = sorted({form.from_us for form in (*was.forms, *becomes.forms)})
     for first_us, end_us in zip(marks, [*marks[1:], FOR_EVER_US], strict=True):
         forms = was.form_at(first_us), becomes.form_at(first_us)
-        if len({(form.size_us, form.slide_us, form.meant) for form in forms}) > 1:
+        if len({(form.size_us, form.slide_us, form.fingerprint) for form in forms}) > 1:
             for form in forms:
                 since_us = max(first_us, floor_us - form.size_us + 1)
                 yield from _some(form, since_us, min(end_us - 1, now_us - form.size_us))

@@ -14,7 +14,7 @@ from crdts import ControlLog, ControlPlace
 from crdts.control_log import BEFORE_ALL_US, FLEET, INHERITED
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.forms import steps_of
-from lasp_edge.language.parameters import meaning, shown
+from lasp_edge.language.parameters import canonical, shown
 from lasp_edge.tool.times import shown_time
 
 
@@ -39,7 +39,7 @@ class Saying(NamedTuple):
     def _lane(self, log: ControlLog) -> dict[ControlPlace, str]:
         """Return place -> what it means, of the parameter and scope."""
         return {
-            at: text if text == INHERITED else meaning(self.parameter, text)
+            at: text if text == INHERITED else canonical(self.parameter, text)
             for at, text in log.of(self.parameter.name, self.scope).value.items()
         }
 
@@ -91,7 +91,7 @@ def schedule_lines(parameter: Parameter, log: ControlLog) -> Iterator[str]:
     for scope in sorted({FLEET, *scopes}):
         steps: list[tuple[int, str]] = []
         for from_us, text in steps_of(log, parameter, *([scope] if scope else [])):
-            if not steps or meaning(parameter, steps[-1][1]) != meaning(parameter, text):
+            if not steps or canonical(parameter, steps[-1][1]) != canonical(parameter, text):
                 steps.append((from_us, text))
         words = [shown(parameter, text) for _, text in steps]
         times = [f"{shown_time(at)} UTC" for at, _ in steps if at != BEFORE_ALL_US]

@@ -6,7 +6,7 @@ import pytest
 
 from lasp_edge import Program, folds
 from lasp_edge.examples.greenhouse import program as without_parameters
-from lasp_edge.language.parameters import is_value, meaning, plain, shown
+from lasp_edge.language.parameters import canonical, is_value, plain, shown
 from tests.lasp_edge.language.support_controlled import greenhouse
 
 
@@ -39,7 +39,7 @@ def test_a_plan_with_parameters_travels_without_its_functions():
     assert again.windows["sums"].controls == plan.windows["sums"].controls
     assert again.digest == plan.digest
     with pytest.raises(RuntimeError, match="leaves the functions behind"):
-        again.functions.controlled  # noqa: B018 - asking is the error
+        again.functions.windows  # noqa: B018 - asking is the error
 
 
 def window_of(default="28", version=1, **more):
@@ -83,8 +83,8 @@ def test_values_are_read_exactly():
     program, _ = begun()
     above = program.parameter("above", "28.0", resolution="0.1", unit="°C")
     whole = program.parameter("whole", "60")
-    assert (plain(above, "28.50"), meaning(above, "28.50")) == (28.5, "57/2")
-    assert meaning(above, "-0") == meaning(above, "0.0")
+    assert (plain(above, "28.50"), canonical(above, "28.50")) == (28.5, "57/2")
+    assert canonical(above, "-0") == canonical(above, "0.0")
     assert (plain(whole, "60"), type(plain(whole, "60.0"))) == (60, int)
     assert shown(above, "30.10") == "30.1 °C"
     for text in ("28.55", "NaN", "inf", "1e99", "", "1_0", "warm", "1e400000000"):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from crdts import ControlLog
 from lasp_edge import Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
-from lasp_edge.language.regimes import WindowRegimes, beyond
+from lasp_edge.language.regimes import WindowRegimes, difference
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from simulations.oracle import Reading, windows
 from tests.lasp_edge.language.support_controlled import S, by_panes, greenhouse, log_of
@@ -156,8 +156,8 @@ def test_what_differs_between_two_logs_is_found(entries, more, name):
             {piece.stream for piece in each.regime_at(time_us).pieces} for each in (old, new)
         )
         for pieces, expected in (
-            (beyond(new.pieces, old.pieces), after - before),
-            (beyond(old.pieces, new.pieces), before - after),
+            (difference(new.pieces, old.pieces), after - before),
+            (difference(old.pieces, new.pieces), before - after),
         ):
             held = {each.stream for each in pieces if each.first_us <= time_us < each.end_us}
             assert held == expected

@@ -31,7 +31,7 @@ def windows_of(window, log, device):
     """Return start -> what it is like, of all windows that have ended; and what readings see."""
     regimes = WindowRegimes(window, PLAN.functions, log, device)
     forms = {
-        start_us: (form.size_us, form.slide_us, form.meant)
+        start_us: (form.size_us, form.slide_us, form.fingerprint)
         for start_us, form in regimes.starts(-100 * S, NOW_US)
         if start_us + form.size_us <= NOW_US
     }
