@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 from crdts import ControlLog
 from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
+from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import TENTATIVE
-from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.units import SECOND_US
 from simulations.fleet import Fleet
 from simulations.oracle import Reading, WindowTruth, windows
@@ -123,7 +123,7 @@ class ToldFleet(Fleet):
 
     def _look(self) -> None:
         """Note the new rows, and what the gateway knew when it wrote them."""
-        log = self.lander.commands.control
+        log = self.lander.control_log
         control = log.fingerprint()
         if control not in self.logs:
             self.logs[control] = log.copy()

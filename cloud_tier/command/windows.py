@@ -1,8 +1,7 @@
 """Print a window of a lake or of a gateway: one row for each key and start, as it stands now.
 
 Columns: key, start_us, end_us, one for each part of the fold and its integers (in steps of the
-event's resolution), and how the row came about, such as devices_in and status; sorted by (key,
-start_us).
+event's resolution), devices_in, devices_expected, status, revision; sorted by (key, start_us).
 Devices that are missing are named at the end for people: under `waiting_for` where a row is
 tentative (they have not sent all that belongs to it, and others have), else under `without`.
 Windows are [start, end), microseconds since the epoch; without readings there is no row. The

@@ -28,9 +28,9 @@ from device_agent.agent.ensemble import Ensemble
 from device_agent.agent.fleet.absences import Absences, spoken_often
 from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.beats import Beats
-from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.fleet.fence import Fence
+from device_agent.agent.fleet.members import Members
 from device_agent.agent.fleet.programs import Programs
 from device_agent.agent.fleet.results import Results
 from device_agent.agent.fleet.values import Values
@@ -65,6 +65,7 @@ from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.timers import Timer
 
 if TYPE_CHECKING:
+    from device_agent.agent.controlled.log import ParameterLog
     from device_agent.agent.controlled.windows import ControlledWindows
     from device_agent.agent.scans.streams import Streams
 
@@ -88,6 +89,7 @@ class Core:
         agent: what all parts share.
         streams: runs the program's streams; None where it declares no stream.
         controlled: makes the windows that are not plain, if there are any.
+        control: the log of parameters, if the program declares any.
         ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
@@ -131,15 +133,14 @@ class Core:
         found = (agent, restored, sources, known, memory)
         self.intake = Intake(*found, self.variables, self.waiting)
         self.streams = _streams(agent, self.intake, memory, self.variables)
-        self.controlled = _controlled(agent, self.intake, memory, cache)
-        heard = [self.controlled.heard, self.samples.hear] if self.controlled else []
-        self.commands = OperatorCommands(agent, self.samples.set_membership, heard)
+        self.controlled, self.control = _controlled(agent, self.intake, memory, cache, self.samples)
         low_us = partial(_low_us, self.intake, self.streams, self.controlled)
         delivered = (memory, sinks, cache, sources)
         self.panes = PaneDelivery(agent, *delivered, low_us, self.fence.told_highs)
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
-        self.agreements = Agreements(agent, self.exchange, self.commands)
+        self.members = Members(agent, self.samples.set_membership)
+        self.agreements = Agreements(agent, self.exchange, self.members)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
         self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
         self.voice = FleetVoice(agent, self.results.values, self.agreements)
@@ -164,8 +165,9 @@ class Core:
             *_home_assistant(agent, self.voice, self.streams),
             self.agreements,
             Absences(agent, self.samples, lambda: self.connected),
-            self.commands,
-            Programs(agent, lambda: self.commands.retired),
+            self.members,
+            *([self.control] if self.control else ()),
+            Programs(agent, lambda: self.members.retired),
             *self.acting.parts,
             agent.stored,  # has what those before it changed
             agent.counters,
@@ -328,15 +330,20 @@ def _streams(agent: Agent, intake: Intake, memory: Panes, variables: Variables) 
 
 
 def _controlled(
-    agent: Agent, intake: Intake, memory: Panes, cache: PaneCache
-) -> "ControlledWindows | None":
-    """Return the part of windows that are not plain, and of parameters, where there are any."""
+    agent: Agent, intake: Intake, memory: Panes, cache: PaneCache, samples: Samples
+) -> "tuple[ControlledWindows | None, ParameterLog | None]":
+    """Return the parts of windows that are not plain, and of parameters, where there are any."""
     plan = agent.plan
     if not plan.parameters and all(window.is_plain for window in plan.windows.values()):
-        return None
+        return None, None
     from device_agent.agent.controlled.windows import ControlledWindows  # noqa: PLC0415 - see above
 
-    return ControlledWindows(agent, intake, memory, cache)
+    windows = ControlledWindows(agent, intake, memory, cache)
+    if not plan.parameters:
+        return windows, None
+    from device_agent.agent.controlled.log import ParameterLog  # noqa: PLC0415 - see above
+
+    return windows, ParameterLog(agent, (windows.heard, samples.hear))
 
 
 def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:

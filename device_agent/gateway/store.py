@@ -20,8 +20,10 @@ from crdts.frontier import Promise
 from crdts.packing import pack
 from device_agent.gateway.kept import (
     FleetChanges,
+    FleetRow,
     KeptEntry,
     RestoredFleet,
+    WindowStart,
     WriterOfPanes,
 )
 from device_agent.storage.damage import DamagedStoreError
@@ -37,13 +39,6 @@ from device_agent.storage.sealed_file import (
 from lasp_edge.errors import NotFound
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.waiting import Step
-from lasp_edge.protocol.window_rows import (
-    FIELDS,
-    OPTIONAL,
-    WINDOW_RECORD,
-    FleetRow,
-    WindowStart,
-)
 
 FILE_NAME: Final = "gateway.sqlite"
 LOCK_NAME: Final = "gateway.lock"
@@ -54,22 +49,15 @@ CONTROL, HELD = "control", "held"
 INODE: Final = "inode"
 """Fact: the file's number in its file system, by which a copy shows; FAT alone gives new ones."""
 
-_RECORDED: Final = tuple(name for name in WINDOW_RECORD if name != "revision")
-"""The columns of a row's record that stand behind its partial."""
-_RECORD: Final = ", ".join(
-    f"{name} {'TEXT' if each.kind == 'string' else 'INTEGER'}"
-    + ("" if name in OPTIONAL else " NOT NULL")
-    for name, each in FIELDS.items()
-    if name != "revision"
-)
-_SCHEMA: Final = f"""
+_SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS entry (
     stream INTEGER, pane_us INTEGER, key TEXT, device TEXT, incarnation INTEGER, nonce INTEGER,
     seq INTEGER NOT NULL, partial BLOB NOT NULL, seal INTEGER NOT NULL,
     PRIMARY KEY (stream, pane_us, key, device, incarnation, nonce)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS revision (
     window TEXT, start_us INTEGER, key TEXT, revision INTEGER, end_us INTEGER NOT NULL,
-    partial BLOB NOT NULL, {_RECORD},
+    partial BLOB NOT NULL, devices_in INTEGER NOT NULL, devices_expected INTEGER NOT NULL,
+    excluded TEXT NOT NULL, status TEXT NOT NULL, frontier_us INTEGER, stream INTEGER NOT NULL,
     seal INTEGER NOT NULL, PRIMARY KEY (window, start_us, key, revision)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS promise (
     device TEXT PRIMARY KEY, incarnation INTEGER NOT NULL, nonce INTEGER NOT NULL,
@@ -97,8 +85,7 @@ SELECT stream FROM each WHERE stream IS NOT NULL"""
 """The streams that have entries: a step in the table for each, and not for each entry."""
 GATEWAY: Final = StoreForm(
     _SCHEMA,
-    # Of seven recorded fields; a file that lacks one has another format.
-    number=1 + len(FIELDS) - 7,
+    number=1,
     application=0x6C617100,
     unmarked=-1,
     unseals=dict.fromkeys(("promise", "member", "heard", "step", "fact"), unsealed),
@@ -334,16 +321,28 @@ def _of_entry(entry: KeptEntry) -> tuple[Any, ...]:
 
 def _of_row(row: FleetRow) -> tuple[Any, ...]:
     window, key, start_us = row.at
-    record = row.record()
-    revision = record.pop("revision")
-    before = (window, start_us, key, revision, row.end_us, _packed(row.partial))
-    return (*before, *record.values())
+    return (
+        *(window, start_us, key, row.revision, row.end_us, _packed(row.partial)),
+        *(row.devices_in, row.devices_expected, ",".join(row.excluded), row.status),
+        *(row.frontier_us, row.stream),
+    )
 
 
 def _row(stored: tuple[Any, ...]) -> FleetRow:
-    window, start_us, key, revision, end_us, packed, *values = stored
-    record = dict(zip(_RECORDED, values, strict=True), revision=revision)
-    return FleetRow.stored(WindowStart(window, key, start_us), end_us, _partial(packed), record)
+    window, start_us, key, revision, end_us, packed, devices_in, expected, excluded = stored[:9]
+    status, frontier_us, stream = stored[9:]
+    return FleetRow(
+        WindowStart(window, key, start_us),
+        end_us,
+        _partial(packed),
+        devices_in,
+        expected,
+        tuple(excluded.split(",")) if excluded else (),
+        status,
+        revision,
+        frontier_us,
+        stream,
+    )
 
 
 def _log(text: str) -> ControlLog:

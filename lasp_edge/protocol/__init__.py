@@ -13,10 +13,9 @@ topics, shards     where a frame travels, who subscribes; which keys of a variab
 admission          which well-formed frames every reader refuses, and why
 fitting            which pane entries of a block a sink takes
 greetings          which devices a lander tells that it is there
-commands, repeating  what operators decided, and who repeats it when nobody else does
+kept_commands      what operators said and a sink repeats when nobody else does
 acceptance         what a lander takes, refuses and acknowledges
 lake_columns       the columns that the lake's tables have of their own
-window_rows        a row of a window, in a lake or a gateway; its columns are declared there, once
 spans, frontier    which windows hold a pane; up to when all panes of all live devices have come
 status             tentative, final, revised: how a window row's status and revision follow
 streams, inputs    ids of streams; digests of what a result was made from

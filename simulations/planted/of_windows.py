@@ -6,11 +6,10 @@ from typing import Any
 from crdts.frontier import Promise
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway.core import GatewayCore
-from device_agent.gateway.kept import KeptEntry
+from device_agent.gateway.kept import FleetRow, KeptEntry, WindowStart
 from device_agent.gateway.windows import FleetWindows, Touched
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, advance
 from lasp_edge.protocol.status import FINAL
-from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from simulations.planted.bug import planted, replaced
 from simulations.world.keeper import SimulatedKeeper
 

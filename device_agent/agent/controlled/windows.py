@@ -68,6 +68,8 @@ class ControlledWindows(Part):
         self._noted = agent.facts.built or 0
         self._doubted = agent.facts.doubted or []
         self._changes = Changes()
+        if not agent.plan.parameters:
+            self.heard(ControlLog())
 
     @property
     def waits(self) -> bool:

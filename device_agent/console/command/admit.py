@@ -8,32 +8,34 @@ were never retired need no admission: they count from their first frame on.
 
 import argparse
 
-from device_agent.console.command.fleet import (
-    BrokerSession,
-    add_fleet_arguments,
+from device_agent.console.command.session import (
+    FleetSession,
+    add_listening_arguments,
     check_device,
-    roster_of,
+    fleet_view,
 )
+from device_agent.console.view.devices import filter_of
 from lasp_edge.errors import Exit, NotFound
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("device", metavar="DEVICE", help="the device's name")
-    add_fleet_arguments(parser)
+    add_listening_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     device = check_device(arguments.device)
-    roster = roster_of(arguments)
-    with BrokerSession(arguments, roster, [roster.topics_of(device)]) as session:
-        session.listen(lambda: device not in roster.devices)
-        if device not in roster.membership.retired:
-            if device not in roster.devices:
+    view = fleet_view(arguments)
+    devices = view.devices
+    with FleetSession(arguments, view, [filter_of(view.topics, device)]) as session:
+        session.listen(lambda: device not in devices.names)
+        if device not in devices.membership.retired:
+            if device not in devices.names:
                 raise NotFound(f"{device!r} sent nothing in this fleet, and nobody retired it")
             print(f"{device} is not retired; nothing was changed")  # noqa: T201
             return Exit.FINE
-        session.publish(lambda: roster.admitting(device))
+        session.publish(lambda: view.commands.admitting(device))
     print(f"{device} counts again")  # noqa: T201
     return Exit.FINE

@@ -2,7 +2,7 @@ r"""Print one value of a fleet, as the broker knows it.
 
 The fleet's value, or with --device a device's own value or its view of the fleet's. It is there if
 agents publish results (--results, --home-assistant), or if the program is named: then it is made
-from what the devices tell each other. A value with several parts or keys has a line for each.
+from the entries that the devices exchange. A value with several parts or keys has a line for each.
 
   lasp-edge get global_average greenhouse:program --broker mqtt://192.168.1.10
   lasp-edge get local_average --device kitchen --fleet greenhouse --broker mqtt://192.168.1.10
@@ -15,23 +15,21 @@ import json
 from difflib import get_close_matches
 
 from device_agent.console.command.line import named
-from device_agent.console.command.looking import (
-    QUIET_S,
-    Looking,
-    add_looking_arguments,
-    looking,
-    now_s,
+from device_agent.console.command.session import (
+    NEEDS_PROGRAM,
+    FleetSession,
+    add_fleet_arguments,
+    watching,
 )
-from device_agent.console.view.onlooker import fleet_keys
-from device_agent.console.view.told import Plain
+from device_agent.console.view.published import Plain
+from device_agent.console.view.values import FleetValues
 from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.link import Message
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("name", metavar="NAME", help="the value's name in the program")
-    add_looking_arguments(parser)
+    add_fleet_arguments(parser, NEEDS_PROGRAM)
     add = parser.add_argument
     add("--of", metavar="KEY", help="of a value with keys: only this one")
     add("--device", metavar="D", help="as this device holds it (default: the fleet's value)")
@@ -43,11 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if not 0 <= arguments.wait <= 86_400:  # noqa: PLR2004 - a day
         raise UsageError(f"--wait: seconds from 0, not {arguments.wait}")
-    with looking(arguments) as fleet:
-        fleet.await_connection()
-        found = _wait(fleet, arguments)
+    with watching(arguments) as session:
+        values = session.view.values
+        session.listen(lambda: not _found(values, arguments), arguments.wait)
+        found = _found(values, arguments)
         if not found:
-            raise CommandError(_why_not(fleet, arguments))
+            raise CommandError(_why_not(session, arguments))
     if arguments.json:
         whole = found.get(None) or {"keys": found}
         print(json.dumps(whole if arguments.of is None else found[arguments.of]))  # noqa: T201
@@ -56,25 +55,12 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.FINE
 
 
-def _wait(fleet: Looking, arguments: argparse.Namespace) -> dict[str | None, Plain]:
-    """Return key -> value as soon as what is retained has come, or later, up to --wait."""
-    ends_s, quiet_s = now_s() + arguments.wait, now_s() + QUIET_S
-    found: dict[str | None, Plain] = {}
-    while now_s() < quiet_s or (not found and now_s() < ends_s):
-        if any(isinstance(event, Message) for event in fleet.poll(0.05)):
-            quiet_s = min(now_s() + QUIET_S, max(ends_s, quiet_s))
-        found = _found(fleet, arguments)
-    return found
-
-
-def _found(fleet: Looking, arguments: argparse.Namespace) -> dict[str | None, Plain]:
+def _found(values: FleetValues, arguments: argparse.Namespace) -> dict[str | None, Plain]:
+    """Return key -> value, of the keys that are asked for and have one."""
     name, device = arguments.name, arguments.device
-    if arguments.of is not None:
-        keys: list[str | None] = [arguments.of]
-    else:
-        keys = _keys(fleet, name, device)
-    values = {key: fleet.onlooker.value(name, device, key) for key in keys}
-    return {key: value for key, value in values.items() if value and _is_known(value)}
+    keys = _keys(values, name, device) if arguments.of is None else [arguments.of]
+    found = {key: values.value(name, device, key) for key in keys}
+    return {key: value for key, value in found.items() if value and _is_known(value)}
 
 
 def _is_known(value: Plain) -> bool:
@@ -82,10 +68,9 @@ def _is_known(value: Plain) -> bool:
     return any(part is not None for part in value["parts"].values())
 
 
-def _keys(fleet: Looking, name: str, device: str | None) -> list[str | None]:
+def _keys(values: FleetValues, name: str, device: str | None) -> list[str | None]:
     """Return the keys of a value; [None] for a value without keys."""
-    onlooker = fleet.onlooker
-    keys = fleet_keys(onlooker, name) if device is None else onlooker.keys(name, device)
+    keys = values.keys(name, device)
     return [None] if keys in ([], [""]) else list(keys)
 
 
@@ -100,41 +85,41 @@ def _lines(found: dict[str | None, Plain]) -> list[str]:
     return lines
 
 
-def _why_not(fleet: Looking, arguments: argparse.Namespace) -> str:
+def _why_not(session: FleetSession, arguments: argparse.Namespace) -> str:
     """Return why there is no value, and what to type."""
-    onlooker, name, device = fleet.onlooker, arguments.name, arguments.device
-    at = f"in fleet {fleet.fleet!r}"
-    if fleet.trouble:
-        return f"{name} did not come from {fleet.broker}: {fleet.trouble}"
-    if not onlooker.devices:
-        return f"no device was heard {at} at {fleet.broker}; is --fleet right?"
-    if device is not None and device not in onlooker.devices:
-        return f"no device {device!r} {at}{_instead(device, onlooker.devices)}"
-    if not onlooker.names:
+    values, name, device = session.view.values, arguments.name, arguments.device
+    at = f"in fleet {session.view.topics.fleet!r}"
+    if session.trouble:
+        return f"{name} did not come from {session.broker}: {session.trouble}"
+    if not values.devices:
+        return f"no device was heard {at} at {session.broker}; is --fleet right?"
+    if device is not None and device not in values.devices:
+        return f"no device {device!r} {at}{_instead(device, values.devices)}"
+    if not values.names:
         return (
             "no device publishes results; name the program (lasp-edge get NAME MODULE:PROGRAM"
             " ...), or start an agent with --results 60"
         )
-    if name not in onlooker.names:
-        return f"no value {name!r} {at}{_instead(name, onlooker.names)}"
-    return _why_not_yet(fleet, arguments)
+    if name not in values.names:
+        return f"no value {name!r} {at}{_instead(name, values.names)}"
+    return _why_not_yet(values, arguments)
 
 
-def _why_not_yet(fleet: Looking, arguments: argparse.Namespace) -> str:
+def _why_not_yet(values: FleetValues, arguments: argparse.Namespace) -> str:
     """Return why there is no value of a name that is known."""
-    onlooker, name, device = fleet.onlooker, arguments.name, arguments.device
-    if device is None and not onlooker.is_of_fleet(name):
-        return f"each device has its own {name}; name one: --device {onlooker.devices[0]}"
-    keys = [key for key in _keys(fleet, name, device) if key is not None]
+    name, device = arguments.name, arguments.device
+    if device is None and not values.is_of_fleet(name):
+        return f"each device has its own {name}; name one: --device {values.devices[0]}"
+    keys = [key for key in _keys(values, name, device) if key is not None]
     if arguments.of is not None and keys:
         return f"{name} has no key {arguments.of!r}{_instead(arguments.of, keys)}"
     return f"{name} has no value yet; wait longer: --wait 120"
 
 
 def _instead(given: str, there: list[str]) -> str:
-    """Return what could have been meant."""
+    """Return the nearest name, and the names that there are."""
     if not there:
-        return "; nobody has told of any"
+        return "; nothing is known yet"
     close = get_close_matches(given, there, n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{meant or ';'} there are: {named(there)}"
+    near = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{near or ';'} there are: {named(there)}"

@@ -7,42 +7,42 @@ import argparse
 import json
 from typing import Any
 
-from device_agent.console.command.fleet import BrokerSession, add_fleet_arguments, roster_of
-from device_agent.console.view.roster import WHOLE_LIFE, Roster
+from device_agent.console.command.session import FleetSession, add_listening_arguments, fleet_view
+from device_agent.console.view.commands import WHOLE_LIFE
+from device_agent.console.view.devices import KnownDevices
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.topics import subscriptions
 from lasp_edge.release import RELEASE
-from lasp_edge.tool.loading import load_plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add_fleet_arguments(parser)
+    add_listening_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    roster = roster_of(arguments)
-    with BrokerSession(
-        arguments, roster, subscriptions(roster.topics, Subscriber.OPERATOR)
-    ) as session:
-        session.listen(lambda: not roster.devices)
-    own = (load_plan(arguments.program).digest, RELEASE) if arguments.program else None
-    members = [_member(roster, device, own) for device in roster.devices]
+    view = fleet_view(arguments)
+    devices = view.devices
+    filters = subscriptions(view.topics, Subscriber.OPERATOR)
+    with FleetSession(arguments, view, filters) as session:
+        session.listen(lambda: not devices.names)
+    own = (view.plan.digest, RELEASE) if view.plan else None
+    members = [_member(devices, device, own) for device in devices.names]
     print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201
     return Exit.FINE if members else Exit.DIFFERS
 
 
-def _member(roster: Roster, device: str, own: tuple[str, str] | None) -> dict[str, Any]:
+def _member(devices: KnownDevices, device: str, own: tuple[str, str] | None) -> dict[str, Any]:
     """Return what is known of a device; `own` is what the others are compared with.
 
     Where no program was named, they are compared with what most devices run.
     """
-    seen, version = roster.seen(device), roster.membership.retired.get(device)
+    seen, version = devices.seen(device), devices.membership.retired.get(device)
     program, release = seen.runs if seen else ("", "")
-    compared = own or roster.mostly_runs
+    compared = own or devices.mostly_runs
     return {
         "device": device,
         "connected": bool(seen and seen.online),

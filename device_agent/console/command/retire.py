@@ -17,21 +17,22 @@ import argparse
 from typing import NoReturn
 
 from crdts.replica import SEQS
-from device_agent.console.command.fleet import (
-    BrokerSession,
-    add_fleet_arguments,
+from device_agent.console.command.session import (
+    FleetSession,
+    add_listening_arguments,
     check_device,
-    roster_of,
+    fleet_view,
 )
-from device_agent.console.view.roster import WHOLE_LIFE, Roster
+from device_agent.console.view.commands import WHOLE_LIFE
+from device_agent.console.view.devices import KnownDevices, filter_of
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
-from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.protocol.frames import MemberFrame
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("device", metavar="DEVICE", help="the device's name")
-    add_fleet_arguments(parser)
+    add_listening_arguments(parser)
     parser.add_argument("--seq", type=int, help="it counts up to this pane entry of its last start")
     parser.add_argument("--force", action="store_true", help="even if it sends nothing")
 
@@ -41,29 +42,30 @@ def run(arguments: argparse.Namespace) -> int:
     device = check_device(arguments.device)
     if arguments.seq is not None and not 0 <= arguments.seq < SEQS:
         raise UsageError(f"--seq: a number from 0 to {SEQS - 1}, not {arguments.seq}")
-    roster = roster_of(arguments)
-    with BrokerSession(arguments, roster, [roster.topics_of(device)]) as session:
+    view = fleet_view(arguments)
+    devices = view.devices
+    with FleetSession(arguments, view, [filter_of(view.topics, device)]) as session:
         session.ask(device)
-        session.listen(lambda: _undecided(roster, arguments))
-        known = roster.membership.retired.get(device)
+        session.listen(lambda: _undecided(devices, arguments))
+        known = devices.membership.retired.get(device)
         if known is not None and arguments.seq is None:
             print(f"{device} is retired already; nothing was changed")  # noqa: T201
             return Exit.FINE
-        if _undecided(roster, arguments) and not arguments.force:
-            _refuse(roster, device)
-        frame = session.publish(lambda: roster.retiring(device, arguments.seq))
+        if _undecided(devices, arguments) and not arguments.force:
+            _refuse(devices, device)
+        frame = session.publish(lambda: view.commands.retiring(device, arguments.seq))
     print(f"{device} is retired\n{_up_to(frame)}")  # noqa: T201
     return Exit.FINE
 
 
-def _undecided(roster: Roster, arguments: argparse.Namespace) -> bool:
+def _undecided(devices: KnownDevices, arguments: argparse.Namespace) -> bool:
     """Return whether the last entry that counts is still unknown, and a beat may tell it."""
-    retired = arguments.device in roster.membership.retired
-    return arguments.seq is None and not retired and roster.awaits_beat(arguments.device)
+    retired = arguments.device in devices.membership.retired
+    return arguments.seq is None and not retired and devices.awaits_beat(arguments.device)
 
 
-def _refuse(roster: Roster, device: str) -> NoReturn:
-    if roster.seen(device) is None:
+def _refuse(devices: KnownDevices, device: str) -> NoReturn:
+    if devices.seen(device) is None:
         what = f"{device!r} sent nothing in this fleet; to retire it all the same, add --force"
         raise NotFound(what)
     raise CommandError(
@@ -72,8 +74,8 @@ def _refuse(roster: Roster, device: str) -> NoReturn:
     )
 
 
-def _up_to(frame: CommandFrame) -> str:
-    start, _, seq = frame.commands().membership.entries[frame.about].version
+def _up_to(frame: MemberFrame) -> str:
+    start, seq = frame.version.incarnation, frame.version.seq
     if not start:
         return "  it sent nothing in this fleet, and nothing of it will count until it is admitted"
     if seq == WHOLE_LIFE:

@@ -1,4 +1,4 @@
-r"""Print what operators said of a program's parameters, who said it, and who knows it.
+r"""Print the entries about a program's parameters, their authors, and the devices that have them.
 
 lasp-edge schedule greenhouse:program --broker mqtt://192.168.1.10
 """
@@ -7,78 +7,76 @@ import argparse
 import json
 from typing import Any
 
-from device_agent.console.command.fleet import (
-    BrokerSession,
-    add_fleet_arguments,
-    parameter_roster_of,
-)
 from device_agent.console.command.line import named
-from device_agent.console.parameters.roster import ParameterRoster
-from device_agent.console.parameters.saying import schedule_lines
+from device_agent.console.command.session import (
+    FleetSession,
+    add_listening_arguments,
+    parameter_view,
+)
+from device_agent.console.parameters.change import schedule_lines
+from device_agent.console.view.devices import KnownDevices
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.topics import subscriptions
-from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.times import shown_time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add_fleet_arguments(parser)
+    add_listening_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    roster = parameter_roster_of(arguments)
-    plan = load_plan(arguments.program)
-    parameters = plan.parameters
-    filters = subscriptions(roster.topics, Subscriber.OPERATOR)
-    with BrokerSession(arguments, roster, filters) as session:
-        session.listen(lambda: not roster.counting)
-        ask_all(session, roster)
-        session.listen(lambda: any(map(roster.is_online, roster.missing)))
+    view, plan = parameter_view(arguments)
+    devices = view.devices
+    filters = subscriptions(view.topics, Subscriber.OPERATOR)
+    with FleetSession(arguments, view, filters) as session:
+        session.listen(lambda: not devices.counting)
+        ask_all(session, devices)
+        session.listen(lambda: any(map(devices.is_online, devices.lacking_entries)))
     if arguments.json:
-        print(json.dumps({"places": _places(roster), **knowledge(roster)}))  # noqa: T201
+        print(json.dumps({"places": _places(devices), **knowledge(devices)}))  # noqa: T201
         return Exit.FINE
-    if not parameters:
+    if not plan.parameters:
         print(f"the program {plan.name!r} has no parameters")  # noqa: T201
-    for name in sorted(parameters):
-        for line in schedule_lines(parameters[name], roster.control):
+    for name in sorted(plan.parameters):
+        for line in schedule_lines(plan.parameters[name], devices.control):
             print(line)  # noqa: T201
-        for place in _places(roster):
+        for place in _places(devices):
             if place["parameter"] == name:
                 print(f"  {_plainly(place)}")  # noqa: T201
-    print(known_on(roster))  # noqa: T201
+    print(known_on(devices))  # noqa: T201
     return Exit.FINE
 
 
-def ask_all(session: BrokerSession, roster: ParameterRoster) -> None:
+def ask_all(session: FleetSession, devices: KnownDevices) -> None:
     """Ask each device that is connected for a beat."""
-    for device in filter(roster.is_online, roster.counting):
+    for device in filter(devices.is_online, devices.counting):
         session.ask(device)
 
 
-def known_on(roster: ParameterRoster) -> str:
-    """Return which devices know all that was said, in words."""
-    devices, missing = roster.counting, roster.missing
-    if not devices:
-        return "No device was heard: they hear of it when they connect."
-    known = f"Known on {len(devices) - len(missing)} of {len(devices)} devices"
+def known_on(devices: KnownDevices) -> str:
+    """Return in words which devices have received all entries."""
+    counting, missing = devices.counting, devices.lacking_entries
+    if not counting:
+        return "No device was heard: they receive it when they connect."
+    known = f"Known on {len(counting) - len(missing)} of {len(counting)} devices"
     if not missing:
         return f"{known}."
-    away = [each if roster.is_online(each) else f"{each} (away)" for each in missing]
+    away = [each if devices.is_online(each) else f"{each} (away)" for each in missing]
     return f"{known}; not yet: {named(away)}."
 
 
-def knowledge(roster: ParameterRoster) -> dict[str, list[str]]:
-    """Return which devices know all that was said, and which do not."""
-    missing = roster.missing
-    known = [device for device in roster.counting if device not in missing]
+def knowledge(devices: KnownDevices) -> dict[str, list[str]]:
+    """Return which devices have received all entries, and which have not."""
+    missing = devices.lacking_entries
+    known = [device for device in devices.counting if device not in missing]
     return {"known": known, "not_known": missing}
 
 
-def _places(roster: ParameterRoster) -> list[dict[str, Any]]:
+def _places(devices: KnownDevices) -> list[dict[str, Any]]:
     return [
         {
             "parameter": at.parameter,
@@ -88,7 +86,7 @@ def _places(roster: ParameterRoster) -> list[dict[str, Any]]:
             "number": entry.number,
             "author": entry.author,
         }
-        for at, entry in sorted(roster.control.entries.items())
+        for at, entry in sorted(devices.control.entries.items())
     ]
 
 

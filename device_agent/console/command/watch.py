@@ -13,9 +13,15 @@ import sys
 from typing import Any, NamedTuple
 
 from device_agent.console.command.line import named
-from device_agent.console.command.looking import Looking, add_looking_arguments, looking, now_s
-from device_agent.console.view.onlooker import DeviceView, Onlooker, fleet_keys
-from device_agent.console.view.told import Plain
+from device_agent.console.command.session import (
+    NEEDS_PROGRAM,
+    FleetSession,
+    add_fleet_arguments,
+    now_s,
+    watching,
+)
+from device_agent.console.view.fleet_view import DeviceView, FleetView
+from device_agent.console.view.published import Plain
 from device_agent.outputs.discovery import unit_of
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.folds.numbers import decimals
@@ -30,7 +36,7 @@ LONGEST_ALARM = 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add_looking_arguments(parser)
+    add_fleet_arguments(parser, NEEDS_PROGRAM)
     add = parser.add_argument
     add("--value", default="", metavar="NAME", help="which of the fleet's values (default: first)")
     every = "without a terminal: seconds between two tables (default: %(default)g)"
@@ -46,40 +52,40 @@ def run(arguments: argparse.Namespace) -> int:
     for option, most in (("every", 86_400.0), ("wait", 86_400.0)):
         if not 0 < getattr(arguments, option) <= most:
             raise UsageError(f"--{option}: seconds above 0, not {getattr(arguments, option)}")
-    with looking(arguments) as fleet:
+    with watching(arguments, connects=arguments.once) as session:
         if not arguments.once:
-            _go_on(fleet, arguments)
-        fleet.await_connection()
-        fleet.await_quiet(arguments.wait)
-        view = View.of(fleet, arguments.value)
-        print(view.as_json() if arguments.json else "\n".join(view.lines()))  # noqa: T201
-        return Exit.FINE if view.devices else Exit.DIFFERS
+            _go_on(session, arguments)
+        values, awaited = session.view.values, session.view.devices
+        session.listen(lambda: not values.devices or bool(awaited.awaited), arguments.wait)
+        table = FleetTable.of(session, arguments.value)
+        print(table.as_json() if arguments.json else "\n".join(table.lines()))  # noqa: T201
+        return Exit.FINE if table.devices else Exit.DIFFERS
 
 
-def _go_on(fleet: Looking, arguments: argparse.Namespace) -> None:
+def _go_on(session: FleetSession, arguments: argparse.Namespace) -> None:
     """Show the fleet until somebody stops it."""
     screen = Screen(sys.stdout)
     live = screen.is_terminal and not arguments.json
-    next_s = now_s() + min(2.0, arguments.every)  # by then the broker has said what it kept
+    next_s = now_s() + min(2.0, arguments.every)  # by then retained messages have arrived
     while True:
-        fleet.poll(REFRESH_S)
-        view = View.of(fleet, arguments.value)
+        session.poll(REFRESH_S)
+        table = FleetTable.of(session, arguments.value)
         if live:
-            screen.show(view.lines())
+            screen.show(table.lines())
         elif now_s() >= next_s:
             next_s = now_s() + arguments.every
-            screen.say(*([view.as_json()] if arguments.json else [*view.lines(), ""]))
+            screen.say(*([table.as_json()] if arguments.json else [*table.lines(), ""]))
 
 
-class View(NamedTuple):
-    """What is shown of a fleet.
+class FleetTable(NamedTuple):
+    """A fleet as a table for people.
 
     Attributes:
         fleet: its name.
         own: the name of the devices' own value; None in a program without one.
         shared: the name of the fleet's value; None in a program without one.
         value: the fleet's value.
-        devices: how each device stands.
+        devices: one row each.
         unit: of the values.
         places: decimals that are shown.
         trouble: what keeps messages from passing.
@@ -97,21 +103,20 @@ class View(NamedTuple):
     connected: bool
 
     @classmethod
-    def of(cls, looked: Looking, wanted: str) -> "View":
-        """Return what is known now."""
-        onlooker, plan = looked.onlooker, looked.plan
-        own, shared = _names(looked, wanted)
-        unit, places = measure_of(plan, shared)
-        if plan is not None and shared is not None:
-            own = plan.dynamic_folds[shared].source.name
-        at_s = now_s()
-        devices = [onlooker.standing(name, own, shared, at_s) for name in onlooker.devices]
-        value = None if shared is None else fleet_value(onlooker, shared)
-        shown = (looked.fleet, own, shared, value, devices, unit, places)
-        return cls(*shown, looked.trouble, looked.connected)
+    def of(cls, session: FleetSession, wanted: str) -> "FleetTable":
+        """Return the table of this moment; `wanted` names the fleet's value, "" the first one."""
+        view, at_s = session.view, now_s()
+        own, shared = _names(view, wanted)
+        unit, places = measure_of(view.plan, shared)
+        if view.plan is not None and shared is not None:
+            own = view.plan.dynamic_folds[shared].source.name
+        devices = [view.device(name, own, shared, at_s) for name in view.values.devices]
+        value = None if shared is None else view.values.whole(shared)
+        shown = (view.topics.fleet, own, shared, value, devices, unit, places)
+        return cls(*shown, session.trouble, session.connected)
 
     def lines(self) -> list[str]:
-        """Return the table, and what is said above it."""
+        """Return the table, and the lines above it."""
         head = f"fleet {self.fleet}: "
         here = sum(each.connected for each in self.devices)
         head += f"{len(self.devices)} devices, {here} connected"
@@ -145,7 +150,7 @@ class View(NamedTuple):
         return (each.device, readings, *values, self.agreed(each), heard, alarms)
 
     def agreed(self, each: DeviceView) -> str:
-        """Return in words whether a device holds what the others do."""
+        """Return in words whether a device holds the same state as the others."""
         if not each.connected:
             return "away"
         alone = sum(other.connected for other in self.devices) == 1
@@ -160,10 +165,10 @@ class View(NamedTuple):
         return in_text(value, self.unit, self.places)
 
     def as_json(self) -> str:
-        """Return all of it on one line."""
-        told = self._asdict() | {"devices": [each._asdict() for each in self.devices]}
-        del told["places"]
-        return json.dumps(told, ensure_ascii=False)
+        """Return the whole table on one line."""
+        plain = self._asdict() | {"devices": [each._asdict() for each in self.devices]}
+        del plain["places"]
+        return json.dumps(plain, ensure_ascii=False)
 
 
 def measure_of(plan: Plan | None, shared: str | None) -> tuple[str, int]:
@@ -172,14 +177,6 @@ def measure_of(plan: Plan | None, shared: str | None) -> tuple[str, int]:
         return "", 2
     fold = plan.dynamic_folds[shared]
     return unit_of(plan, fold)[0], decimals(fold.resolution)
-
-
-def fleet_value(onlooker: Onlooker, shared: str) -> Plain | None:
-    """Return the fleet's value, or all its keys."""
-    keys = fleet_keys(onlooker, shared)
-    if keys in ([], [""]):
-        return onlooker.value(shared)
-    return {"keys": {key: onlooker.value(shared, None, key) for key in keys}}
 
 
 def in_text(value: Plain | None, unit: str, places: int) -> str:
@@ -200,15 +197,15 @@ def in_text(value: Plain | None, unit: str, places: int) -> str:
     return ", ".join(f"{in_words(part)} {text}" for part, text in zip(parts, texts, strict=True))
 
 
-def _names(looked: Looking, wanted: str) -> tuple[str | None, str | None]:
+def _names(view: FleetView, wanted: str) -> tuple[str | None, str | None]:
     """Return the names of the devices' own value and of the fleet's that are shown.
 
     Raises:
         UsageError: there is no such value.
     """
-    onlooker, plan = looked.onlooker, looked.plan
-    of_fleet = [name for name in onlooker.names if onlooker.is_of_fleet(name)]
-    own = next((name for name in onlooker.names if name not in of_fleet), None)
+    values, plan = view.values, view.plan
+    of_fleet = [name for name in values.names if values.is_of_fleet(name)]
+    own = next((name for name in values.names if name not in of_fleet), None)
     if wanted:
         if plan is not None and wanted not in plan.dynamic_folds:
             raise UsageError(f"--value: there are {named(sorted(plan.dynamic_folds))}")

@@ -1,11 +1,12 @@
-"""The fleet as the page is told it, read off what `lasp-edge watch` knows."""
+"""The fleet as the page has it, made from the table of `lasp-edge watch`."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from device_agent.console.command.looking import Looking
-from device_agent.console.command.watch import View, fleet_value, in_text, measure_of
-from device_agent.console.view.onlooker import DeviceView
-from device_agent.console.view.told import Plain
+from device_agent.console.command.session import FleetSession
+from device_agent.console.command.watch import FleetTable, in_text, measure_of
+from device_agent.console.view.fleet_view import DeviceView, FleetView
+from device_agent.console.view.published import Plain
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.screen import UNKNOWN, in_words, number
 
@@ -15,40 +16,42 @@ MOST_KEYS = 200
 """Keys of a value that are shown; what is more is counted."""
 
 
-def picture(looked: Looking, view: View) -> dict[str, Any]:
+def picture(session: FleetSession, table: FleetTable) -> dict[str, Any]:
     """Return all that is known of a fleet at this moment, but its past."""
-    onlooker = looked.onlooker
+    view = session.view
     return {
-        "fleet": looked.fleet,
+        "fleet": table.fleet,
         "release": RELEASE,
         "broker": {
-            "url": str(looked.broker),
-            "connected": looked.connected,
-            "trouble": looked.trouble,
+            "url": str(session.broker),
+            "connected": table.connected,
+            "trouble": table.trouble,
         },
-        "own": view.own,
-        "shared": view.shared,
-        "told": sum(each.readings is not None for each in view.devices),
-        "connected": sum(each.connected for each in view.devices),
-        "count": len(view.devices),
-        "devices": [_device(view, each) for each in view.devices[:MOST_DEVICES]],
-        "values": [_value(looked, name) for name in onlooker.names if onlooker.is_of_fleet(name)],
+        "own": table.own,
+        "shared": table.shared,
+        "told": sum(each.readings is not None for each in table.devices),
+        "connected": sum(each.connected for each in table.devices),
+        "count": len(table.devices),
+        "devices": [_device(table, each) for each in table.devices[:MOST_DEVICES]],
+        "values": [
+            _value(view, name) for name in view.values.names if view.values.is_of_fleet(name)
+        ],
         "alerts": [
             address._asdict()
-            | {name: said.get(name) for name in ("state", "fold", "part", "value", "since")}
-            for address, said in onlooker.alerts.all()[:MOST_KEYS]
+            | {name: alert.get(name) for name in ("state", "fold", "part", "value", "since")}
+            for address, alert in sorted(view.alerts.items(), key=str)[:MOST_KEYS]
         ],
     }
 
 
-def _device(view: View, each: DeviceView) -> dict[str, Any]:
+def _device(table: FleetTable, each: DeviceView) -> dict[str, Any]:
     return {
         "device": each.device,
         "connected": each.connected,
-        "agreed": view.agreed(each),
+        "agreed": table.agreed(each),
         "readings": each.readings,
-        "own": view.text(each.own),
-        "fleet": view.text(each.fleet),
+        "own": table.text(each.own),
+        "fleet": table.text(each.fleet),
         "heard_s": None if each.heard_s is None else round(each.heard_s),
         "refused": each.refused,
         "refused_because": each.refused_because,
@@ -56,11 +59,10 @@ def _device(view: View, each: DeviceView) -> dict[str, Any]:
     }
 
 
-def _value(looked: Looking, name: str) -> dict[str, Any]:
+def _value(view: FleetView, name: str) -> dict[str, Any]:
     """Return one of the fleet's values: in words, and as numbers for the chart."""
-    onlooker = looked.onlooker
-    unit, places = measure_of(looked.plan, name)
-    value = fleet_value(onlooker, name)
+    unit, places = measure_of(view.plan, name)
+    value = view.values.whole(name)
     by_key: dict[str, Plain | None] = (value or {}).get("keys", {})
     keys = [
         {"key": key, "text": in_text(each, unit, places)}
@@ -73,7 +75,7 @@ def _value(looked: Looking, name: str) -> dict[str, Any]:
         "name": name,
         "unit": unit,
         "places": places,
-        "settled": onlooker.is_settled(name),
+        "settled": view.values.is_settled(name),
         "devices": whole.get("devices") if whole else None,
         "parts": [
             {"part": part, "title": in_words(part), "text": _text(each, places)}
@@ -89,20 +91,12 @@ def _text(part: Any, places: int) -> str:
     return UNKNOWN if part is None else number(part, places)
 
 
-def numbers(looked: Looking) -> list[tuple[tuple[str, str, str], float, bool | None]]:
-    """Return (value, key, part), the number, and whether it is settled, of the fleet's values."""
-    onlooker = looked.onlooker
-    found = []
-    for name in filter(onlooker.is_of_fleet, onlooker.names):
-        value = fleet_value(onlooker, name)
-        if value is None:
-            continue
-        settled = onlooker.is_settled(name)
-        by_key = value.get("keys", {"": value})
-        found += [
-            ((name, key, part), float(each), settled)
-            for key, whole in by_key.items()
-            for part, each in (whole or {}).get("parts", {}).items()
-            if type(each) in {int, float}
-        ]
-    return found
+def numbers(view: FleetView) -> Iterator[tuple[tuple[str, str, str], float, bool | None]]:
+    """Yield (value, key, part), the number, and whether it is settled, of the fleet's values."""
+    for name in view.values.names:
+        value = view.values.whole(name) if view.values.is_of_fleet(name) else None
+        settled = view.values.is_settled(name) if value else None
+        for key, whole in (value or {}).get("keys", {"": value}).items():
+            for part, each in (whole or {}).get("parts", {}).items():
+                if type(each) in {int, float}:
+                    yield (name, key, part), float(each), settled

@@ -1,5 +1,6 @@
-"""A fleet as an operator's command sees it, from what devices leave at the broker.
+"""A fleet as an operator's command sees it, from the messages of its broker.
 
-- `roster`: who is there; `onlooker`: all that is received, by kind
-- `told`, `told_results`, `heard_alerts`, `heard_windows`: values, results, alerts and windows
+- `fleet_view`: all that is known, by kind; commands show parts of it
+- `devices`: who is there; `commands`: an operator's frames; `values`: values, and who is behind
+- `windows`: the rows that gateways publish; `published`: the shape of published JSON
 """

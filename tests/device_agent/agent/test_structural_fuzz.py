@@ -3,7 +3,7 @@
 Frames of every kind in `FRAME_KINDS` are taken from real agents, and parts of their bodies are
 replaced, removed, doubled, exchanged or wrapped. A kind of which there is no frame gets bodies that
 are any trees at all: so a new kind is fuzzed from its first day. They go to a running core, to a
-lander's acceptance and to an operator's roster. None of them may raise an error, not even one that
+lander's acceptance and to an operator's view. None of them may raise an error, not even one that
 the guard would count: a stranger's frame is refused by a rule that somebody wrote. What a device
 measured itself stays as it was, and a good frame works afterwards.
 
@@ -24,12 +24,12 @@ from device_agent.agent.changes import Restored
 from device_agent.agent.core import Core
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
-from device_agent.console.view.roster import Roster
+from device_agent.console.view.devices import KnownDevices
 from lasp_edge import Plan, Program
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.envelope import FORMAT
-from lasp_edge.protocol.frames import AskFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.frames import AskFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
@@ -37,7 +37,6 @@ from simulations.world.disk import EmptyStore
 from simulations.world.lander import LANDER, SimulatedLander
 from tests.device_agent.agents import LAKE, NOW_US, is_of_frames
 from tests.lasp_edge.support_folds import ONE_EACH
-from tests.support_commands import member_command
 
 PEER, ME = "pi-2", "pi-1"
 FRESH = 250
@@ -129,9 +128,9 @@ def talk() -> list[tuple[str, bytes]]:
     replica = peer.core.replica
     commands = (
         AskFrame(replica, 1, ME, "total"),
-        member_command(replica, 1, "pi-9", 1, True, Version(2, 5, 60)),  # noqa: FBT003
-        CommandFrame(replica, 1, "above", ME, ((5, 1, "ann", "30"), (9, 2, "ann", None))),
-        member_command(replica, 2, PEER, 1, False, Version(2, 5, 60)),  # noqa: FBT003
+        MemberFrame(replica, 1, "pi-9", 1, True, Version(2, 5, 60)),  # noqa: FBT003
+        ControlFrame(replica, 1, "above", ME, ((5, 1, "ann", "30"), (9, 2, "ann", None))),
+        MemberFrame(replica, 2, PEER, 1, False, Version(2, 5, 60)),  # noqa: FBT003
     )
     return said + [(topic_of(frame, topics), frame.encode()) for frame in commands]
 
@@ -235,7 +234,7 @@ def mutated(corpus, drawn: random.Random) -> tuple[str, bytes]:
     return topic, payload
 
 
-def fresh(seed: int) -> tuple[Agent, Acceptance, Roster]:
+def fresh(seed: int) -> tuple[Agent, Acceptance, KnownDevices]:
     agent = Agent(ME, 1_000 + seed)
     agent.read(20.0, 21.0, -5.5)
     agent.tick(20)
@@ -243,15 +242,18 @@ def fresh(seed: int) -> tuple[Agent, Acceptance, Roster]:
     acceptance = Acceptance(
         PLAN.windows.values(), PLAN.published_folds.values(), topics, ("lake", LAKE)
     )
-    return agent, acceptance, Roster(topics, nonce=5)
+    return agent, acceptance, KnownDevices(topics)
 
 
-def check(agent: Agent, acceptance: Acceptance, roster: Roster, topic: str, payload: bytes) -> None:
+def check(
+    agent: Agent, acceptance: Acceptance, known: KnownDevices, topic: str, payload: bytes
+) -> None:
     before = agent.own()
     agent.hear(topic, payload)
     accepted = acceptance.take([Record(agent.now_us, topic, False, payload)])  # noqa: FBT003
     assert not [reason for _, reason in accepted.refused if reason.startswith("broken")]
-    roster._take(topic, payload) if is_taken(topic, payload) else roster.hear(topic, payload)
+    if is_taken(topic, payload):
+        known.take(topic, payload)
     assert agent.core.agent.guard.reasons == []
     assert agent.own() == before
 
@@ -274,13 +276,13 @@ def test_the_fleet_says_something_of_every_kind(corpus):
 def test_no_structure_of_a_frame_ends_an_agent_a_lander_or_a_command(corpus, request):
     count = request.config.getoption("--fuzz-frames")
     first, decoded = request.config.getoption("--fuzz-seed"), 0
-    agent, acceptance, roster = fresh(0)
+    agent, acceptance, known = fresh(0)
     for seed in range(first, first + count):
         if seed % FRESH == 0:
-            agent, acceptance, roster = fresh(seed)
+            agent, acceptance, known = fresh(seed)
         topic, payload = mutated(corpus, random.Random(seed))
         try:
-            check(agent, acceptance, roster, topic, payload)
+            check(agent, acceptance, known, topic, payload)
             if seed % 25 == 0:
                 agent.tick()
                 json.dumps(agent.core.report())
@@ -300,12 +302,12 @@ def is_frame(payload: bytes) -> bool:
 
 
 def test_a_good_frame_works_after_any_number_of_bad_ones(corpus):
-    agent, acceptance, roster = fresh(1)
+    agent, acceptance, known = fresh(1)
     for seed in range(400):
         topic, payload = mutated(corpus, random.Random(seed))
         kind = msgpack.unpackb(payload, strict_map_key=False)[1]
-        if kind != CommandFrame.kind:  # an operator's command is obeyed, whoever sends it
-            check(agent, acceptance, roster, topic, payload)
+        if kind != MemberFrame.kind:  # an operator's command is obeyed, whoever sends it
+            check(agent, acceptance, known, topic, payload)
     peer = Replica(7, 77, "pi-3")
     local = PLAN.local_folds["samples_mean"]
     frame = VariableFrame(peer, 5, local.name, local.stream, 0, ("",), (5,), ((2,), (600,)))

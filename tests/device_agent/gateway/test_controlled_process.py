@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from crdts import ControlLog
-from device_agent.console.parameters.saying import said
+from device_agent.console.parameters.change import ParameterChange
 from device_agent.gateway.table import found
 from lasp_edge.errors import NotFound
 from lasp_edge.tool.printing import RowsWanted
@@ -70,7 +70,8 @@ def log_of(stage, *given):
     log, parameters = ControlLog(), stage.program.parameters
     for name, scope, value, *span_s in given:
         from_us, until_us = ((START_S + each) * 1_000_000 for each in span_s)
-        log = log | said(log, parameters[name], scope, value, from_us, until_us, "ann")
+        change = ParameterChange(parameters[name], scope, value, from_us, until_us, "ann")
+        log = log | change.delta(log)
     return log
 
 
@@ -78,7 +79,7 @@ def log_of(stage, *given):
 def told_early(stage):
     """A gateway and two devices that have heard from the start what holds from 150 s to 200 s."""
     printed = say(stage, "above=22", "--from", time_of(150), "--until", time_of(200))
-    assert printed.endswith("No device was heard: they hear of it when they connect.\n")
+    assert printed.endswith("No device was heard: they receive it when they connect.\n")
     recorded = [stage.record(name, READINGS) for name in ("a", "b")]
     gateway = Gateway(stage)
     try:
@@ -96,7 +97,7 @@ def test_each_window_is_what_the_readings_give_under_what_was_said(stage, told_e
     away.process.wait()
     words = ("--from", time_of(61), "--until", time_of(163))
     printed = say(stage, "offset=-2.5", "--device", "b", *words)
-    assert "Not heard, so how far back they have their readings is not known: b.\n" in printed
+    assert "No beat arrived, so since when they keep readings is not known: b.\n" in printed
     assert "Known on 1 of 2 devices; not yet: b (away).\n" in printed
     gateway.kill()
     gateway.start()

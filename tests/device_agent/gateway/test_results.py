@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from device_agent.console.view.told import window_told
+from device_agent.console.view.published import window_of
+from device_agent.gateway.kept import FleetRow, WindowStart
 from device_agent.gateway.results import FleetResults
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.topics import Topics
-from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.security.access import Role, rules
 from lasp_edge.units import SECOND_US
 from tests.cloud_tier.support_devices import rooms
@@ -46,7 +46,7 @@ def test_the_newest_final_window_stands_there_and_a_later_tentative_one_in_it(re
     results.take([row(0, 4300, revision=1), row(10, 9000, "tentative")], COVERAGE)
     assert told(results, 1) == {}  # not more often than every five seconds
     payload = told(results, 6 * SECOND_US)[BY_ROOM]
-    said = window_told(payload)
+    said = window_of(payload)
     assert (said["parts"], said["count"], said["total_q"]) == ({"mean": 21.5}, 2, 4300)
     assert (said["start"], said["end"]) == ("1970-01-01T00:00:00Z", "1970-01-01T00:01:00Z")
     assert (said["devices"], said["expected"], said["except"]) == (2, 2, ["cellar"])
@@ -99,7 +99,7 @@ def test_a_lander_of_a_brokers_rules_may_tell_windows_under_its_own_name():
 
 def test_a_tentative_row_says_for_whom_it_waits_and_a_final_one_whom_it_leaves_out(results):
     results.take([row(0, 4300), row(10, 9000, "tentative")], COVERAGE)
-    said = window_told(told(results, 0)[BY_ROOM])
+    said = window_of(told(results, 0)[BY_ROOM])
     assert (said["except"], said.get("waiting_for")) == (["cellar"], None)
     assert (said["tentative"]["except"], said["tentative"]["waiting_for"]) == ([], ["cellar"])
 

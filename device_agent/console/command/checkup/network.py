@@ -8,7 +8,7 @@ from device_agent.agent.state.store import FILE_NAME, existing_store
 from device_agent.console.belonging import is_used
 from device_agent.console.command.checkup.result import CheckResult, Level, Subject, skipped
 from device_agent.console.command.line import named
-from device_agent.console.view.roster import Sighting
+from device_agent.console.view.devices import Sighting
 from lasp_edge.errors import CommandError
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.broker_options import broker_of
@@ -36,12 +36,12 @@ def broker(subject: Subject) -> Iterator[CheckResult]:
 
 def name(subject: Subject) -> Iterator[CheckResult]:
     """Whether no other agent has this device's name."""
-    device, roster = subject.wanted.arguments.device, subject.heard.roster
-    if not device or subject.data_dir is None or roster is None:
+    device, known = subject.wanted.arguments.device, subject.heard.devices
+    if not device or subject.data_dir is None or known is None:
         yield skipped("--device NAME, --data-dir DIR, MODULE:PROGRAM and a --broker that answers")
         return
-    seen, mine = roster.seen(device), _newest_life(subject)
-    others = sorted(roster.online.get(device, set()) - {mine})
+    seen, mine = known.seen(device), _newest_life(subject)
+    others = sorted(known.online_lives.get(device, set()) - {mine})
     if others:
         says = f"another agent of the name {device!r} is connected (its start {others[-1][0]})"
         yield CheckResult(Level.WRONG, f"{says}; give one of the two another --device")
@@ -55,12 +55,11 @@ def name(subject: Subject) -> Iterator[CheckResult]:
 
 def fleet(subject: Subject) -> Iterator[CheckResult]:
     """Whether all devices run the same program and release."""
-    plan, roster = subject.plan, subject.heard.roster
-    if plan is None or roster is None:
+    plan, known = subject.plan, subject.heard.devices
+    if plan is None or known is None:
         yield skipped("MODULE:PROGRAM and a --broker that answers")
         return
-    retired = roster.membership.retired
-    sightings = {each: roster.seen(each) for each in roster.devices if each not in retired}
+    sightings = {each: known.seen(each) for each in known.counting}
     runs = {
         each: seen.runs
         for each, seen in sightings.items()
@@ -75,7 +74,7 @@ def fleet(subject: Subject) -> Iterator[CheckResult]:
         return
     many = f"{len(runs)} other device{'s run' if len(runs) != 1 else ' runs'}"
     says = f"{many} the same program and release" if runs else "no other device was heard"
-    yield CheckResult(Level.OK, f"{says} in fleet {roster.topics.fleet!r}")
+    yield CheckResult(Level.OK, f"{says} in fleet {known.topics.fleet!r}")
 
 
 def _newest_life(subject: Subject) -> Replica | None:

@@ -84,30 +84,30 @@ class Fleet:
 class Session:
     """In place of a session at a broker."""
 
-    def __init__(self, fleet, roster):
-        self._fleet, self._roster = fleet, roster
+    def __init__(self, fleet, view):
+        self._fleet, self._view = fleet, view
         self._asked = 0
         for topic, payload in fleet.retained.items():
-            roster.hear(topic, payload)
+            view.take(topic, payload, 0)
 
     def ask(self, device):
         self._asked += 1
-        sender = self._roster.sender
+        sender = self._view.commands.sender
         self._fleet.publish(AskFrame(sender, self._asked, device, ""))
 
     def listen(self, more):
         for _ in range(12):
             for topic, payload in self._fleet.wait(1):
-                self._roster.hear(topic, payload)
+                self._view.take(topic, payload, 0)
             if not more():
                 return
 
     def publish(self, command):
         frame = None
-        while frame is None or not self._roster.stands(frame):
-            said = frame = command()
-            self._fleet.publish(said)
-            self.listen(lambda said=said: self._roster.stands(said))
+        while frame is None or not self._view.commands.is_newest(frame):
+            sent = frame = command()
+            self._fleet.publish(sent)
+            self.listen(lambda sent=sent: self._view.commands.is_newest(sent))
         return frame
 
 
@@ -115,10 +115,10 @@ def ran(monkeypatch, fleet, command, *words):
     """Run a command on a fleet."""
 
     @contextmanager
-    def session(_arguments, roster, _filters):
-        yield Session(fleet, roster)
+    def session(_arguments, view, _filters):
+        yield Session(fleet, view)
 
-    monkeypatch.setattr(f"{command.__name__}.BrokerSession", session)
+    monkeypatch.setattr(f"{command.__name__}.FleetSession", session)
     if hasattr(command, "now_us"):
         monkeypatch.setattr(f"{command.__name__}.now_us", lambda: fleet.now_us)
     parser = argparse.ArgumentParser()

@@ -39,7 +39,7 @@ def at(time_us):
 
 
 def known(fleet, name):
-    return fleet.devices[name].core.commands.known.control
+    return fleet.devices[name].core.control.known
 
 
 def panes_since(fleet, seconds):
@@ -88,7 +88,7 @@ def test_what_is_made_anew_is_said_in_one_line(fleet, say, capsys):
     words = ("offset=3", "--from", at(NOW_US - 600 * S), "--until", at(NOW_US - 300 * S))
     assert say(*words) == Exit.FINE
     panes = 2 * panes_since(fleet, 600)
-    assert f"attic, cellar make up to {panes} panes anew; up to 47 windows will be revised.\n" in (
+    assert f"attic, cellar rebuild up to {panes} panes; up to 47 windows will be revised.\n" in (
         capsys.readouterr().out
     )
 
@@ -100,7 +100,7 @@ def test_a_time_of_which_a_device_has_no_readings_any_more_is_refused(fleet, say
         say("offset=3", "--from", at(floor_us - S))
     text = str(refused.value)
     assert text.startswith(
-        f"attic can make nothing anew from before {shown_time(floor_us)} UTC, and "
+        f"attic keeps readings only since {shown_time(floor_us)} UTC, and "
         f"{shown_time(floor_us - S)} UTC is before that; type --from "
     )
     assert "\n" not in text
@@ -114,7 +114,7 @@ def test_a_time_of_which_a_device_has_no_readings_any_more_is_refused(fleet, say
 def test_the_floor_of_the_device_that_is_named_decides(fleet, say):
     read_for_an_hour(fleet, "attic")
     early = at(NOW_US - WEEK_US - DAY_US)
-    with pytest.raises(CommandError, match=r"^attic can make nothing anew"):
+    with pytest.raises(CommandError, match=r"^attic keeps readings only since"):
         say("offset=3", "--device", "attic", "--from", early)
     # This one has read nothing yet, so nothing is missing.
     assert say("offset=3", "--device", "cellar", "--from", early) == Exit.FINE
@@ -127,14 +127,14 @@ def test_by_force_it_is_said_what_counts_no_more(fleet, say, capsys):
     assert say("offset=3", "--from", early, "--force") == Exit.FINE
     out = capsys.readouterr().out
     since = shown_time(floor_us)
-    assert f"attic: what it read before {since} UTC counts no more in the windows touched." in out
-    assert "cellar: what it read" not in out
+    assert f"attic: its readings before {since} UTC no longer count in the windows touched." in out
+    assert "cellar: its readings" not in out
 
 
 def test_who_was_not_heard_may_have_no_readings_any_more(fleet, say, capsys):
     fleet.leave("attic")
     assert say("offset=3", "--from", at(NOW_US - 60 * S)) == Exit.FINE
-    assert "Not heard, so how far back they have their readings is not known: attic." in (
+    assert "No beat arrived, so since when they keep readings is not known: attic." in (
         capsys.readouterr().out
     )
 
@@ -160,7 +160,7 @@ def test_a_place_is_taken_back(fleet, say, schedule_of, capsys):
     assert say("above=default", "--from", place) == Exit.FINE
     moment = shown_time(NOW_US + HOUR_US)
     assert capsys.readouterr().out == (
-        f"above: nothing was said from {moment} UTC on; nothing was changed\n"
+        f"above: there is no entry from {moment} UTC on; nothing was changed\n"
     )
     assert schedule_of() == Exit.FINE
     assert f"above: -50 °C\n  {moment} UTC: taken back (ann)\n" in capsys.readouterr().out
@@ -220,7 +220,7 @@ MISTAKES = {
         "--until: a time after 2026-11-23 06:00:00 UTC is needed, not 2026-11-23T05:00Z"
     ),
     ("offset=default",): (
-        "offset=default takes back what was said for a time: add --from and that time, which "
+        "offset=default removes the entry of one time: add --from and that time, which "
         "`lasp-edge schedule` prints"
     ),
     ("offset=default", "--from", "2026-11-23T06:00Z", "--until", "2026-11-23T07:00Z"): (
@@ -242,7 +242,7 @@ def test_a_device_that_nobody_has_heard_of_is_named_by_force_only(fleet, say):
     with pytest.raises(NotFound) as refused:
         say(*words)
     assert str(refused.value) == (
-        "'celler' sent nothing in this fleet; add --force to say it all the same; "
+        "'celler' sent nothing in this fleet; add --force to set it all the same; "
         'did you mean "cellar"?'
     )
     assert say(*words, "--force") == Exit.FINE

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from device_agent.console.command import get, watch
-from device_agent.console.command.looking import Looking
+from device_agent.console.command.session import FleetSession
 from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, UsageError
 from lasp_edge.examples.greenhouse import program
 from lasp_edge.link import BrokerUrl, Link, Will
@@ -99,7 +99,7 @@ def test_get_says_what_could_have_been_meant(agents, shared_broker, words, said)
 
 @pytest.mark.parametrize("command", [get, watch])
 def test_a_broker_that_is_not_there_is_named_with_the_reason(command, monkeypatch):
-    monkeypatch.setattr("device_agent.console.command.looking.CONNECT_S", 0.5)
+    monkeypatch.setattr("device_agent.console.command.session.CONNECT_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     parser = argparse.ArgumentParser()
@@ -150,7 +150,7 @@ def test_watch_of_an_empty_fleet_says_so(agents, shared_broker, capsys):
 
 
 def test_watch_goes_on_until_it_is_stopped(agents, shared_broker, monkeypatch, capsys):
-    shown, poll = [], Looking.poll
+    shown, poll = [], FleetSession.poll
 
     def polled(self, timeout_s):
         shown.append(timeout_s)
@@ -158,7 +158,7 @@ def test_watch_goes_on_until_it_is_stopped(agents, shared_broker, monkeypatch, c
             raise KeyboardInterrupt
         return poll(self, timeout_s)
 
-    monkeypatch.setattr(Looking, "poll", polled)
+    monkeypatch.setattr(FleetSession, "poll", polled)
     with pytest.raises(KeyboardInterrupt):
         run(watch, shared_broker, "--fleet", "greenhouse", "--every", "0.1")
     assert capsys.readouterr().out.count("fleet greenhouse: ") > 1

@@ -32,7 +32,7 @@ def closed_port():
     ],
 )
 def test_what_lacks_is_said_before_a_page_is_served(words, error, said, monkeypatch, capsys):
-    monkeypatch.setattr("device_agent.console.command.looking.CONNECT_S", 0.3)
+    monkeypatch.setattr("device_agent.console.command.session.CONNECT_S", 0.3)
     with pytest.raises(error, match=said):
         command.run(arguments(f"mqtt://127.0.0.1:{closed_port()}", *words))
     assert capsys.readouterr().out == ""
@@ -40,7 +40,7 @@ def test_what_lacks_is_said_before_a_page_is_served(words, error, said, monkeypa
 
 @pytest.mark.broker
 def test_a_wrong_password_is_said_with_what_to_type(tmp_path, monkeypatch):
-    monkeypatch.setattr("device_agent.console.command.looking.CONNECT_S", 1)
+    monkeypatch.setattr("device_agent.console.command.session.CONNECT_S", 1)
     (tmp_path / "login").write_text("someone\nwrong\n")
     (tmp_path / "login").chmod(0o600)
     (tmp_path / "passwords").write_text("")

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from crdts import BoundedLWWSet, ControlLog
+from device_agent.console.parameters.change import ParameterChange
 from device_agent.console.parameters.effect import ControlEffect, misfits
-from device_agent.console.parameters.saying import said
 from lasp_edge import Program
 from lasp_edge.language.forms import steps_of, value_at
 from lasp_edge.language.regimes import WindowRegimes
@@ -76,7 +76,8 @@ def test_the_numbers_are_those_that_are_found_pane_by_pane(seed):
         from_us = drawn.randrange(0, 1_100) * S
         until_us = drawn.choice((None, from_us + drawn.randrange(1, 300) * S))
         value = drawn.choice(VALUES[name])
-        log = log | said(log, PLAN.parameters[name], scope, value, from_us, until_us, "ann")
+        change = ParameterChange(PLAN.parameters[name], scope, value, from_us, until_us, "ann")
+        log = log | change.delta(log)
         logs.append(log)
     floors_us = {"attic": drawn.randrange(500) * S, "cellar": drawn.randrange(900) * S}
     for before, after in pairwise(logs):

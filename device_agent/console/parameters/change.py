@@ -1,8 +1,8 @@
-"""What an operator says, as entries of the log; and the log as people read it.
+"""A change of a parameter as entries of the operators' log; and the log as people read it.
 
 >>> from lasp_edge import Program
 >>> above = Program("greenhouse").parameter("above", "28", unit="°C")
->>> log = said(ControlLog(), above, "", "30", 600, 900, "ann")
+>>> log = ParameterChange(above, "", "30", 600, 900, "ann").delta(ControlLog())
 >>> [line.split(", then ") for line in schedule_lines(above, log)][0][1:]
 ['30 °C until 1970-01-01 00:00:00.000900 UTC', '28 °C']
 """
@@ -18,8 +18,17 @@ from lasp_edge.language.parameters import canonical, shown
 from lasp_edge.tool.times import shown_time
 
 
-class Saying(NamedTuple):
-    """What an operator says of a parameter; see `said`."""
+class ParameterChange(NamedTuple):
+    """A parameter has a value from one time until another.
+
+    Entries of the time between are taken back; the value after it goes on then.
+
+    Attributes:
+        scope: a device, or "" for the fleet.
+        value: the value; None takes the entry at `from_us` back.
+        until_us: until when; None: until the next entry.
+        author: who changes it.
+    """
 
     parameter: Parameter
     scope: str
@@ -29,64 +38,35 @@ class Saying(NamedTuple):
     author: str
 
     def delta(self, log: ControlLog) -> ControlLog:
-        """Return the delta that says it."""
-        return said(log, *self)
+        """Return the delta of the fleet's log that makes the change."""
+        name, scope, until_us = self.parameter.name, self.scope, self.until_us
+        before = log.of(name, scope).value
+        entries: list[tuple[int, str | None]] = [(self.from_us, self.value)]
+        if until_us is not None:
+            between = (at.from_us for at in before if self.from_us < at.from_us < until_us)
+            entries += [(from_us, None) for from_us in between]
+            if ControlPlace(name, scope, until_us) not in before:
+                earlier = [text for at, text in before.items() if at.from_us <= until_us]
+                entries.append((until_us, earlier[-1] if earlier else INHERITED))
+        after = log.copy()
+        for from_us, text in entries:
+            after |= after.say(name, scope, from_us, text, self.author)
+        return after - log
 
     def changes(self, log: ControlLog) -> bool:
         """Return whether anything is different after it."""
-        return self._lane(log) != self._lane(log | self.delta(log))
+        return self._values(log) != self._values(log | self.delta(log))
 
-    def _lane(self, log: ControlLog) -> dict[ControlPlace, str]:
-        """Return place -> what it means, of the parameter and scope."""
+    def _values(self, log: ControlLog) -> dict[ControlPlace, str]:
+        """Return the values of the parameter and scope by their place."""
         return {
             at: text if text == INHERITED else canonical(self.parameter, text)
             for at, text in log.of(self.parameter.name, self.scope).value.items()
         }
 
 
-def said(
-    log: ControlLog,
-    parameter: Parameter,
-    scope: str,
-    value: str | None,
-    from_us: int,
-    until_us: int | None,
-    author: str,
-) -> ControlLog:
-    """Return the delta in which a parameter has a value from one time until another.
-
-    What was said of the time between is taken back; what holds after it goes on then.
-
-    Args:
-        log: all that is known.
-        parameter: of which something is said.
-        scope: a device, or "" for the fleet.
-        value: the value; None takes the place at `from_us` back.
-        from_us: from when on.
-        until_us: until when; None: until the next place.
-        author: who says it.
-    """
-    name = parameter.name
-    before = log.of(name, scope).value
-    known = log.copy()
-
-    def say(at_us: int, text: str | None) -> None:
-        nonlocal known
-        known |= known.say(name, scope, at_us, text, author)
-
-    say(from_us, value)
-    if until_us is not None:
-        for at in before:
-            if from_us < at.from_us < until_us:
-                say(at.from_us, None)
-        if ControlPlace(name, scope, until_us) not in before:
-            earlier = [text for at, text in before.items() if at.from_us <= until_us]
-            say(until_us, earlier[-1] if earlier else INHERITED)
-    return known - log
-
-
 def schedule_lines(parameter: Parameter, log: ControlLog) -> Iterator[str]:
-    """Yield what a parameter is worth over time, for the fleet and for each device by itself."""
+    """Yield the values of a parameter over time, of the fleet and of each device with its own."""
     scopes = [scope for name, scope in log.lanes() if name == parameter.name]
     for scope in sorted({FLEET, *scopes}):
         steps: list[tuple[int, str]] = []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from crdts import ControlLog
 from crdts.control_log import INHERITED
-from device_agent.console.parameters.saying import said, schedule_lines
+from device_agent.console.parameters.change import ParameterChange, schedule_lines
 from lasp_edge import Program
 from lasp_edge.language.forms import steps_of, value_at
 
@@ -18,7 +18,7 @@ ABOVE = Program("p").parameter("above", "28", resolution="0.5", unit="°C")
 def log_of(*given):
     log = ControlLog()
     for scope, value, from_us, until_us in given:
-        log |= said(log, ABOVE, scope, value, from_us, until_us, "ann")
+        log |= ParameterChange(ABOVE, scope, value, from_us, until_us, "ann").delta(log)
     return log
 
 
@@ -33,7 +33,7 @@ commands = st.tuples(
 @given(st.lists(commands, max_size=4), commands)
 def test_until_leaves_all_that_comes_after_it_as_it_was(before, last):
     log = log_of(*before)
-    after = log | said(log, ABOVE, *last, "ann")
+    after = log | ParameterChange(ABOVE, *last, "ann").delta(log)
     scope, value, from_us, until_us = last
     scopes = [scope] if scope else []
     old, new = (steps_of(each, ABOVE, *scopes) for each in (log, after))
@@ -49,7 +49,7 @@ def test_until_leaves_all_that_comes_after_it_as_it_was(before, last):
 def test_a_device_follows_the_fleet_again_after_its_span():
     log = log_of(("cellar", "30", 5, 9))
     assert list(log.value.values()) == ["30", INHERITED]
-    log |= said(log, ABOVE, "", "31", 20, None, "ann")
+    log |= ParameterChange(ABOVE, "", "31", 20, None, "ann").delta(log)
     assert value_at(steps_of(log, ABOVE, "cellar"), 21) == "31"
 
 

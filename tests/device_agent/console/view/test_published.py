@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from device_agent.console.command.watch import View, in_text
-from device_agent.console.view.onlooker import Onlooker
-from device_agent.console.view.told import alert_told, result_told
+from device_agent.console.command.watch import FleetTable, in_text
+from device_agent.console.view.fleet_view import FleetView
+from device_agent.console.view.published import alert_of, result_of
 from lasp_edge.protocol.topics import AlertAddress, Topics
 
 TOPICS = Topics("greenhouse")
@@ -27,53 +27,53 @@ WRONG = [
 @pytest.mark.parametrize("payload", WRONG)
 def test_what_is_no_result_is_refused(payload):
     with pytest.raises((ValueError, RecursionError)):
-        result_told(payload)
+        result_of(payload)
 
 
 @pytest.mark.parametrize("payload", WRONG)
 def test_no_result_of_a_stranger_ends_who_looks_on(payload):
-    onlooker = Onlooker(TOPICS, 5)
+    view = FleetView(TOPICS, 5)
     for topic in (TOPICS.result("a", "pi"), TOPICS.agent("pi"), TOPICS.alert("warm", "pi")):
-        onlooker.hear(topic, payload, 1)
-    standing = onlooker.standing("pi", "a", "a", 2)
+        view.take(topic, payload, 1)
+    standing = view.device("pi", "a", "a", 2)
     assert (standing.own, standing.readings, standing.alarms) == (None, None, ())
-    view = View("greenhouse", "a", "a", None, [standing], "", 2, None, connected=True)
-    assert len(view.lines()) == 3
-    json.loads(view.as_json())
-    assert onlooker.alerts.all() == []
+    table = FleetTable("greenhouse", "a", "a", None, [standing], "", 2, None, connected=True)
+    assert len(table.lines()) == 3
+    json.loads(table.as_json())
+    assert view.alerts == {}
 
 
 def test_what_agents_tell_is_taken_as_it_is():
     told = {"parts": {"mean": 21.5, "most": None, "calm": "yes", "ok": False}, "inputs": "00ff"}
-    assert result_told(json.dumps(told).encode()) == told
+    assert result_of(json.dumps(told).encode()) == told
     assert in_text(told, "°C", 1) == "average 21.5 °C, most -, calm yes °C, ok 0 °C"
     told = {"readings": 3, "refused": 1, "refused_because": {"no field": 1}, "sent_bytes": 9}
-    onlooker = Onlooker(TOPICS, 5)
-    onlooker.hear(TOPICS.agent("pi"), json.dumps(told).encode(), 1)
-    standing = onlooker.standing("pi", None, None, 2)
+    view = FleetView(TOPICS, 5)
+    view.take(TOPICS.agent("pi"), json.dumps(told).encode(), 1)
+    standing = view.device("pi", None, None, 2)
     assert (standing.refused, standing.sent_bytes) == (1, 9)
     assert standing.refused_because == {"no field": 1}
 
 
 def test_alerts_are_seen_until_they_are_cleared():
-    onlooker = Onlooker(TOPICS, 5)
+    view = FleetView(TOPICS, 5)
     said = {"state": "on", "fold": "global_average", "part": "mean", "value": 28.5, "since": None}
     payload = json.dumps(said).encode()
-    assert alert_told(payload) == said
-    onlooker.hear(TOPICS.alert("too warm", "Küche/2", "a+b"), payload, 1)
-    onlooker.hear(TOPICS.alert("too warm", "attic"), payload, 1)
-    assert dict(onlooker.alerts.all()) == {
+    assert alert_of(payload) == said
+    view.take(TOPICS.alert("too warm", "Küche/2", "a+b"), payload, 1)
+    view.take(TOPICS.alert("too warm", "attic"), payload, 1)
+    assert view.alerts == {
         AlertAddress("too warm", "Küche/2", "a+b"): said,
         AlertAddress("too warm", "attic", None): said,
     }
-    onlooker.hear(TOPICS.alert("too warm", "attic"), b"", 2)
-    assert len(onlooker.alerts.all()) == 1
+    view.take(TOPICS.alert("too warm", "attic"), b"", 2)
+    assert len(view.alerts) == 1
 
 
 @pytest.mark.parametrize("payload", [b"{}", b'{"state": "maybe"}', b'{"state": "on", "value": []}'])
 def test_what_is_no_alert_is_refused(payload):
     with pytest.raises(ValueError, match=r"on or off|of another kind"):
-        alert_told(payload)
+        alert_of(payload)
 
 
 @pytest.mark.parametrize("topic", ["x", "lasp/v1/greenhouse/out/alert/a", "lasp/v1/greenhouse/out"])

@@ -1,4 +1,4 @@
-"""An onlooker sees what devices hold, with or without the program, and who is behind."""
+"""The view of a fleet has each device's values, with or without the program, and who is behind."""
 
 import json
 from dataclasses import replace
@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from device_agent.agent.settings import Settings
-from device_agent.console.view.onlooker import Onlooker, fleet_keys
-from lasp_edge.protocol.commands import CommandFrame
-from lasp_edge.protocol.frames import VariableFrame
-from lasp_edge.protocol.topics import Topics
+from device_agent.console.view import values as values_module
+from device_agent.console.view.fleet_view import FleetView
+from lasp_edge.protocol.frames import MemberFrame, VariableFrame
+from lasp_edge.protocol.topics import ResultAddress, Topics
 from lasp_edge.tool.lagging import Order
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import Device, entry_of, greenhouse, is_of_frames, rooms
@@ -26,14 +26,14 @@ FLEET = {
 
 
 class Scene:
-    """Devices that hear each other, and an onlooker."""
+    """Devices that hear each other, and a view of them."""
 
     def __init__(self, tmp_path, plan, settings, *, knows):
         self.devices = [
             Device(tmp_path / name, plan, name=name, settings=settings)
             for name in ("attic", "shed")
         ]
-        self.onlooker = Onlooker(Topics(plan.name), 5, plan if knows else None)
+        self.view = FleetView(Topics(plan.name), 5, plan if knows else None)
 
     def play(self, rounds=8, cut=()):
         for _ in range(rounds):
@@ -48,11 +48,11 @@ class Scene:
 
     def hear(self, publication, *, kept=False):
         now_s = self.devices[0].now_us / SECOND_US
-        self.onlooker.hear(publication.topic, publication.payload, now_s, kept=kept)
+        self.view.take(publication.topic, publication.payload, now_s, retained=kept)
 
     def standing(self, name, own="local_average", fleet="global_average"):
         now_s = self.devices[0].now_us / SECOND_US
-        return self.onlooker.standing(name, own, fleet, now_s)
+        return self.view.device(name, own, fleet, now_s)
 
 
 @pytest.fixture(params=FLEET)
@@ -73,18 +73,18 @@ def test_each_device_and_the_fleet_are_seen(scene):
     attic.read([10, 20])
     shed.read([60])
     scene.play()
-    assert scene.onlooker.devices == ["attic", "shed"]
+    assert scene.view.values.devices == ["attic", "shed"]
     for name, own in (("attic", 15), ("shed", 60)):
         standing = scene.standing(name)
         assert (mean(standing.own), mean(standing.fleet)) == (own, 30)
         assert standing.connected
         assert standing.behind_s == 0
         assert standing.heard_s < 30
-    assert mean(scene.onlooker.value("global_average")) == 30
-    assert scene.onlooker.value("global_average")["devices"] == 2
-    assert scene.onlooker.names == ["global_average", "local_average"]
-    assert scene.onlooker.is_of_fleet("global_average")
-    assert not scene.onlooker.is_of_fleet("local_average")
+    assert mean(scene.view.values.value("global_average")) == 30
+    assert scene.view.values.value("global_average")["devices"] == 2
+    assert scene.view.values.names == ["global_average", "local_average"]
+    assert scene.view.values.is_of_fleet("global_average")
+    assert not scene.view.values.is_of_fleet("local_average")
 
 
 def test_a_device_that_is_cut_off_is_behind_since_the_others_went_on(scene):
@@ -97,29 +97,29 @@ def test_a_device_that_is_cut_off_is_behind_since_the_others_went_on(scene):
     assert scene.standing("attic").behind_s == 0
     assert 4 <= scene.standing("shed").behind_s <= 12
     assert scene.standing("shed").heard_s >= 10
-    assert mean(scene.onlooker.value("global_average")) == 30
+    assert mean(scene.view.values.value("global_average")) == 30
 
 
 def test_a_value_is_settled_while_all_that_are_connected_hold_the_same(scene):
     attic, shed = scene.devices
-    assert scene.onlooker.is_settled("global_average") is None
+    assert scene.view.values.is_settled("global_average") is None
     attic.read([10])
     shed.read([60])
     scene.play()
-    assert scene.onlooker.is_settled("global_average") is True
+    assert scene.view.values.is_settled("global_average") is True
     attic.read([20])
     scene.play(1, cut=["shed"])
     scene.play(3, cut=["shed"])
-    assert scene.onlooker.is_settled("global_average") is False
+    assert scene.view.values.is_settled("global_average") is False
     scene.play(8)
-    assert scene.onlooker.is_settled("global_average") is True
+    assert scene.view.values.is_settled("global_average") is True
 
 
 def test_nonsense_is_left_aside(scene):
     root = scene.devices[0].core.agent.topics.root
     for topic in (f"{root}/out/a/b", f"{root}/fleet/a", f"{root}/0a/var/attic/x/00", "x", ""):
         for payload in (b"", b"[]", b"\xff", b'{"parts": 3}', b"{}"):
-            scene.onlooker.hear(topic, payload, 1)
+            scene.view.take(topic, payload, 1)
     scene.devices[0].read([10])
     scene.play()
     assert mean(scene.standing("attic").own) == 10
@@ -164,15 +164,14 @@ def test_keys_are_seen_one_by_one(tmp_path, knows):
     attic.read([20], tags={"room": ""})
     shed.read([30], tags={"room": "a"})
     scene.play()
-    onlooker = scene.onlooker
-    assert onlooker.keys("everywhere", None) == (["", "a"] if knows else [])
-    assert mean(onlooker.value("everywhere", None, "a")) == 20
-    assert mean(onlooker.value("everywhere", None, "")) == 20
-    assert fleet_keys(onlooker, "everywhere") == ["", "a"]
-    assert onlooker.is_settled("everywhere") is True
-    assert onlooker.keys("here", "attic") == ["", "a"]
-    assert mean(onlooker.value("here", "shed", "a")) == 30
-    assert onlooker.value("here", "shed", "b") is None
+    values = scene.view.values
+    assert mean(values.value("everywhere", None, "a")) == 20
+    assert mean(values.value("everywhere", None, "")) == 20
+    assert values.keys("everywhere") == ["", "a"]
+    assert values.is_settled("everywhere") is True
+    assert values.keys("here", "attic") == ["", "a"]
+    assert mean(values.value("here", "shed", "a")) == 30
+    assert values.value("here", "shed", "b") is None
     shown = scene.standing("attic", "here", "everywhere")
     assert set(shown.own["keys"]) == {"", "a"}
     for device in scene.devices:
@@ -180,12 +179,12 @@ def test_keys_are_seen_one_by_one(tmp_path, knows):
 
 
 def test_a_key_that_is_cleared_is_gone(tmp_path):
-    onlooker, topics = Onlooker(Topics("g"), 5), Topics("g")
+    view, topics = FleetView(Topics("g"), 5), Topics("g")
     said = json.dumps({"parts": {"mean": 1.0}}).encode()
-    onlooker.hear(topics.result("here", "attic", "a"), said, 0)
-    assert onlooker.keys("here", "attic") == ["a"]
-    onlooker.hear(topics.result("here", "attic", "a"), b"", 0)
-    assert onlooker.keys("here", "attic") == []
+    view.take(topics.result("here", "attic", "a"), said, 0)
+    assert view.values.keys("here", "attic") == ["a"]
+    view.take(topics.result("here", "attic", "a"), b"", 0)
+    assert view.values.keys("here", "attic") == []
 
 
 def test_a_retired_device_counts_no_more(tmp_path):
@@ -195,18 +194,18 @@ def test_a_retired_device_counts_no_more(tmp_path):
     shed.read([60])
     scene.play()
     topics = attic.core.agent.topics
-    command = scene.onlooker.roster.retiring("shed")
-    assert isinstance(command, CommandFrame)
-    scene.onlooker.hear(topics.of("command", "shed"), command.encode(), 0)
-    assert mean(scene.onlooker.value("global_average")) == 10
-    assert scene.onlooker.devices == ["attic"]
+    command = scene.view.commands.retiring("shed")
+    assert isinstance(command, MemberFrame)
+    scene.view.take(topics.of("member", "shed"), command.encode(), 0)
+    assert mean(scene.view.values.value("global_average")) == 10
+    assert scene.view.values.devices == ["attic"]
     for device in scene.devices:
         device.kill()
 
 
 def test_entries_of_another_definition_are_left_aside(tmp_path):
     plan = greenhouse()
-    onlooker, topics = Onlooker(Topics(plan.name), 5, plan), Topics(plan.name)
+    view, topics = FleetView(Topics(plan.name), 5, plan), Topics(plan.name)
     device = Device(tmp_path, plan)
     stream = plan.local_folds["local_average"].stream
     for wrong in (
@@ -215,8 +214,8 @@ def test_entries_of_another_definition_are_left_aside(tmp_path):
     ):
         frame = entry_of(device.core.replica, 1, "local_average", **wrong)
         assert isinstance(frame, VariableFrame)
-        onlooker.hear(topics.of("var", "pi-1", "local_average", "00"), frame.encode(), 0)
-    assert onlooker.value("global_average") is None
+        view.take(topics.of("var", "pi-1", "local_average", "00"), frame.encode(), 0)
+    assert view.values.value("global_average") is None
     device.kill()
 
 
@@ -231,7 +230,36 @@ def test_the_order_of_reports_is_bounded_and_a_report_that_fell_out_is_behind():
 
 
 def test_a_value_with_keys_has_no_value_without_one_before_its_keys_come():
-    onlooker, topics = Onlooker(Topics("g"), 5), Topics("g")
+    view, topics = FleetView(Topics("g"), 5), Topics("g")
     head = {"devices": 1, "inputs": "1", "settled": True, "except": []}
-    onlooker.hear(topics.result("rooms", "attic"), json.dumps(head).encode(), 0)
-    assert onlooker.value("rooms") is None
+    view.take(topics.result("rooms", "attic"), json.dumps(head).encode(), 0)
+    assert view.values.value("rooms") is None
+
+
+def test_a_result_is_found_until_it_is_dropped():
+    values = FleetView(Topics("g"), 5).values
+    whole, key = ResultAddress("mean", "attic", None), ResultAddress("mean", "attic", "a")
+    of_agent = ResultAddress(None, "shed", None)
+    for number, address in enumerate((whole, key, of_agent, whole)):
+        assert values.put(address, {"count": number, "parts": {}}, 0)
+    assert values.value(*whole) == {"count": 3, "parts": {}}
+    assert values.keys("mean", "attic") == ["a"]
+    assert (values.names, values.devices) == (["mean"], ["attic", "shed"])
+    for address in (whole, whole, key):
+        values.drop(address)
+    assert (values.names, values.devices) == ([], ["shed"])
+    assert values.value(*key) is None
+
+
+def test_results_are_bounded_and_one_that_is_dropped_makes_room(monkeypatch):
+    monkeypatch.setattr(values_module, "MOST_RESULTS", 2)
+    values = FleetView(Topics("g"), 5).values
+    first, second, third = (ResultAddress("mean", name, None) for name in "abc")
+    assert [values.put(each, {}, 0) for each in (first, second, third, first)] == [
+        *(True, True, False, True)
+    ]
+    assert values.devices == ["a", "b"]
+    values.drop(third)
+    assert not values.put(third, {}, 0)
+    values.drop(first)
+    assert values.put(third, {}, 0)

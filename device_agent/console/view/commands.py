@@ -1,0 +1,76 @@
+"""The commands of an operator: frames that retire or admit a device, or change a parameter.
+
+>>> commands = FleetCommands(KnownDevices(Topics("greenhouse")), nonce=1)
+>>> commands.retiring("attic").retired
+True
+"""
+
+from crdts import Membership, Replica, Version
+from crdts.membership import NEVER
+from crdts.replica import SEQS
+from device_agent.console.view.devices import KnownDevices
+from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.frames import MemberFrame
+
+OPERATOR = "operator"
+"""The name under which commands about a fleet send; only `about` says which device they concern."""
+WHOLE_LIFE = SEQS - 1
+"""The greatest seq: as the version of a retired device it lets all of that incarnation count."""
+
+
+class FleetCommands:
+    """The commands that one process publishes, each above all that are known.
+
+    Args:
+        devices: of the fleet.
+        nonce: 32 random bits of the process.
+
+    Attributes:
+        sender: as which it publishes.
+    """
+
+    def __init__(self, devices: KnownDevices, nonce: int) -> None:
+        self._devices = devices
+        self.sender = Replica.checked(1, nonce, OPERATOR)
+        self._sent = 0
+
+    def retiring(self, device: str, seq: int | None = None) -> MemberFrame:
+        """Return the command that retires a device.
+
+        Args:
+            device: its name.
+            seq: the last pane entry of its newest incarnation that counts. Where it is None, the
+                one that its last beat named; without a beat, all entries of that incarnation, so
+                that nothing is taken back that may have landed; of an unknown device, none.
+        """
+        seen = self._devices.seen(device)
+        if seen is None:
+            version = NEVER
+        else:
+            known = WHOLE_LIFE if seen.seq is None else seen.seq
+            version = Version.of(seen.replica, known if seq is None else seq)
+        return self._about(device, self._devices.membership.retire(device, version))
+
+    def admitting(self, device: str) -> MemberFrame:
+        """Return the command that admits a device."""
+        return self._about(device, self._devices.membership.admit(device))
+
+    def _about(self, device: str, delta: Membership) -> MemberFrame:
+        return MemberFrame.of(self.sender, self._next_number(), device, delta.entries[device])
+
+    def controlling(self, parameter: str, scope: str) -> ControlFrame:
+        """Return the frame with all entries about a parameter and scope."""
+        return ControlFrame.of(
+            self.sender, self._next_number(), parameter, scope, self._devices.control
+        )
+
+    def _next_number(self) -> int:
+        self._sent += 1
+        return self._sent
+
+    def is_newest(self, frame: MemberFrame | ControlFrame) -> bool:
+        """Return whether nothing was received that overrides a command."""
+        if isinstance(frame, ControlFrame):
+            return self._devices.control.of(frame.about, frame.scope) <= frame.log()
+        newest = self._devices.membership.entries.get(frame.about)
+        return newest is None or newest <= frame.membership().entries[frame.about]
