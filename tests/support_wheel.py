@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import msgpack
@@ -13,6 +14,8 @@ from tests.support_missing import lacks
 
 CHECKOUT = Path(__file__).parent.parent
 OFFLINE = ("--no-build-isolation", "--no-index")
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+PACKAGES = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 
 
@@ -33,10 +36,14 @@ def build_wheel(folder):
 def install_wheel(wheel, venv):
     """Install a wheel into a new virtual environment; return the environment of its processes.
 
-    The two packages that it depends on are lent by this environment.
+    The two packages that it depends on are lent by this environment, and no other.
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     words = ["--python", venv / "bin" / "python", "install", "--no-deps", "--no-index", wheel]
     subprocess.run([*PIP, *words], check=True, timeout=300)
-    lent = {str(Path(next(iter(found.__path__))).parent) for found in (msgpack, paho)}
-    return os.environ | {"PYTHONPATH": os.pathsep.join(sorted(lent))}
+    lent = venv / "lent"
+    lent.mkdir()
+    for package in (msgpack, paho):
+        place = Path(next(iter(package.__path__)))
+        (lent / place.name).symlink_to(place)
+    return os.environ | {"PYTHONPATH": str(lent)}

@@ -6,7 +6,7 @@ from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import Mosquitto, free_port, runs_as_us
 from tests.support_containers import CHECKOUT, compose, copied, parsed, stages
-from tests.test_wheel import PACKAGES
+from tests.support_wheel import PACKAGES
 
 
 @pytest.fixture

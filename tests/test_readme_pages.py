@@ -1,7 +1,6 @@
 """The pages about the code name what exists, and the reference lists all of it."""
 
 import re
-import tomllib
 from pkgutil import resolve_name
 
 import pytest
@@ -10,11 +9,10 @@ from device_agent.agent.sources.choice import GROUP as GROUP_OF_SOURCES
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.topics import Topics
 from tests.support_readme import CHECKOUT, PAGES
+from tests.support_wheel import PACKAGES, PROJECT
 
 ARCHITECTURE = (CHECKOUT / "docs" / "architecture.md").read_text()
 REFERENCE = (CHECKOUT / "docs" / "reference.md").read_text()
-PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-PACKAGES = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 NAMED = re.compile(r"`((?:crdts|lasp_edge|device_agent|cloud_tier|simulations|tests)/[^`]*)`")
 DOTTED = re.compile(r"\b((?:crdts|lasp_edge|device_agent|cloud_tier|simulations)(?:\.\w+)+)")
 METHOD = re.compile(r"`([A-Z]\w+)\.(\w+)`")
