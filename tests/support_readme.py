@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.brokers import PATIENCE_S
+
 CHECKOUT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -125,7 +127,7 @@ def here(command, home, broker):
     return [str(BIN / words[0]) if words[0] in {"lasp-edge", "pip"} else words[0], *words[1:]]
 
 
-def succeeds(words, home, timeout=120):
+def succeeds(words, home, timeout=PATIENCE_S):
     """Run a command to its end in a folder, and return what it printed."""
     done = subprocess.run(
         words,

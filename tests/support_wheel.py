@@ -10,6 +10,7 @@ from pathlib import Path
 import msgpack
 import paho
 
+from tests.brokers import PATIENCE_S
 from tests.support_missing import lacks
 
 CHECKOUT = Path(__file__).parent.parent
@@ -28,7 +29,7 @@ def build_wheel(folder):
     (command,) = (line for line in planned.splitlines() if " -m pip wheel " in line)
     _python, *words = command.split()
     words[words.index("dist")] = str(folder)
-    subprocess.run([sys.executable, *words, *OFFLINE], cwd=CHECKOUT, check=True, timeout=300)
+    subprocess.run([sys.executable, *words, *OFFLINE], cwd=CHECKOUT, check=True, timeout=PATIENCE_S)
     (found,) = folder.glob("*.whl")
     return found
 
@@ -40,7 +41,7 @@ def install_wheel(wheel, venv):
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     words = ["--python", venv / "bin" / "python", "install", "--no-deps", "--no-index", wheel]
-    subprocess.run([*PIP, *words], check=True, timeout=300)
+    subprocess.run([*PIP, *words], check=True, timeout=PATIENCE_S)
     lent = venv / "lent"
     lent.mkdir()
     for package in (msgpack, paho):

@@ -10,7 +10,7 @@ import pytest
 
 from lasp_edge.release import RELEASE
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program
+from tests.brokers import PATIENCE_S, broker_program
 from tests.support_wheel import CHECKOUT, PACKAGES, PROJECT, build_wheel, install_wheel
 
 PROGRAM = "lasp_edge.examples.greenhouse:program"
@@ -42,7 +42,7 @@ def device(wheel, tmp_path_factory):
 
 def printed(process):
     """Return what a process printed when it ended well."""
-    text, _ = process.communicate(timeout=300)
+    text, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     return text
 
@@ -98,7 +98,7 @@ def test_a_missing_extra_gives_the_line_to_type(device, wheel, command, extra):
         *([] if command == "windows" else ["--broker", "mqtt://z"]),
     ]
     refused = device("lasp-edge", *words, stderr=subprocess.PIPE)
-    _, told = refused.communicate(timeout=300)
+    _, told = refused.communicate(timeout=PATIENCE_S)
     assert refused.returncode == 4
     assert told.endswith(f" -m pip install 'lasp-edge[{extra}] @ {wheel.as_uri()}'\n")
 

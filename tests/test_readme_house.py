@@ -12,7 +12,7 @@ import pytest
 from device_agent.agent.timing.system_clock import wall_us
 from lasp_edge.link import BrokerUrl, Link
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program, until_connected, until_true
+from tests.brokers import PATIENCE_S, broker_program, until_connected, until_true
 from tests.support_readme import block, replaced
 
 
@@ -39,7 +39,7 @@ def test_the_house_in_one_file_runs_as_shown(tmp_path, monkeypatch):
         finally:
             house.stop(0)
             agent.terminate()
-            assert agent.wait(timeout=20) == 0
+            assert agent.wait(timeout=PATIENCE_S) == 0
     said = (tmp_path / "err").read_text()
     assert "onewire: " in said
     words = [sys.executable, "-m", "lasp_edge", "readings", "--data-dir", str(tmp_path / "data")]

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from lasp_edge import folds
+from tests.brokers import PATIENCE_S
 from tests.support_readme import BIN, block, commands, here, succeeds
 
 
@@ -16,7 +17,7 @@ def trial(tmp_path_factory):
     home = tmp_path_factory.mktemp("trial")
     (home / "readings.jsonl").write_text(block("recording"))
     demo, windows = commands(block("trial"))
-    told = succeeds(here(demo, home, ""), home, timeout=240)
+    told = succeeds(here(demo, home, ""), home, timeout=PATIENCE_S)
     assert told.splitlines()[-1] == "RESULT ok"
     return home, succeeds(["sh", "-c", f"PATH={BIN}:$PATH; {windows}"], home)
 

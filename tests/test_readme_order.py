@@ -13,7 +13,7 @@ from device_agent.agent.changes import Retraction
 from lasp_edge.language.streaming import parts_of, shown_parts
 from lasp_edge.tool.command_line import main
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program, until_true
+from tests.brokers import PATIENCE_S, broker_program, until_true
 from tests.cloud_tier.support_devices import row, table
 from tests.device_agent.agent.scans.support_streams import SECOND_US, Metered
 from tests.device_agent.agents import NOW_US
@@ -126,4 +126,4 @@ def test_a_wrong_reading_is_corrected_as_shown(tmp_path):
             )
         finally:
             running.terminate()
-            running.wait(timeout=20)
+            running.wait(timeout=PATIENCE_S)

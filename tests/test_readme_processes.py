@@ -10,7 +10,7 @@ import pytest
 
 from lasp_edge.release import RELEASE
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import ConfiguredMosquitto, Mosquitto, free_port
+from tests.brokers import PATIENCE_S, ConfiguredMosquitto, Mosquitto, free_port
 from tests.end_to_end.secured import need_commands, password, set_up
 from tests.support_missing import lacks
 from tests.support_readme import BIN, CHECKOUT, block, commands, here, replaced, succeeds
@@ -39,13 +39,13 @@ def test_a_device_and_the_cloud_run_as_shown(tmp_path):
         try:
             assert "global_average" in running.stdout.readline()
             words = [*here(cloud, tmp_path, broker.url), "--until-idle", "5"]
-            output = succeeds(words, tmp_path, timeout=300)
+            output = succeeds(words, tmp_path, timeout=PATIENCE_S)
             assert "1 device heard" in output
             told = succeeds(here(block("status"), tmp_path, broker.url), tmp_path)
             assert "device kitchen" in told
         finally:
             running.terminate()
-            assert running.wait(timeout=20) == 0
+            assert running.wait(timeout=PATIENCE_S) == 0
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_a_device_logs_in_at_the_broker_that_is_configured_as_shown(tmp_path):
             assert any(line.rstrip().endswith("; connected") for line in running.stdout)
         finally:
             running.terminate()
-            assert running.wait(timeout=20) == 0
+            assert running.wait(timeout=PATIENCE_S) == 0
 
 
 @pytest.mark.slow
@@ -98,4 +98,4 @@ def test_a_device_signs_as_shown(tmp_path):
             assert any(line.rstrip().endswith("; connected") for line in running.stdout)
         finally:
             running.terminate()
-            assert running.wait(timeout=20) == 0
+            assert running.wait(timeout=PATIENCE_S) == 0

@@ -7,7 +7,7 @@ import pytest
 
 from device_agent.agent.timing.system_clock import wall_us
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program, until_true
+from tests.brokers import PATIENCE_S, broker_program, until_true
 from tests.support_readme import block, commands, here, replaced, succeeds
 
 
@@ -35,4 +35,4 @@ def test_values_are_published_watched_and_printed_as_shown(tmp_path):
             assert all("21.00" in row for row in rows)
         finally:
             running.terminate()
-            assert running.wait(timeout=20) == 0
+            assert running.wait(timeout=PATIENCE_S) == 0

@@ -95,7 +95,6 @@ class MeasuredAgent:
         """Start an agent as it is shipped."""
         tap = Wiretap()
         relay = Relay(broker_port, sent=tap.take)
-        await relay.start()
         words = ["agent", f"{MODULE}:program", "--device", device, "--fleet", fleet]
         words += ["--broker", f"mqtt://127.0.0.1:{relay.port}"]
         words += ["--data-dir", str(folder / fleet / device), "--source", "host"]
@@ -118,7 +117,7 @@ class MeasuredAgent:
         """End it."""
         self.process.terminate()
         await self.process.wait()
-        await self._relay.close()
+        self._relay.close()
 
 
 class SmallLander:

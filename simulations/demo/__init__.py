@@ -1,13 +1,12 @@
-"""The demo: real processes, started as a user would, and their results checked.
+"""The demo: installed commands as processes, started as a user would, and their results checked.
+
+In the order of execution:
 
 - `command`: `lasp-edge demo`; `program`: what its devices compute unless told otherwise
-- `story`: what happens, in order; `evening`: without Spark; `ending`: what comes of it
-- `mishaps`: what befalls one device; `chaos`: seeded accidents; `operator`, `told`: what is said
-  of parameters
-- `stage`: who takes part; `devices`, `broker`, `relay`: what is killed, cut off and counted
-- `merging`: who keeps the windows; `outages`: how long devices were away
-- `processes`, `watchdog`: what is started is ended; `trouble`: why there is no result
-- `recording`: who is in a recorded file; `lake`: what the commands print
-- `evidence`, `checks`, `streamed`, `finality`: the results recomputed; `traffic`: bytes counted
-- `live`: what is seen meanwhile
+- `recording`: which devices are in a recorded file; `rooms`: what simulated rooms measure
+- `site`: who takes part; `processes`, `watchdog`: what is started is ended; `broker`
+- `devices`, `relay`: agents that are killed, cut off and counted; `live`: the table meanwhile
+- `story`: what happens; `settings`: what an operator changes
+- `evidence`: what commands print at the end; `checks`, `finality`: whether it is right
+- `ending`: what comes of it, bytes counted, what to type next
 """

@@ -20,9 +20,10 @@ The last line is `RESULT ok` or `RESULT differs: ...`.
 """
 
 import argparse
-import asyncio
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,18 +31,17 @@ from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.screen import Screen
 from simulations.demo import ending, story
-from simulations.demo.chaos import new_seed
-from simulations.demo.lake import COMMAND
-from simulations.demo.merging import GATEWAY, SPARK
-from simulations.demo.recording import Recording
+from simulations.demo.processes import COMMAND
+from simulations.demo.recording import devices_in, is_csv
 from simulations.demo.rooms import HOUSE, ROOMS, source_words
-from simulations.demo.stage import Cast, Stage
-from simulations.demo.traffic import Pace
-from simulations.demo.trouble import Trouble
+from simulations.demo.site import Cast, Site, Trouble
 
 LIVE_PROGRAM = "simulations.demo.program:program"
 WAIT_S = 15.0
 """X of the gateway: longer than a device takes to be back from a short outage, and to deliver."""
+_OF_A_RECORDING = (
+    *("time", "time-unit", "time-zone", "device", "event", "tag", "retract", "chaos", "seed"),
+)
 REPLAY_PROGRAM = "lasp_edge.examples.greenhouse:program"
 
 
@@ -79,12 +79,16 @@ def play(arguments: argparse.Namespace, screen: Screen) -> int:
         CommandError: the arguments cannot work, or something is missing.
     """
     cast = _cast(arguments)
-    seed = None
-    if arguments.chaos:
-        seed = new_seed() if arguments.seed is None else arguments.seed
+    seed = story.new_seed() if arguments.chaos and arguments.seed is None else arguments.seed
     try:
-        return asyncio.run(_play(cast, screen, seed, arguments.speed if arguments.replay else None))
-    except (asyncio.CancelledError, KeyboardInterrupt):
+        with _signals_interrupt(), Site(cast, screen, COMMAND) as site:
+            if arguments.replay is None:
+                return ending.finish(site, story.live(site), "")
+            story.replay(site, seed if arguments.chaos else None)
+            speed = arguments.speed
+            pace = "at full speed" if speed == "max" else f"at {speed} times the speed"
+            return ending.finish(site, None, f"replayed {pace}")
+    except KeyboardInterrupt:
         screen.show([])
         screen.say("Interrupted; everything that was started is ended.")
         return Exit.INTERRUPTED
@@ -96,22 +100,16 @@ def play(arguments: argparse.Namespace, screen: Screen) -> int:
         return Exit.DIFFERS
 
 
-async def _play(cast: Cast, screen: Screen, seed: int | None, speed: str | None) -> int:
-    task = asyncio.current_task()
-    assert task is not None
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    async with Stage(cast, screen) as stage:
-        if speed is None:
-            measured_s = await story.live(stage)
-            pace = Pace.of(stage.accepted(), len(stage.devices), measured_s)
-            return await ending.finish(stage, pace)
-        await story.replay(stage, seed)
-        return await ending.finish(stage, Pace(_speed_in_words(speed)))
-
-
-def _speed_in_words(speed: str) -> str:
-    return "replayed " + ("at full speed" if speed == "max" else f"at {speed} times the speed")
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP end the block as Ctrl-C does."""
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    before = [signal.signal(number, signal.default_int_handler) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _cast(arguments: argparse.Namespace) -> Cast:
@@ -120,61 +118,44 @@ def _cast(arguments: argparse.Namespace) -> Cast:
     Raises:
         CommandError: the arguments cannot work.
     """
-    lake = arguments.lake
+    lake, has_spark = arguments.lake, not arguments.no_cloud
     if lake is not None and lake.exists() and (not lake.is_dir() or any(lake.iterdir())):
         raise UsageError(f"--lake {lake}: a new or empty folder is needed")
-    merging = GATEWAY if arguments.no_cloud else SPARK
-    if arguments.replay is None:
-        _refuse_without_replay(arguments)
-        spec = arguments.program or LIVE_PROGRAM
-        plan = load_plan(spec)
-        rooms = HOUSE if arguments.no_cloud else ROOMS
-        found = (spec, plan, list(rooms), source_words(plan.events), lake, COMMAND, merging)
-        cast = Cast(*found, is_ours=arguments.program is None)
-        # Of twice as many devices each says half as much.
-        return replace(cast, wait_s=WAIT_S, interval_s=2.0) if arguments.no_cloud else cast
-    spec = arguments.program or REPLAY_PROGRAM
-    plan, recording = load_plan(spec), _recording(arguments)
-    unknown = [e for e in recording.events if e.partition("=")[0] not in plan.events]
-    if unknown:
-        raise UsageError(f"--event {unknown[0]}: {spec} has the events {', '.join(plan.events)}")
-    devices = recording.devices(arguments.max_agents)
-    return Cast(spec, plan, list(devices), recording.words(), lake, COMMAND, merging)
+    if arguments.replay is not None:
+        return _recorded(arguments, has_spark)
+    for option in _OF_A_RECORDING:
+        if getattr(arguments, option.replace("-", "_")):
+            raise UsageError(f"--{option} is about a recorded file: --replay FILE is needed too")
+    spec = arguments.program or LIVE_PROGRAM
+    plan, is_ours = load_plan(spec), arguments.program is None
+    rooms = ROOMS if has_spark else HOUSE
+    cast = Cast(spec, plan, list(rooms), source_words(plan.events), lake, has_spark, is_ours)
+    # Twice as many devices publish half as often each.
+    return cast if has_spark else replace(cast, wait_s=WAIT_S, interval_s=2.0)
 
 
-def _refuse_without_replay(arguments: argparse.Namespace) -> None:
-    given = {
-        "--time": arguments.time,
-        "--time-unit": arguments.time_unit,
-        "--time-zone": arguments.time_zone,
-        "--device": arguments.device,
-        "--event": arguments.event,
-        "--tag": arguments.tag,
-        "--retract": arguments.retract,
-        "--chaos": arguments.chaos,
-        "--seed": arguments.seed,
-    }
-    for option, value in given.items():
-        if value:
-            raise UsageError(f"{option} is about a recorded file: --replay FILE is needed too")
+def _recorded(arguments: argparse.Namespace, has_spark: bool) -> Cast:  # noqa: FBT001
+    """Return the devices of a recorded file, each with an agent that reads its part.
 
-
-def _recording(arguments: argparse.Namespace) -> Recording:
+    Raises:
+        CommandError: the arguments cannot work.
+    """
     needed = {"--time": arguments.time, "--device": arguments.device, "--event": arguments.event}
-    missing = [option for option, value in needed.items() if not value]
-    if missing:
+    if missing := [option for option, value in needed.items() if not value]:
         raise UsageError(f"--replay needs {' and '.join(missing)} too: which field is what")
     for pair in (*arguments.event, *arguments.tag):
         if not all(pair.partition("=")):
             raise UsageError(f"NAME=FIELD is needed, not {pair!r}")
-    return Recording(
-        arguments.replay,
-        arguments.time,
-        arguments.device,
-        arguments.event,
-        arguments.tag,
-        arguments.time_unit,
-        arguments.speed,
-        arguments.time_zone,
-        arguments.retract,
-    )
+    path, spec = arguments.replay, arguments.program or REPLAY_PROGRAM
+    plan = load_plan(spec)
+    unknown = [pair for pair in arguments.event if pair.partition("=")[0] not in plan.events]
+    if unknown:
+        raise UsageError(f"--event {unknown[0]}: {spec} has the events {', '.join(plan.events)}")
+    devices = devices_in(path, arguments.device, arguments.max_agents)
+    words = ["--source", f"{'csv' if is_csv(path) else 'jsonl'}:{path.resolve()}"]
+    words += ["--device-field", arguments.device]
+    for option in ("speed", "time", "time-unit", "time-zone", "event", "tag", "retract"):
+        value = getattr(arguments, option.replace("-", "_")) or ()
+        for each in [value] if isinstance(value, str) else value:
+            words += [f"--{option}", each]
+    return Cast(spec, plan, devices, words, arguments.lake, has_spark)

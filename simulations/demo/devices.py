@@ -1,100 +1,19 @@
-"""One device of the demo: an agent process, its own wire to the broker, and what it last said."""
+"""One device of the demo: an agent, its own wire to the broker, its room, and its last report."""
 
 import json
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from simulations.demo.broker import PrivateBroker
-from simulations.demo.processes import Child, Children
+from simulations.demo.processes import Process, now_s
 from simulations.demo.relay import Relay
 
 REPORT_S = 0.5
-_NO_COLUMNS = frozenset({"parts", "inputs", "settled", "except", "devices"})
 
-
-class KeyValue(NamedTuple):
-    """What a device holds of one key.
-
-    Attributes:
-        parts: for people, such as {"mean": 21.5}.
-        columns: what they were computed from, by name; bytes are hexadecimal text.
-        inputs: digest of what it was made from; empty where the value is the device's own.
-    """
-
-    parts: Mapping[str, Any]
-    columns: Mapping[str, Any]
-    inputs: str
-
-
-class Value(NamedTuple):
-    """What a device holds of one fold's target or derived set.
-
-    Attributes:
-        keys: the value of each key; without `key=` the one key is "".
-        inputs: digest of what all keys were made from; empty where the value is the device's own.
-        settled: every device that is connected reported that it holds the same.
-        absent: devices that are offline and did not.
-    """
-
-    keys: Mapping[str, KeyValue]
-    inputs: str
-    settled: bool
-    absent: tuple[str, ...]
-
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the value that a report tells of."""
-        keys = plain.get("keys", {"": plain})
-        return cls(
-            {key: _key_value(value) for key, value in keys.items()},
-            plain.get("inputs", ""),
-            plain.get("settled", False),
-            tuple(plain.get("except", ())),
-        )
-
-
-def _key_value(plain: Mapping[str, Any]) -> KeyValue:
-    columns = {name: value for name, value in plain.items() if name not in _NO_COLUMNS}
-    return KeyValue(plain.get("parts", {}), columns, plain.get("inputs", ""))
-
-
-class Report(NamedTuple):
-    """A line of an agent's `--report`. Counts go on over restarts; `others` are connected."""
-
-    accepted: int
-    repeated: int
-    late: int
-    too_late: int
-    refused: int
-    dirty: int
-    connected: bool
-    done: bool
-    values: Mapping[str, Value]
-    others: int = 0
-
-    @classmethod
-    def of(cls, line: str) -> Self | None:
-        """Return the report that a line holds; None where it holds something else."""
-        try:
-            plain = json.loads(line)
-            values = {name: Value.of(value) for name, value in plain["values"].items()}
-            return cls(
-                accepted=plain["accepted"],
-                repeated=plain["repeated"],
-                late=plain["late"],
-                too_late=plain["too_late"],
-                refused=plain["refused"],
-                dirty=plain["dirty"],
-                connected=plain["connected"],
-                done=plain["done"],
-                values=values,
-                others=plain.get("others", 0),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
+Value = Mapping[str, Any]
+"""One value as an agent reports it: `parts`, exact columns, and of a fleet's also `inputs`."""
 
 
 class Condition(StrEnum):
@@ -104,69 +23,72 @@ class Condition(StrEnum):
     RUNNING = "running"
     KILLED = "killed"
     CUT_OFF = "cut off"
-    STOPPED = "stopped"
 
 
 class Device:
     """A device: it can be started, killed, cut off and let in again.
 
     Args:
+        process: for its agent, of the device's name.
+        data_dir: where the agent keeps its state.
         words: the agent's command line, without device, broker, data directory and report.
-        sensor: what is measured, line by line; None where its sources are elsewhere.
+        sensor: gives the lines that its room's sensor writes; None where the agent has other
+            sources.
+
+    Attributes:
+        report: the last line of its agent's `--report`; nothing before the first.
+        measured: what its room's sensor gave, in order.
     """
 
     def __init__(
         self,
-        name: str,
+        process: Process,
+        data_dir: str,
         words: Sequence[str],
-        children: Children,
         broker: PrivateBroker,
-        data_dir: Path,
         sensor: Iterator[str] | None = None,
     ) -> None:
-        self.name = name
+        self.name, self.process, self.data_dir = process.name, process, data_dir
         self.relay = Relay(broker.port)
-        self.data_dir = data_dir
-        self.report: Report | None = None
+        self.report: dict[str, Any] = {}
+        self.measured: list[dict[str, Any]] = []
         self.condition = Condition.STARTING
-        self._words = words
-        self._children = children
-        self._broker = broker
         self._sensor = sensor
-        self._child: Child | None = None
+        self._connected_s, self._longest_s = now_s(), 0.0
+        url = broker.url.replace(f":{broker.port}", f":{self.relay.port}")
+        self._words = [*words, "--device", self.name, "--broker", url, "--data-dir", data_dir]
+        self._words += ["--report", str(REPORT_S)]
 
-    @property
-    def child(self) -> Child | None:
-        """Its process, if it has one."""
-        return self._child
-
-    async def start(self) -> None:
+    def start(self) -> None:
         """Start the agent, for the first time or again, on the same data directory."""
-        if self._child is None:
-            await self.relay.start()
-        broker = self._broker.url.replace(f":{self._broker.port}", f":{self.relay.port}")
-        place = ["--device", self.name, "--broker", broker, "--data-dir", str(self.data_dir)]
-        words = [*self._words, *place, "--report", str(REPORT_S)]
         self.condition = Condition.STARTING
-        reads = self._sensor is not None
-        self._child = await self._children.start(self.name, words, self._heard, reads=reads)
+        self._forget_connection()
+        self.process.run(self._words, reads=self._sensor is not None)
 
-    def measure(self) -> None:
-        """Have its sensor say something, if the agent is there to hear it."""
-        here = self.condition in {Condition.RUNNING, Condition.CUT_OFF}
-        if self._sensor is not None and self._child is not None and here:
-            self._child.write_line(next(self._sensor))
+    def look(self) -> None:
+        """Read what the agent has reported since, and have its room's sensor write a line."""
+        for line in reversed(self.process.new_lines()):
+            if is_report(line):
+                self.report = json.loads(line)
+                if self.condition is Condition.STARTING:
+                    self.condition = Condition.RUNNING
+                break
+        if self._sensor is not None and self.condition in {Condition.RUNNING, Condition.CUT_OFF}:
+            line = next(self._sensor)
+            self.measured.append(json.loads(line))
+            self.process.write_line(line)
+        if self.is_connected:
+            self._longest_s, self._connected_s = self.away_s, now_s()
 
-    async def kill(self) -> None:
+    def kill(self) -> None:
         """End the agent without warning, as a power failure would."""
-        assert self._child is not None
         self.condition = Condition.KILLED
-        await self._child.kill()
-        self._children.forget(self._child)
+        self.process.kill()
 
     def cut_off(self) -> None:
         """Take the device off the network."""
         self.condition = Condition.CUT_OFF
+        self._forget_connection()
         self.relay.cut()
 
     def lose_packets(self) -> None:
@@ -179,42 +101,82 @@ class Device:
         self.condition = Condition.RUNNING
         self.relay.restore()
 
+    def _forget_connection(self) -> None:
+        """Have the last report count no more for what only the next one can tell."""
+        self.report = {**self.report, "connected": False, "done": False}
+
     def stop_sources(self) -> None:
         """Have it measure no more, but go on talking."""
-        assert self._child is not None
         self._sensor = None
-        self._child.signal(signal.SIGUSR1)
+        self.process.signal(signal.SIGUSR1)
 
-    async def stop(self) -> None:
-        """End the agent in order."""
-        self.condition = Condition.STOPPED
-        if self._child is not None:
-            await self._children.stop([self._child])
-        await self.relay.close()
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """What it holds, by name."""
+        values: Mapping[str, Value] = self.report.get("values", {})
+        return values
+
+    @property
+    def accepted(self) -> int:
+        """How many readings it has accepted, over restarts too."""
+        return int(self.report.get("accepted", 0))
+
+    @property
+    def to_send(self) -> int:
+        """How many entries have still to reach who merges them."""
+        return int(self.report.get("dirty", 0))
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it runs, and reports that it has a connection."""
+        return self.condition is Condition.RUNNING and bool(self.report.get("connected"))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its sources are finished and all that it has to send has arrived."""
+        return self.is_connected and bool(self.report.get("done")) and not self.to_send
+
+    def begin(self) -> None:
+        """Count how long it is away from now on."""
+        self._connected_s, self._longest_s = now_s(), 0.0
+
+    @property
+    def silent_s(self) -> float:
+        """For how long it has not reported that it has a connection."""
+        return now_s() - self._connected_s
+
+    @property
+    def away_s(self) -> float:
+        """The longest time for which it had no connection."""
+        return max(self._longest_s, self.silent_s)
 
     def standing(self) -> str:
-        """Return how things stand with it, in words."""
-        report = self.report
-        if report is None or self.condition is not Condition.RUNNING:
+        """Return in words why it is not done."""
+        if self.condition is not Condition.RUNNING:
             return f"{self.name} {self.condition}"
-        connected = "connected" if report.connected else "not connected"
-        reading = "" if report.done or report.dirty else ", not through with its sources"
-        return f"{self.name} {connected}, {report.dirty:,} entries to send{reading}"
+        connected = "connected" if self.is_connected else "not connected"
+        reading = "" if self.report.get("done") or self.to_send else ", still reads its sources"
+        return f"{self.name} {connected}, {self.to_send:,} entries to send{reading}"
 
-    def is_connected(self) -> bool:
-        """Whether it runs, and says that it has a connection."""
-        report = self.report
-        return self.condition is Condition.RUNNING and report is not None and report.connected
 
-    def is_done(self) -> bool:
-        """Whether its sources are finished and all that it has to send has landed."""
-        report = self.report
-        is_sent = report is not None and report.done and report.dirty == 0
-        return is_sent and self.is_connected()
+def is_report(line: str) -> bool:
+    """Return whether a line is an agent's report: a user's program may print others.
 
-    def _heard(self, line: str) -> None:
-        report = Report.of(line)
-        if report is not None:
-            self.report = report
-            if self.condition is Condition.STARTING:
-                self.condition = Condition.RUNNING
+    >>> is_report('{"values": {}, "accepted": 7}'), is_report("hello"), is_report("[]")
+    (True, False, False)
+    """
+    try:
+        plain = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(plain, dict) and isinstance(plain.get("values"), dict)
+
+
+def by_key(value: Value) -> Mapping[str, Value]:
+    """Return the value of each key; the one key of a value without `key=` is "".
+
+    >>> by_key({"parts": {"max": 3.0}})
+    {'': {'parts': {'max': 3.0}}}
+    """
+    keys: Mapping[str, Value] = value.get("keys", {"": value})
+    return keys

@@ -1,28 +1,25 @@
-"""How the demo ends: the tables shown, the results checked, the bytes counted."""
+"""How the demo ends: the windows shown, the results checked, the bytes counted."""
 
-import asyncio
+import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from lasp_edge.errors import Exit
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import Window
 from lasp_edge.tool.screen import aligned, in_words, number
-from simulations.demo.checks import Verdict, lowered, verdicts
-from simulations.demo.devices import Value
-from simulations.demo.evidence import Evidence
-from simulations.demo.lake import Row
-from simulations.demo.stage import Stage
-from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
-from simulations.demo.what_next import next_lines
+from lasp_edge.tool.typed import typed_in
+from simulations.demo.checks import verdicts
+from simulations.demo.evidence import Evidence, Row, newest
+from simulations.demo.site import Site
+from simulations.oracle import Reading
 
-CLOUD_S = 240.0
-"""Seconds in which Spark must say or commit something: to plan many windows takes it a minute."""
 ROWS = 2
-BYTES = "e"
-"""The letter of what is counted beside the checks."""
+EXAMPLE = "lasp_edge.examples.greenhouse:program"
 _MOST_PARTS = 4
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,138 +38,114 @@ _OF_THE_FILE = {
     "not as many fields as the header",
     "unreadable rest of the file",
 }
+_SEVEN_BITS = 7
 
 
-async def finish(stage: Stage, pace: Pace) -> int:
-    """Wait for Spark, end the devices, and say what came of it.
+def finish(site: Site, measured_s: float | None, pace: str) -> int:
+    """Wait until all is merged, end the devices, and say what came of it.
+
+    Args:
+        site: settled.
+        measured_s: how long the devices measured; None for a recording.
+        pace: of a recording, in words.
 
     Returns:
         The exit code.
     """
-    wires = [device.relay for device in stage.devices.values()]
-    carried = sum(w.sent_bytes for w in wires), sum(w.received_bytes for w in wires)
-    stage.freeze_table()
-    who = stage.cast.merging.name.capitalize()
-    stage.say(f"{who} merges what is left (a pane: what one device adds to a window) ...")
-    await stage.wait_for_cloud(CLOUD_S)
-    values = {name: d.report.values for name, d in stage.devices.items() if d.report is not None}
-    silent_us = stage.silent_us()
-    away_s = stage.outages.longest_s(stage.devices)
-    await stage.stop_devices()
-    spec, devices = stage.cast.spec, stage.devices.items()
-    asked = await asyncio.gather(*(stage.commands.status(spec, d.data_dir) for _, d in devices))
-    statuses = dict(zip(stage.devices, asked, strict=True))
-    evidence = await _evidence(stage, values, silent_us, away_s)
-    told = {name: status.get("results", {}) for name, status in statuses.items()}
-    evidence = evidence._replace(device_rows=told)
-    stage.say("", *_windows_lines(evidence), *rows_lines(evidence))
-    stage.say("", counts_line(statuses.values()))
+    relays = [device.relay for device in site.devices.values()]
+    carried = sum(r.sent_bytes for r in relays), sum(r.received_bytes for r in relays)
+    site.freeze_table()
+    who = site.merger.who[:1].upper() + site.merger.who[1:]
+    site.say(f"{who} merges what is left (a pane: what one device adds to a window) ...")
+    site.wait_for_merger()
+    evidence = Evidence.of(site)
+    site.say("", *windows_lines(evidence), *rows_lines(evidence), "")
+    site.say(counts_line(device.report for device in site.devices.values()))
     found = verdicts(evidence)
-    stage.say(*_lines(each for each in found if each.letter < BYTES))
+    site.say(*(line for verdict in found[:4] for line in verdict.lines()))
     readings = evidence.all_readings()
-    as_json = json_bytes(stage.cast.plan.name, readings)
-    stage.say(*traffic_lines(Traffic(*carried, as_json, len(readings), pace)))
-    stage.say(*_lines(each for each in found if each.letter > BYTES))
-    return _result(stage, found, len(readings))
+    per_second = measured_s and len(readings) / len(relays) / measured_s
+    as_json = json_bytes(site.cast.plan.name, readings)
+    site.say(*traffic_lines(*carried, as_json, len(readings), per_second, pace))
+    site.say(*(line for verdict in found[4:] for line in verdict.lines()))
+    wrong = [f"({verdict.letter}) {verdict.text}" for verdict in found if verdict.ok is False]
+    if not readings:
+        wrong.append("no reading was accepted, so there is nothing that could agree")
+    if wrong:
+        site.say(differs("; ".join(wrong)))
+        return Exit.DIFFERS
+    window = next(iter(site.cast.plan.windows), "")
+    site.say(*next_lines(window, site.cast.lake, has_spark=site.cast.has_spark), "RESULT ok")
+    return Exit.FINE
 
 
-def _lines(found: Iterable[Verdict]) -> list[str]:
-    return [line for verdict in found for line in verdict.lines()]
+def differs(why: str) -> str:
+    """Return the last line of a demo that did not reach the right result."""
+    return f"RESULT differs: {why}"
 
 
-async def _evidence(
-    stage: Stage,
-    values: Mapping[str, Mapping[str, Value]],
-    silent_us: Mapping[str, int],
-    away_s: Mapping[str, float],
-) -> Evidence:
-    plan, commands = stage.cast.plan, stage.commands
-    asked = (commands.readings(device.data_dir) for device in stage.devices.values())
-    readings = dict(zip(stage.devices, await asyncio.gather(*asked), strict=True))
-    merging, windows = stage.cast.merging, plan.windows.items()
-    in_globals = merging.globals(stage.lake, plan.dynamic_folds)
-    in_windows = {name: merging.windows(stage.lake, window) for name, window in windows}
-    found = (plan, values, readings, in_globals, in_windows)
-    in_results = merging.results(stage.lake, plan.stream_results)
-    return Evidence(
-        *found,
-        stage.lasted_s(),
-        silent_us,
-        in_results,
-        told=tuple(stage.told),
-        wait_s=stage.cast.wait_s,
-        complete_us=stage.complete_us,
-        away_s=away_s,
-        revisions={name: merging.revisions(stage.lake, window) for name, window in windows},
-    )
-
-
-def _windows_lines(evidence: Evidence) -> list[str]:
+def windows_lines(evidence: Evidence) -> list[str]:
     """Return the end of the first window's table, and how many rows the others have."""
-    first, *others = evidence.plan.windows.values() or (None,)
-    lines = [] if first is None else window_lines(first, evidence.windows[first.name])
-    return lines + [f"{_title(window, evidence.windows[window.name])}." for window in others]
+    lines = []
+    for number_, (name, window) in enumerate(evidence.plan.windows.items()):
+        rows = newest(evidence.windows[name], "key", "start_us")
+        lines += window_lines(window, rows if number_ == 0 else [], len(rows))
+    return lines
+
+
+def window_lines(window: Window, rows: Sequence[Row], count: int) -> list[str]:
+    """Return a window's last rows as a table for people, under a line that counts all."""
+    size_s, slide_s = window.size_us / 1_000_000, window.slide_us / 1_000_000
+    title = f"{window.name}: {count:,} windows of {size_s:g} s, one every {slide_s:g} s"
+    title += ", by key" if window.keyed else ""
+    shown = sorted(rows, key=lambda row: (row["start_us"], row["key"]))[-ROWS:]
+    if not shown:
+        return [f"{title}."]
+    title += f"; the last {len(shown)} (UTC)" if count > len(shown) else " (UTC)"
+    parts = window.fold.parts
+    several = f", {_MOST_PARTS} of {len(parts)} values" if len(parts) > _MOST_PARTS else ""
+    head = ["", "from", "to", *["key"] * window.keyed, *map(in_words, parts[:_MOST_PARTS])]
+    table = [[*head, "devices", ""], *(_window_row(window, row) for row in shown)]
+    left = (0, 1, 2, 3, -1) if window.keyed else (0, 1, 2, -1)
+    return [f"{title}{several}:", *aligned(table, left=left)]
+
+
+def _window_row(window: Window, row: Row) -> list[str]:
+    start, end = (_EPOCH + timedelta(microseconds=row[c]) for c in ("start_us", "end_us"))
+    partial = tuple(
+        bytes.fromhex(row[column.name]) if column.binary else row[column.name]
+        for column in window.fold.columns
+    )
+    values, places = window.fold.lower(partial, window.resolution), decimals(window.resolution)
+    parts = [number(values[part], places) for part in window.fold.parts[:_MOST_PARTS]]
+    devices = f"{row['devices_in']} of {row['devices_expected']}"
+    when = [f"{start:%Y-%m-%d %H:%M:%S}", f"{end:%H:%M:%S}"]
+    return ["", *when, *[row["key"]] * window.keyed, *parts, devices, _STATUS[row["status"]]]
 
 
 def rows_lines(evidence: Evidence) -> list[str]:
     """Return how many rows each result has in the lake."""
     lines = []
-    for name, rows in (evidence.results or {}).items():
+    for name, revisions in (evidence.results or {}).items():
+        rows = newest(revisions, "device", "time_us", "place")
         there = [row for row in rows if row["present"]]
         corrected = sum(row["status"] == "revised" for row in there)
-        taken_back = len(rows) - len(there)
         words = [f"{len(there):,} rows"]
         words += [f"{corrected:,} of them corrected"] if corrected else []
-        words += [f"{taken_back:,} taken back"] if taken_back else []
+        words += [f"{len(rows) - len(there):,} taken back"] if len(rows) > len(there) else []
         lines.append(f"{name}: {', '.join(words)}.")
     return lines
 
 
-def _title(window: Window, rows: Sequence[Row]) -> str:
-    size_s, slide_s = window.size_us / 1_000_000, window.slide_us / 1_000_000
-    keyed = ", by key" if window.keyed else ""
-    return f"{window.name}: {len(rows):,} windows of {size_s:g} s, one every {slide_s:g} s{keyed}"
-
-
-def window_lines(window: Window, rows: Sequence[Row]) -> list[str]:
-    """Return the last windows as a table for people, under a line that says what they are."""
-    title = _title(window, rows)
-    shown = sorted(rows, key=lambda row: (row["start_us"], row["key"]))[-ROWS:]
-    if not shown:
-        return [f"{title}."]
-    title += f"; the last {len(shown)} (UTC)" if len(rows) > len(shown) else " (UTC)"
-    several = len(window.fold.parts)
-    title += f", {_MOST_PARTS} of {several} values:" if several > _MOST_PARTS else ":"
-    head = ["", "from", "to", *(["key"] if window.keyed else []), *map(in_words, _parts(window))]
-    table = [[*head, "devices", ""], *(_window_row(window, row) for row in shown)]
-    return [title, *aligned(table, left=(0, 1, 2, 3, -1) if window.keyed else (0, 1, 2, -1))]
-
-
-def _parts(window: Window) -> tuple[str, ...]:
-    """Return the parts that fit on a line."""
-    return window.fold.parts[:_MOST_PARTS]
-
-
-def _window_row(window: Window, row: Row) -> list[str]:
-    start, end = (_EPOCH + timedelta(microseconds=row[c]) for c in ("start_us", "end_us"))
-    values, places = lowered(window, row), decimals(window.resolution)
-    parts = [number(values[part], places) for part in _parts(window)]
-    devices = f"{row['devices_in']} of {row['devices_expected']}"
-    key = [row["key"]] if window.keyed else []
-    when = [f"{start:%Y-%m-%d %H:%M:%S}", f"{end:%H:%M:%S}"]
-    return ["", *when, *key, *parts, devices, _STATUS.get(row["status"], row["status"])]
-
-
-def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:
+def counts_line(reports: Iterable[Mapping[str, Any]]) -> str:
     """Return what became of the readings, in one line."""
     counts, reasons = Counter[str](), Counter[str]()
-    for status in statuses:
-        counts.update({name: status.get(name, 0) for name in ("accepted", *_COUNTED)})
-        for reason, count in status.get("refused_by_reason", {}).items():
+    for report in reports:
+        counts.update({name: report.get(name, 0) for name in ("accepted", *_COUNTED)})
+        for reason, count in report.get("refused_because", {}).items():
             of_the_file = reason.partition(":")[0] in _OF_THE_FILE
-            reasons[reason] = (
-                max(reasons[reason], count) if of_the_file else reasons[reason] + count
-            )
+            before = reasons[reason]
+            reasons[reason] = max(before, count) if of_the_file else before + count
     parts = [f"{counts['accepted']:,} accepted"]
     parts += [f"{counts[name]:,} {words}" for name, words in _COUNTED.items() if counts[name]]
     if reasons:
@@ -181,21 +154,78 @@ def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:
     return f"Readings: {'; '.join(parts)}."
 
 
-def _result(stage: Stage, found: Sequence[Verdict], readings: int) -> int:
-    wrong = [verdict for verdict in found if verdict.ok is False]
-    if wrong:
-        stage.say(differs("; ".join(f"({verdict.letter}) {verdict.text}" for verdict in wrong)))
-        return Exit.DIFFERS
-    if not readings:
-        stage.say(differs("no reading was accepted, so there is nothing that could agree"))
-        return Exit.DIFFERS
-    window = next(iter(stage.cast.plan.windows), "")
-    stage.say(
-        *next_lines(window, stage.cast.lake, is_spark=stage.cast.merging.is_spark), "RESULT ok"
+def traffic_lines(
+    sent: int, received: int, as_json: int, readings: int, per_second: float | None, pace: str
+) -> list[str]:
+    """Return finding (e): the bytes of the devices' sockets beside those of JSON over MQTT.
+
+    Args:
+        sent: bytes, by the devices.
+        received: bytes, by the devices.
+        as_json: what `json_bytes` returns.
+        readings: of all devices.
+        per_second: readings of each device; None for a recording, which has no rate of its own.
+        pace: of a recording, in words.
+    """
+    indent, carried = " " * 12, sent + received
+    on_wires = f"{carried:,} over the devices' sockets ({sent:,} sent, {received:,} received):"
+    lines = [f"(e) bytes   {on_wires}"]
+    if not as_json:
+        return [*lines, f"{indent}no reading was accepted, so JSON would have sent nothing"]
+    ratio = carried / as_json
+    compared = (
+        f"{100 * (1 - ratio):.0f} % less than" if ratio < 1 else f"{ratio:.2f} times as much as"
     )
-    return Exit.FINE
+    lines.append(f"{indent}{compared} the {as_json:,} of JSON over MQTT")
+    if per_second is None:
+        lines.append(f"{indent}({readings:,} readings, {pace}).")
+        return [*lines, f"{indent}At the recorded pace the agents would run longer and send more."]
+    rate = f"({readings:,} readings, {per_second:.1f} a second each)"
+    return [*lines, f"{indent}{rate}; below {per_second * ratio:.0f}, JSON is smaller."]
 
 
-def differs(why: str) -> str:
-    """Return the last line of a demo that did not reach the right result."""
-    return f"RESULT differs: {why}"
+def json_bytes(program: str, readings: Iterable[Reading]) -> int:
+    """Return what shipping every reading as JSON would cost, one by one.
+
+    A reading would be one MQTT 3.1.1 PUBLISH of quality 1, as the devices use it, and its PUBACK;
+    the connection and what TCP and IP add are left out:
+
+        1 B type + 1..4 B remaining length + 2 B + topic `PROGRAM/DEVICE/EVENT` + 2 B packet id
+        + payload {"device":...,"event":...,"time_us":...,"value":...}, compact, and "tags" if any
+        + 4 B PUBACK
+    """
+    return sum(_publish_bytes(program, reading) for reading in readings)
+
+
+def _publish_bytes(program: str, reading: Reading) -> int:
+    plain = {name: getattr(reading, name) for name in ("device", "event", "time_us", "value")}
+    plain |= {"tags": reading.tags} if reading.tags else {}
+    payload = json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()
+    topic = f"{program}/{reading.device}/{reading.event}".encode()
+    remaining = 2 + len(topic) + 2 + len(payload)
+    return 1 + max(1, -(-remaining.bit_length() // _SEVEN_BITS)) + remaining + 4
+
+
+def next_lines(window: str, lake: Path | None, *, has_spark: bool = True) -> list[str]:
+    """Return what a newcomer types next: commands that work as they stand, in this folder.
+
+    Args:
+        window: a window of the program; empty where it has none.
+        lake: where the tables stay; None where they go with the demo.
+        has_spark: they are a lake; else a gateway's.
+    """
+    typed = typed_in(Path())
+    lines = [f"  {typed} new {_free('house')}", f"  {typed} simulate {EXAMPLE}"]
+    if lake is None:
+        option = "" if has_spark else "--no-cloud "
+        lines.append(f"  {typed} demo {option}--lake {_free('tables')}")
+    elif window:
+        where = "--lake" if has_spark else "--gateway"
+        lines.append(f"  {typed} windows {window} {where} {shlex.quote(str(lake))}")
+    return ["What to type next, in this folder (README.md goes on from there):", *lines]
+
+
+def _free(name: str) -> str:
+    """Return a folder's name that is not taken here."""
+    names = [name, *(f"{name}-{number}" for number in range(2, 100))]
+    return next((each for each in names if not Path(each).exists()), name)

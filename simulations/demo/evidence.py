@@ -1,60 +1,133 @@
-"""What there is to check at the end of a demo, and what a check says of one name."""
+"""The evidence that a demo leaves: the devices' reports, and what commands print of their folders.
 
+Everything is as JSON has it: bytes are hexadecimal text.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from lasp_edge.language.plan import Plan
 from simulations.demo.devices import Value
-from simulations.demo.lake import Row
-from simulations.demo.told import Told
+from simulations.demo.processes import now_s
+from simulations.demo.settings import Setting
+from simulations.demo.site import Site
 from simulations.oracle import Reading
+
+Row = Mapping[str, Any]
+"""A row of a table, by column."""
 
 
 class Evidence(NamedTuple):
-    """What there is to check.
+    """All that there is to check.
 
     Attributes:
-        values: what each device holds at the end, by device and name.
+        values: what each device held at the end, by device and name.
         readings: each device's accepted readings in the order of acceptance.
-        globals: current rows of the lake's table of fleet-wide values, by name; None where a
-            gateway kept the windows: it keeps no values.
-        windows: current rows of the lake's table of windows, by name.
+        measured: what the sensor of each simulated room gave, in order, by device.
+        windows: all revisions of each window.
+        globals: all revisions of the fleet-wide values; None where a gateway merges.
+        results: all revisions of the rows of each stream's result; None where a gateway merges.
+        device_rows: by device and result, the last rows as each device has them.
         lasted_s: how long the demo ran: no sample is older.
         silent_us: for how long each device had no connection when it was asked; those that had one
             need not be here.
-        results: current rows of the lake's table of streams' results, by name; None where a gateway
-            kept the windows.
-        device_rows: by device and result, the last rows as each device has them.
-        told: what an operator said of parameters.
+        settings: the parameters that an operator changed.
         wait_s: for how long windows waited for devices; None where they did not.
         complete_us: since when all devices had been started.
         away_s: for how long each device was away after that, at most.
-        revisions: by name, all revisions of the windows.
     """
 
     plan: Plan
     values: Mapping[str, Mapping[str, Value]]
     readings: Mapping[str, Sequence[Reading]]
-    globals: Mapping[str, Sequence[Row]] | None
     windows: Mapping[str, Sequence[Row]]
+    globals: Sequence[Row] | None
     lasted_s: float
-    silent_us: Mapping[str, int] = MappingProxyType({})
+    measured: Mapping[str, Sequence[Row]] = MappingProxyType({})
     results: Mapping[str, Sequence[Row]] | None = None
     device_rows: Mapping[str, Mapping[str, Sequence[Row]]] = MappingProxyType({})
-    told: Sequence[Told] = ()
+    silent_us: Mapping[str, int] = MappingProxyType({})
+    settings: Sequence[Setting] = ()
     wait_s: float | None = None
     complete_us: int = 0
     away_s: Mapping[str, float] = MappingProxyType({})
-    revisions: Mapping[str, Sequence[Row]] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, site: Site) -> Self:
+        """Return the evidence of a site where all is merged; its agents are ended."""
+        devices, plan, cast = site.devices.values(), site.cast.plan, site.cast
+        values = {device.name: device.values for device in devices}
+        silent_us = {device.name: round(device.silent_s * 1_000_000) for device in devices}
+        away_s = {device.name: device.away_s for device in devices}
+        site.stop_devices()
+        where = ["--lake" if cast.has_spark else "--gateway", str(site.lake)]
+        form = ["--json", "--all-revisions"]
+        accepted = site.ask(*(["readings", "--data-dir", each.data_dir] for each in devices))
+        windows = site.ask(*(["windows", name, *where, *form] for name in plan.windows))
+        globals_, results, statuses = None, None, list[list[str]]()
+        if cast.has_spark:
+            (globals_,) = site.ask(["globals", *where, *form])
+            results = site.ask(*(["results", name, *where, *form] for name in plan.stream_results))
+        if plan.stream_results:
+            asked = (["status", cast.spec, "--data-dir", d.data_dir, "--json"] for d in devices)
+            statuses = site.ask(*asked)
+        return cls(
+            plan,
+            values,
+            {name: list(map(_reading, of)) for name, of in zip(values, accepted, strict=True)},
+            {name: _rows(lines) for name, lines in zip(plan.windows, windows, strict=True)},
+            None if globals_ is None else _rows(globals_),
+            now_s() - site.began_s,
+            {device.name: device.measured for device in devices if device.measured},
+            None
+            if results is None
+            else dict(zip(plan.stream_results, map(_rows, results), strict=True)),
+            {
+                name: json.loads(of[0])["results"]
+                for name, of in zip(values, statuses, strict=bool(statuses))
+            },
+            silent_us,
+            tuple(site.settings),
+            cast.wait_s,
+            site.complete_us,
+            away_s,
+        )
 
     def all_readings(self) -> list[Reading]:
         """Return the readings of all devices."""
         return [reading for of_device in self.readings.values() for reading in of_device]
 
+    def count_of(self, source: str) -> int:
+        """Return how many readings of the agents' an event or a stream is made of."""
+        stream = self.plan.streams.get(source)
+        events = (source,) if stream is None else stream.events
+        return sum(each.event in events and not each.retracted for each in self.all_readings())
+
+
+def newest(rows: Sequence[Row], *identity: str) -> list[Row]:
+    """Return the rows of the greatest revision; several of one identity are all there.
+
+    >>> newest([{"key": "a", "revision": 0}, {"key": "a", "revision": 1}], "key")
+    [{'key': 'a', 'revision': 1}]
+    """
+    greatest: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        at = tuple(row[name] for name in identity)
+        greatest[at] = max(greatest.get(at, 0), row["revision"])
+    return [
+        row for row in rows if row["revision"] == greatest[tuple(row[name] for name in identity)]
+    ]
+
 
 class Finding(NamedTuple):
-    """What a check found of one name; `ok` is as in `Verdict`."""
+    """The outcome of a check of one name.
+
+    Attributes:
+        ok: whether it holds; None where there was nothing to check.
+        text: the outcome with its numbers.
+    """
 
     ok: bool | None
     text: str
@@ -70,8 +143,12 @@ def differs(text: str) -> Finding:
     return Finding(ok=False, text=text)
 
 
-def count_of(evidence: Evidence, source: str) -> int:
-    """Return how many readings of the agents' an event or a stream is made of."""
-    stream = evidence.plan.streams.get(source)
-    events = (source,) if stream is None else stream.events
-    return sum(each.event in events and not each.retracted for each in evidence.all_readings())
+def _rows(lines: Sequence[str]) -> list[Row]:
+    return [json.loads(line) for line in lines]
+
+
+def _reading(line: str) -> Reading:
+    plain = json.loads(line)
+    names = ("device", "event", "value", "time_us", "tags")
+    reading = Reading(*(plain[name] for name in names))
+    return reading._replace(retracted=plain.get("retracted", False))

@@ -1,13 +1,12 @@
-"""The checks (f) and (g): what windows said before they were final, and after it."""
+"""The checks (f) and (g): what windows showed before they were final, and what revised them."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
-from simulations.demo.evidence import Evidence, Finding, differs, holds
-from simulations.demo.lake import Row
-from simulations.demo.told import Told
+from simulations.demo.evidence import Evidence, Finding, Row, differs, holds, newest
+from simulations.demo.settings import Setting
 
 USUAL_S = 5.0
 """Seconds, at most, until what a device measured has reached the gateway if nothing fails."""
@@ -27,15 +26,15 @@ def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
         name
         for _, row in tentative
         for name in row["excluded"].split(",")
-        if not any(_makes_anew(told, name, row) for told in evidence.told)
+        if not any(_rebuilds(setting, name, row) for setting in evidence.settings)
     }
     finals = Counter(_place(name, row) for name, row in _rows(evidence) if row["status"] == FINAL)
-    unfinished = [row for rows in evidence.windows.values() for row in rows]
-    unfinished = [row for row in unfinished if row["status"] == TENTATIVE]
+    current = (newest(rows, "key", "start_us") for rows in evidence.windows.values())
+    unfinished = [row for rows in current for row in rows if row["status"] == TENTATIVE]
     wrong = []
     if named - long:
-        told = ", ".join(away.get(name, "nobody") for name in sorted(named - long))
-        wrong.append(f"windows that wait for {wait_s:g} s were shown too early: {told}")
+        missed = ", ".join(away.get(name, "nobody") for name in sorted(named - long))
+        wrong.append(f"windows that wait for {wait_s:g} s were shown too early: {missed}")
     if twice := [place for place, times in finals.items() if times > 1]:
         wrong.append(f"{_count(len(twice))} became final twice (such as {twice[0]})")
     if unfinished:
@@ -51,24 +50,24 @@ def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
     return holds(f"{text}Each became final once")
 
 
-def told_finding(evidence: Evidence) -> Finding:
-    """Return whether what an operator said revised the windows that it touches, each once."""
+def settings_finding(evidence: Evidence) -> Finding:
+    """Return whether the operator's settings revised the windows that they touch, each once."""
     revised = Counter(
         _place(name, row) for name, row in _rows(evidence) if row["status"] == REVISED
     )
-    late = [told for told in evidence.told if told.is_late]
-    names = ", ".join(told.parameter for told in evidence.told if not told.is_late)
+    late = [setting for setting in evidence.settings if setting.is_late]
+    names = ", ".join(each.parameter for each in evidence.settings if not each.is_late)
     wrong = [f"{times} times: {place}" for place, times in revised.items() if times > 1]
     wrong += [
-        f"nobody said anything of it: {_place(name, row)}"
+        f"though no setting touches it: {_place(name, row)}"
         for name, row in _rows(evidence)
         if row["status"] == REVISED
-        and not any(_touches(told, evidence.plan.windows[name], row) for told in late)
+        and not any(_touches(setting, evidence.plan.windows[name], row) for setting in late)
     ]
     if wrong:
         return differs(f"revised {'; '.join(wrong[:_EXAMPLES])}")
     early = f"{names}, set for later, revised nothing; " * bool(names)
-    devices = ", ".join(f"{told.parameter} of {told.device}" for told in late)
+    devices = ", ".join(f"{setting.parameter} of {setting.device}" for setting in late)
     done = f"{_count(len(revised))}, each once" if revised else "no window that was final"
     return holds(f"{early}{devices}, set for the past, revised {done}")
 
@@ -77,22 +76,21 @@ def _count(windows: int) -> str:
     return "1 window" if windows == 1 else f"{windows:,} windows"
 
 
-def _makes_anew(told: Told, device: str, row: Row) -> bool:
-    """Return whether a device makes panes anew: until then it promises no window after them."""
-    return told.is_late and device == told.device and row["end_us"] > told.from_us
+def _rebuilds(setting: Setting, device: str, row: Row) -> bool:
+    """Return whether a device builds panes again: until then it promises no window after them."""
+    return setting.is_late and device == setting.device and row["end_us"] > setting.from_us
 
 
-def _touches(told: Told, window: Window, row: Row) -> bool:
-    """Return whether an entry changes what a window may hold."""
-    controls = window.controls
-    used = told.parameter in {each.name for each in controls.parameters}
-    begins = told.until_us is None or row["start_us"] < told.until_us
-    return used and begins and row["end_us"] > told.from_us
+def _touches(setting: Setting, window: Window, row: Row) -> bool:
+    """Return whether a setting changes what a window may hold."""
+    used = setting.parameter in {each.name for each in window.controls.parameters}
+    begins = setting.until_us is None or row["start_us"] < setting.until_us
+    return used and begins and row["end_us"] > setting.from_us
 
 
 def _rows(evidence: Evidence) -> Iterator[tuple[str, Row]]:
     """Yield all revisions with the names of their windows."""
-    for name, rows in evidence.revisions.items():
+    for name, rows in evidence.windows.items():
         for row in rows:
             yield name, row
 

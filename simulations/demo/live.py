@@ -7,7 +7,7 @@ from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.lagging import Order
 from lasp_edge.tool.screen import UNKNOWN, ago, in_words, lag, number
-from simulations.demo.devices import Condition, Device, Value
+from simulations.demo.devices import Condition, Device, Value, by_key
 
 
 class Measure(NamedTuple):
@@ -17,7 +17,7 @@ class Measure(NamedTuple):
         own: name of the device's own value.
         fleet: name of the fleet's.
         part: name of the part.
-        decimals: how many of the part's decimals are shown.
+        places: how many of the part's decimals are shown.
         unit: such as "°C".
         keyed: there is a value for each key; how many keys there are is shown instead.
     """
@@ -25,9 +25,9 @@ class Measure(NamedTuple):
     own: str
     fleet: str
     part: str
-    decimals: int
+    places: int
     unit: str
-    keyed: bool = False
+    keyed: bool
 
     @classmethod
     def of(cls, plan: Plan) -> Self | None:
@@ -39,23 +39,20 @@ class Measure(NamedTuple):
             return cls(fold.source.name, name, part, places, unit, fold.keyed)
         return None
 
-    @property
-    def word(self) -> str:
-        """What is shown, in plain language."""
-        return "keys" if self.keyed else in_words(self.part)
-
-    def text(self, value: Value) -> str:
+    def text(self, value: Value | None) -> str:
         """Return the value of the part with its unit, or how many keys have one."""
+        if value is None:
+            return UNKNOWN
         if self.keyed:
-            return f"{len(value.keys):,}"
-        part = value.keys[""].parts.get(self.part)
-        return UNKNOWN if part is None else f"{number(part, self.decimals)} {self.unit}".strip()
+            return f"{len(by_key(value)):,}"
+        part = value["parts"].get(self.part)
+        return UNKNOWN if part is None else f"{number(part, self.places)} {self.unit}".strip()
 
 
 class LiveTable:
     """How each device stands, line by line.
 
-    How far a device is behind is read off what the devices say that they hold: see `Order`.
+    How far a device is behind is read off what the devices report: see `Order`.
 
     Args:
         measure: what is shown; None for a program without a fleet-wide value.
@@ -63,58 +60,49 @@ class LiveTable:
     """
 
     def __init__(self, measure: Measure | None, clock: Callable[[], float]) -> None:
-        self._measure = measure
-        self._clock = clock
+        self._measure, self._clock = measure, clock
         self._order = Order()
 
     def rows(self, devices: Iterable[Device]) -> list[tuple[str, ...]]:
         """Return a head, and a row of words for each device."""
         shown = list(devices)
         for device in shown:
-            fleet = self._fleet(device)
-            if fleet is not None and _is_heard(device):
-                self._order.note(device.name, fleet.inputs, self._clock())
+            if (fleet := self._fleet(device)) is not None and device.is_connected:
+                self._order.note(device.name, fleet["inputs"], self._clock())
         return [self._head(), *map(self._row, shown)]
 
     def _head(self) -> tuple[str, ...]:
         measure = self._measure
         if measure is None:
             return ("device", "samples", "still to send", "")
-        seen = "as it sees them" if measure.keyed else "as it sees it"
-        return ("device", "samples", f"its own {measure.word}", f"the fleet's, {seen}", "agreed")
+        word, seen = ("keys", "them") if measure.keyed else (in_words(measure.part), "it")
+        return ("device", "samples", f"its own {word}", f"the fleet's, as it sees {seen}", "agreed")
 
     def _fleet(self, device: Device) -> Value | None:
-        if self._measure is None or device.report is None:
-            return None
-        return device.report.values.get(self._measure.fleet)
+        return None if self._measure is None else device.values.get(self._measure.fleet)
 
     def _row(self, device: Device) -> tuple[str, ...]:
-        report, measure = device.report, self._measure
-        if report is None:
-            cells = [UNKNOWN] * (2 if measure is None else 3)
-            return (device.name, *cells, str(device.condition))
-        samples = f"{report.accepted:,}"
+        measure, samples = self._measure, f"{device.accepted:,}" if device.report else UNKNOWN
         if measure is None:
             state = "" if device.condition is Condition.RUNNING else str(device.condition)
-            return (device.name, samples, f"{report.dirty:,}", state)
-        held = [report.values.get(measure.own), self._fleet(device)]
-        texts = [UNKNOWN if value is None else measure.text(value) for value in held]
-        return (device.name, samples, *texts, self._agreed(device, held[1]))
+            return (
+                device.name,
+                samples,
+                f"{device.to_send:,}" if device.report else UNKNOWN,
+                state,
+            )
+        own, fleet = device.values.get(measure.own), self._fleet(device)
+        return (device.name, samples, measure.text(own), measure.text(fleet), self._agreed(device))
 
-    def _agreed(self, device: Device, fleet: Value | None) -> str:
-        report, behind_s = device.report, self._order.behind_s(device.name, self._clock())
+    def _agreed(self, device: Device) -> str:
+        behind_s, fleet = self._order.behind_s(device.name, self._clock()), self._fleet(device)
         if device.condition is not Condition.RUNNING:
             return f"{device.condition} {ago(behind_s)}" if behind_s else str(device.condition)
-        if not _is_heard(device):
+        if not device.is_connected:
             return "no connection"
-        if report is not None and not report.others:
+        if not device.report["others"]:
             return "alone"
-        if fleet is None or not fleet.settled:
+        if fleet is None or not fleet["settled"]:
             return lag(behind_s)
-        return f"yes, without {', '.join(fleet.absent)}" if fleet.absent else "yes"
-
-
-def _is_heard(device: Device) -> bool:
-    """Return whether the others can know what it holds."""
-    report = device.report
-    return device.condition is Condition.RUNNING and report is not None and report.connected
+        absent = ", ".join(fleet["except"])
+        return f"yes, without {absent}" if absent else "yes"

@@ -1,216 +1,205 @@
-"""The processes that the demo starts, and their end, whatever happens.
+"""Commands as processes: started, killed, started again, and none of them outlives the demo.
 
-Each child leads a session of its own, so Ctrl-C in a terminal reaches the demo alone, which then
-ends its children in order: SIGTERM, a while to finish, SIGKILL to what is left of the session. A
-second process, `watchdog`, does the same with less courtesy where the demo itself was killed.
+Each leads a session of its own, so Ctrl-C in a terminal reaches the demo alone, which then ends
+them in order: SIGTERM, a while to finish, SIGKILL to the rest of the session. A second process,
+`watchdog`, does the same with less courtesy where the demo itself was killed.
 """
 
-import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType
 from typing import Self
 
 from simulations.demo import watchdog
 
+COMMAND = (sys.executable, "-m", "lasp_edge")
+"""`lasp-edge` as this very Python has it installed, wherever its scripts are."""
 GRACE_S = 10.0
 _LOOK_S = 0.02
-_LONGEST_LINE_BYTES = 1 << 26
-"""A report has a line for all keys: 100,000 keys of 500 bytes."""
-_TAIL_LINES = 12
+_LAST_LINES = 12
+
+now_s = time.monotonic  # noqa: TID251 - processes take real time
 
 
-class Child:
-    """One process of the demo.
+class Process:
+    """A command that may be killed and started again; each life prints into files of its own.
 
-    Attributes:
-        name: what the demo calls it.
-        log: the file that holds what it wrote and nobody read.
+    Args:
+        folder: receives the files.
+        name: the command's, for people and files.
+        command: its first words.
+        environ: variables that are added.
+        cwd: where it runs; by default where the demo does.
+        note: is given a line for the watchdog.
     """
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        command: Sequence[str] = COMMAND,
+        environ: Mapping[str, str] = MappingProxyType({}),
+        cwd: Path | None = None,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.name = name
-        self.log = log
-        self._process = process
-        self._asked_to_end = False
-        self._reader: asyncio.Task[None] | None = None
+        self.sessions: list[int] = []
+        self._folder, self._command, self._environ = folder, command, environ
+        self._cwd, self._note = cwd, note
+        self._read_bytes, self._is_over = 0, True
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, words: Sequence[str], *, reads: bool = False) -> None:
+        """Start it; `reads`: `write_line` gives it its standard input."""
+        assert not self.runs, f"{self.name} runs already"
+        self.sessions.append(0)
+        self._read_bytes, self._is_over = 0, False
+        with self.printed.open("wb") as out, self.complained.open("wb") as err:
+            self._process = subprocess.Popen(  # noqa: S603 - our own commands
+                [*self._command, *words],
+                stdin=subprocess.PIPE if reads else subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=self._cwd,
+                start_new_session=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environ},
+            )
+        self.sessions[-1] = self.pid
+        self._note(f"started {self.pid}")
+
+    @property
+    def printed(self) -> Path:
+        """The standard output of this life."""
+        return self._folder / f"{self.name}.{len(self.sessions)}.out"
+
+    @property
+    def complained(self) -> Path:
+        """The standard error of this life."""
+        return self._folder / f"{self.name}.{len(self.sessions)}.err"
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs or before it ran."""
+        return None if self._process is None else self._process.poll()
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether it is over, and nobody has ended it."""
+        return not self._is_over and not self.runs
 
     @property
     def pid(self) -> int:
         """Its process id, which is its session's too."""
+        assert self._process is not None
         return self._process.pid
 
-    @property
-    def exit_code(self) -> int | None:
-        """What it ended with; negative for a signal; None while it runs."""
-        return self._process.returncode
-
-    @property
-    def ended_unasked(self) -> bool:
-        """Whether it is over though nobody told it to end."""
-        return self.exit_code is not None and not self._asked_to_end
-
-    def read_lines(self, on_line: Callable[[str], None]) -> None:
-        """Give each line that it prints to `on_line` from now on."""
-        self._reader = asyncio.create_task(self._read(on_line))
-
-    async def _read(self, on_line: Callable[[str], None]) -> None:
-        stream = self._process.stdout
-        assert stream is not None
-        while line := await stream.readline():
-            on_line(line.decode(errors="replace").rstrip("\n"))
+    def new_lines(self) -> list[str]:
+        """Return the lines that this life has printed since the last call."""
+        if not self.sessions:
+            return []
+        with self.printed.open("rb") as file:
+            file.seek(self._read_bytes)
+            text, newline, _ = file.read().rpartition(b"\n")
+        self._read_bytes += len(text) + len(newline)
+        return text.decode(errors="replace").splitlines()
 
     def write_line(self, line: str) -> None:
-        """Give it a line on its standard input, if it runs and was started to read one."""
-        stream = self._process.stdin
-        if stream is not None and self.exit_code is None:
-            stream.write(f"{line}\n".encode())
+        """Give it a line on its standard input, if it runs."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
 
     def signal(self, number: int) -> None:
         """Send it a signal; nothing happens if it is over."""
-        if self.exit_code is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(number)
+        if self._process is not None:
+            self._process.send_signal(number)
 
-    async def kill(self) -> None:
-        """End its whole session with SIGKILL and wait until it is gone."""
-        self._asked_to_end = True
-        watchdog.kill_sessions({self.pid})
-        await self.wait()
+    def kill(self, *, alone: bool = False) -> None:
+        """End it by SIGKILL, with all that it started or alone; nothing happens a second time."""
+        if self._process is None or self._is_over:
+            return
+        self._is_over = not alone
+        if alone:
+            self._process.kill()
+        else:
+            watchdog.kill_sessions({self.pid})
+            self._note(f"ended {self.pid}")
+        self._process.wait()
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
 
-    async def stop(self, grace_s: float = GRACE_S) -> None:
-        """End it with SIGTERM; with SIGKILL what is left of its session after `grace_s`."""
-        self._asked_to_end = True
-        self.signal(signal.SIGTERM)
-        clock = asyncio.get_running_loop().time
-        ends = clock() + grace_s
-        # `Process.wait` would also wait for grandchildren that hold the child's output open.
-        while self.exit_code is None and clock() < ends:  # noqa: ASYNC110
-            await asyncio.sleep(_LOOK_S)
-        await self.kill()
-
-    async def wait(self) -> int:
-        """Return its exit code once it is over and all that it printed was read."""
-        code = await self._process.wait()
-        if self._reader is not None:
-            await self._reader
-        return code
-
-    def last_words(self) -> list[str]:
-        """Return the last lines of its log."""
-        text = self.log.read_text(errors="replace") if self.log.exists() else ""
-        return text.splitlines()[-_TAIL_LINES:]
+    def last_lines(self) -> list[str]:
+        """Return the last lines that this life has written to standard error."""
+        text = self.complained.read_text(errors="replace")
+        return [line for line in text.splitlines() if line.strip()][-_LAST_LINES:]
 
 
-class Children:
-    """Everything that the demo started, in a folder of its own that is removed at the end.
+def stop(processes: Iterable[Process], grace_s: float = GRACE_S) -> None:
+    """End some processes side by side: by SIGTERM, and the rest of their sessions by SIGKILL."""
+    ending = list(processes)
+    for process in ending:
+        process.signal(signal.SIGTERM)
+    ends_s = now_s() + grace_s
+    while any(process.runs for process in ending) and now_s() < ends_s:
+        time.sleep(_LOOK_S)
+    for process in ending:
+        process.kill()
+
+
+class Processes:
+    """All processes of the demo, in a new folder; leaving the block ends and removes everything.
 
     Attributes:
-        folder: a new folder for whatever the processes write.
+        folder: for the files of all processes.
     """
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="lasp-edge-demo-"))
-        self._children: list[Child] = []
-        self._started = 0
+        self._all: list[Process] = []
         self._watchdog = subprocess.Popen(  # noqa: S603 - our own file
-            [sys.executable, "-ISu", watchdog.__file__],
+            [sys.executable, "-ISu", watchdog.__file__, str(self.folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
             cwd="/",
         )
-        self._tell(f"made {self.folder}")
 
-    async def __aenter__(self) -> Self:
-        return self
+    def new(self, name: str, command: Sequence[str] = COMMAND) -> Process:
+        """Return a process that is still to be started."""
+        process = Process(self.folder, name, command, note=self.note)
+        self._all.append(process)
+        return process
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
-
-    async def start(
-        self,
-        name: str,
-        words: Sequence[str],
-        on_line: Callable[[str], None] | None = None,
-        *,
-        reads: bool = False,
-    ) -> Child:
-        """Start a process.
-
-        `on_line` takes each line of its standard output; without it they go to the log. What
-        `reads` is given its standard input by `write_line`.
-        """
-        log = self.folder / f"{self._started}.log"
-        self._started += 1
-        with log.open("ab") as file:
-            process = await asyncio.create_subprocess_exec(
-                *words,
-                stdin=asyncio.subprocess.PIPE if reads else asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE if on_line else file,
-                stderr=file,
-                start_new_session=True,
-                limit=_LONGEST_LINE_BYTES,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
-            )
-        self.guard(process.pid)
-        child = Child(name, process, log)
-        self._children.append(child)
-        if on_line:
-            child.read_lines(on_line)
-        return child
-
-    def guard(self, pid: int) -> None:
-        """Have a process that was started elsewhere, in its own session, killed with the demo."""
-        self._tell(f"started {pid}")
-
-    def release(self, pid: int) -> None:
-        """Note that a guarded process is over."""
-        self._tell(f"ended {pid}")
-
-    def forget(self, child: Child) -> None:
-        """Note that a child is over, so that its id is never signalled again."""
-        if child in self._children:
-            self._children.remove(child)
-            self.release(child.pid)
-
-    async def stop(self, children: Iterable[Child], grace_s: float = GRACE_S) -> None:
-        """End some children side by side."""
-        ending = list(children)
-        await asyncio.gather(*(child.stop(grace_s) for child in ending))
-        for child in ending:
-            self.forget(child)
-
-    async def stop_all(self) -> None:
-        """End everything."""
-        await self.stop(self._children)
-
-    async def close(self) -> None:
-        """End everything and remove the folder."""
-        try:
-            await self.stop_all()
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            if not self.folder.exists():
-                self._tell(f"removed {self.folder}")
-            assert self._watchdog.stdin is not None
-            self._watchdog.stdin.close()
-            self._watchdog.wait()
-
-    def _tell(self, line: str) -> None:
+    def note(self, line: str) -> None:
+        """Give the watchdog a line: `started SESSION` or `ended SESSION`."""
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.write(f"{line}\n")
         self._watchdog.stdin.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            stop(self._all)
+        finally:
+            watchdog.remove(self.folder)
+            assert self._watchdog.stdin is not None
+            self._watchdog.stdin.close()
+            self._watchdog.wait()

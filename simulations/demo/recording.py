@@ -1,4 +1,4 @@
-"""A recorded file: who is in it, and how an agent is told to read it.
+"""A recorded file: which devices are in it, and the arguments with which an agent reads it.
 
 Each agent reads the whole file and keeps the lines of its own device, so the file is looked
 through once, beforehand, only to learn the devices' names.
@@ -8,9 +8,7 @@ import csv
 import gzip
 import io
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,89 +17,50 @@ from lasp_edge.errors import NotFound, UsageError
 _NAMES_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Recording:
-    """A file of recorded readings and what its fields mean.
+def devices_in(path: Path, field: str, most: int) -> list[str]:
+    """Return the devices in a file, sorted.
 
-    Attributes:
+    Args:
         path: JSON lines, or CSV with a head line where the name says so; `.gz` is understood.
-        time: the field of a reading's own time.
-        device: the field of the device's name.
-        events: `NAME=FIELD` for each event.
-        tags: `NAME=FIELD` for each tag.
-        time_unit: s, ms, us or iso; by default told apart by size.
-        speed: how many times faster than recorded, or "max".
-        time_zone: of times that name none; None: such times are refused.
-        retract: the field that says that an equal earlier line is taken back; None without one.
+        field: the field of the device's name.
+        most: more devices are refused.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: it names no device, or too many.
     """
-
-    path: Path
-    time: str
-    device: str
-    events: Sequence[str]
-    tags: Sequence[str] = field(default=())
-    time_unit: str | None = None
-    speed: str = "max"
-    time_zone: str | None = None
-    retract: str | None = None
-
-    @property
-    def is_csv(self) -> bool:
-        """Whether it is a table rather than JSON lines."""
-        return self.path.name.removesuffix(".gz").endswith(".csv")
-
-    def words(self) -> list[str]:
-        """Return the arguments with which an agent reads its part."""
-        kind = "csv" if self.is_csv else "jsonl"
-        words = ["--source", f"{kind}:{self.path.resolve()}", "--speed", self.speed]
-        words += ["--time", self.time, "--device-field", self.device]
-        words += [word for event in self.events for word in ("--event", event)]
-        words += [word for tag in self.tags for word in ("--tag", tag)]
-        words += ["--time-unit", self.time_unit] if self.time_unit else []
-        words += ["--retract", self.retract] if self.retract else []
-        return words + (["--time-zone", self.time_zone] if self.time_zone else [])
-
-    def devices(self, most: int) -> dict[str, int]:
-        """Return how many lines each device has, sorted by its name.
-
-        Args:
-            most: more devices are refused.
-
-        Raises:
-            NotFound: there is no such file.
-            UsageError: it names no device, or too many.
-        """
-        if not self.path.is_file():
-            raise NotFound(f"no file {self.path}")
-        try:
-            counts = Counter(name for name in self._names() if name)
-        except (OSError, EOFError, csv.Error) as error:
-            raise UsageError(f"{self.path} cannot be read: {error}") from None
-        if not counts:
-            raise UsageError(f"no line of {self.path} has a device in the field {self.device!r}")
-        if len(counts) > most:
-            shown = ", ".join(sorted(counts)[:_NAMES_SHOWN])
-            raise UsageError(
-                f"{self.path} has {len(counts)} devices ({shown}, ...), and one agent a device is "
-                f"started, at most {most}; to allow more: --max-agents {len(counts)}"
-            )
-        return dict(sorted(counts.items()))
-
-    def _names(self) -> Iterator[str]:
-        with self._open() as file:
-            for line in _parsed(file, is_csv=self.is_csv):
-                yield name_in(line, self.device)
-
-    def _open(self) -> IO[str]:
-        if self.path.name.endswith(".gz"):
-            binary = gzip.open(self.path, "rb")  # noqa: SIM115 - the wrapper closes it
-            return io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="")
-        return self.path.open(encoding="utf-8", errors="replace", newline="")
+    if not path.is_file():
+        raise NotFound(f"no file {path}")
+    try:
+        with _opened(path) as file:
+            found = sorted({name_in(line, field) for line in _lines(file, path)} - {""})
+    except (OSError, EOFError, csv.Error) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    if not found:
+        raise UsageError(f"no line of {path} has a device in the field {field!r}")
+    if len(found) > most:
+        raise UsageError(
+            f"{path} has {len(found)} devices ({', '.join(found[:_NAMES_SHOWN])}, ...), and one "
+            f"agent a device is started, at most {most}; to allow more: --max-agents {len(found)}"
+        )
+    return found
 
 
-def _parsed(file: Iterable[str], *, is_csv: bool) -> Iterator[Any]:
-    """Yield what each line holds; lines that hold nothing readable are the agents' to count."""
-    if is_csv:
+def is_csv(path: Path) -> bool:
+    """Return whether a file is a table rather than JSON lines."""
+    return path.name.removesuffix(".gz").endswith(".csv")
+
+
+def _opened(path: Path) -> IO[str]:
+    if path.name.endswith(".gz"):
+        binary = gzip.open(path, "rb")  # noqa: SIM115 - the wrapper closes it
+        return io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="")
+    return path.open(encoding="utf-8", errors="replace", newline="")
+
+
+def _lines(file: IO[str], path: Path) -> Iterator[Any]:
+    """Yield each line's fields; lines that hold nothing readable are the agents' to count."""
+    if is_csv(path):
         yield from csv.DictReader(file)
         return
     for line in file:

@@ -5,9 +5,10 @@ broker. So the bytes are those of the sockets, MQTT's own included, in both dire
 one device off takes neither rights nor the broker's help.
 """
 
-import asyncio
 import contextlib
+import socket
 from collections.abc import Callable
+from threading import Event, Thread
 
 _CHUNK_BYTES = 1 << 16
 
@@ -15,7 +16,7 @@ Tap = Callable[[bytes], None]
 
 
 class Relay:
-    """Passes bytes between one device and a port on this machine.
+    """Passes bytes between one device and a port on this machine, in threads of its own.
 
     Args:
         broker_port: where the connections go.
@@ -23,103 +24,87 @@ class Relay:
         received: is given what the broker sends.
 
     Attributes:
+        port: for the device to connect to.
         sent_bytes: from the device to the broker.
         received_bytes: from the broker to the device.
-        is_cut: connections end at once.
     """
 
     def __init__(
         self, broker_port: int, sent: Tap | None = None, received: Tap | None = None
     ) -> None:
-        self.sent_bytes = 0
-        self.received_bytes = 0
-        self.is_cut = False
-        self._hears = asyncio.Event()
-        self._hears.set()
-        self._broker_port = broker_port
-        self._sent, self._received = sent or _ignore, received or _ignore
-        self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
-
-    async def start(self) -> None:
-        """Listen on a free port."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-
-    @property
-    def port(self) -> int:
-        """The port that the device connects to."""
-        assert self._server is not None
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+        self.sent_bytes = self.received_bytes = 0
+        self._broker_port, self._sent, self._received = broker_port, sent, received
+        self._passes, self._is_cut = Event(), False
+        self._passes.set()
+        self._ends: set[socket.socket] = set()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
         """End every connection at once and refuse new ones."""
-        self.is_cut = True
-        for writer in list(self._writers):
-            writer.transport.abort()
+        self._is_cut = True
+        for end in list(self._ends):
+            _shut(end)
 
     def hold(self) -> None:
-        """Pass nothing on, and let connections stand: whoever is there does not notice it yet."""
-        self._hears.clear()
+        """Pass nothing on, and let connections stand: neither side notices it yet."""
+        self._passes.clear()
 
     def restore(self) -> None:
-        """Let the device in again, and pass on what was held."""
-        self.is_cut = False
-        self._hears.set()
+        """Let the device in again, and pass on all that was held."""
+        self._is_cut = False
+        self._passes.set()
 
-    async def close(self) -> None:
-        """Stop listening and end what is open."""
+    def close(self) -> None:
+        """Stop listening and end all connections."""
+        _shut(self._server)
+        self._server.close()
         self.cut()
-        self._hears.set()
-        if self._server is not None:
-            self._server.close()
+        self._passes.set()
 
-    async def _connected(
-        self, device_reader: asyncio.StreamReader, device_writer: asyncio.StreamWriter
-    ) -> None:
-        if self.is_cut:
-            device_writer.transport.abort()
-            return
-        try:
-            broker_reader, broker_writer = await asyncio.open_connection(
-                "127.0.0.1", self._broker_port
-            )
-        except OSError:
-            device_writer.transport.abort()
-            return
-        ends = {device_writer, broker_writer}
-        self._writers |= ends
-        try:
-            await asyncio.gather(
-                _pass_on(device_reader, broker_writer, self._count_sent, self._hears),
-                _pass_on(broker_reader, device_writer, self._count_received, self._hears),
-            )
-        finally:
-            self._writers -= ends
-            for writer in ends:
-                writer.transport.abort()
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                device, _ = self._server.accept()
+                Thread(target=self._connect, args=(device,), daemon=True).start()
+
+    def _connect(self, device: socket.socket) -> None:
+        to = ("127.0.0.1", self._broker_port)
+        with device, contextlib.suppress(OSError), socket.create_connection(to) as broker:
+            self._pass_on(device, broker)
+
+    def _pass_on(self, device: socket.socket, broker: socket.socket) -> None:
+        """Pass bytes on in both directions until one side ends."""
+        ends = {device, broker}
+        self._ends |= ends
+        if not self._is_cut:
+            back = Thread(target=self._pump, args=(broker, device, self._count_received))
+            back.start()
+            self._pump(device, broker, self._count_sent)
+            back.join()
+        self._ends -= ends
+
+    def _pump(self, source: socket.socket, target: socket.socket, count: Tap) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := source.recv(_CHUNK_BYTES):
+                self._passes.wait()
+                count(chunk)
+                target.sendall(chunk)
+        _shut(source)
+        _shut(target)
 
     def _count_sent(self, chunk: bytes) -> None:
         self.sent_bytes += len(chunk)
-        self._sent(chunk)
+        if self._sent is not None:
+            self._sent(chunk)
 
     def _count_received(self, chunk: bytes) -> None:
         self.received_bytes += len(chunk)
-        self._received(chunk)
+        if self._received is not None:
+            self._received(chunk)
 
 
-def _ignore(_chunk: bytes) -> None:
-    pass
-
-
-async def _pass_on(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Tap, hears: asyncio.Event
-) -> None:
-    """Pass bytes on until one side ends, then end the other."""
+def _shut(end: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        while chunk := await reader.read(_CHUNK_BYTES):
-            await hears.wait()
-            count(chunk)
-            writer.write(chunk)
-            await writer.drain()
-    writer.close()
+        end.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Simulated rooms, each with a thermometer of its own: they differ, so that agreeing shows."""
+"""Simulated rooms, each with a thermometer of its own: they differ, so that agreement shows."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -20,9 +20,9 @@ HOUSE = dict(
 )
 """The same of the ten rooms that are measured where no Spark runs beside them."""
 EVENTS = frozenset({"room_temperature", "temperature", "humidity"})
-"""What the rooms give. The first is not among the machine's own, whose chip is warm, too."""
+"""Events of the rooms. The first is not among the machine's own, whose chip is warm, too."""
 MACHINE = frozenset({"cpu", "memory", "load", "network"})
-"""What only the machine itself gives (`device_agent.agent.sources.host`)."""
+"""Events of the machine alone (`device_agent.agent.sources.host`)."""
 _STEP_C, _PULL = 0.05, 0.05
 _HUMIDITY_AT_0, _PER_DEGREE = 90.0, 2.0
 
@@ -44,7 +44,7 @@ def source_words(events: Collection[str]) -> list[str]:
 
 
 def measurements(room: str, chance: Random) -> Iterator[str]:
-    """Yield what a room's sensor says, as JSON lines without end; it wanders about its average."""
+    """Yield the lines of a room's sensor, as JSON without end; it wanders about its average."""
     mean_c = celsius = HOUSE[room]
     while True:
         celsius += chance.gauss(0.0, _STEP_C) + (mean_c - celsius) * _PULL

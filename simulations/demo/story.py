@@ -1,119 +1,273 @@
-"""What happens in the demo, in order: live, or from a recorded file."""
+"""What happens in the demo, in order: a day with Spark, an evening without it, or a recorded file.
 
-import asyncio
-import contextlib
+By day a device is killed and another one cut off, while Spark starts and merges. In the evening a
+gateway merges and is killed, too, and one device is away for longer than windows wait. Both times
+an operator changes a parameter for later and another one for a time that has passed.
+"""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from textwrap import wrap
+from typing import Any, NamedTuple
 
-from simulations.demo import evening
-from simulations.demo.chaos import Accident, Kind, accidents_of
-from simulations.demo.mishaps import cut_off, kill
-from simulations.demo.operator import say_of_later, say_of_the_past
-from simulations.demo.stage import Stage
+from lasp_edge.tool.times import shown_time
+from lasp_edge.units import SECOND_US
+from simulations.demo.devices import Condition, Device
+from simulations.demo.processes import now_s
+from simulations.demo.settings import Setting
+from simulations.demo.site import PATIENCE_S, Site
 
-START_S = 60.0
-SPARK_S = 90.0
-SETTLE_S = 60.0
-MEASURE_S = 2.0
-KILLED_S = 2.0
+MEASURE_S = KILLED_S = SHORT_S = 2.0
+"""A link tries to connect again after 0.5, 1, 2, 4 ... seconds: it is back in time after two."""
 BETWEEN_S = 4.0
 CUT_OFF_S = 8.0
-STALLED_S = 90.0
+GATEWAY_S = 3.0
+LOOK_S = 2.0
+LATER_S = 25
+"""From when on a room is warm above another temperature: all devices know it before."""
+WRONG_S = 20
+"""For how long a thermometer is taken to have been wrong."""
+LISTEN_S = 2.0
+"""How long `lasp-edge set` listens to devices that are all there, and publish each second."""
 ACCIDENTS = 8
-WIDTH = 79
+LARGEST_SEED = 2**32
+_WIDTH = 79
+_BY_DAY = (
+    "Five devices, each its own process, measure five simulated rooms and agree on",
+    "one average, though one crashes and one loses its network. Spark confirms it.",
+)
+_IN_THE_EVENING = (
+    "Ten devices, each its own process, measure ten simulated rooms and agree on one",
+    "average, though some fail. No Spark runs: a gateway keeps the windows of all.",
+)
 
 
-async def open_stage(stage: Stage) -> None:
-    """Start everything and say what was started."""
-    say = stage.say
-    broker = stage.broker
-    say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}. {stage.cast.merging.beginning}")
-    if broker.lacks:
-        text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
-        say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
-    await stage.start_cloud()
-    await stage.start_devices()
-    await stage.until(stage.all_report, START_S, "all agents running")
-
-
-async def live(stage: Stage) -> float:
+def live(site: Site) -> float:
     """Measure rooms while devices fail; then stop measuring.
 
     Returns:
         How long the devices measured, in seconds.
     """
-    clock = asyncio.get_running_loop().time
-    merging = stage.cast.merging
-    stage.say(*merging.introduction, "")
-    await open_stage(stage)
-    began = clock()
-    stage.note_complete()
-    names = f"Devices: {', '.join(stage.devices)}. They measure, and talk."
-    stage.say(*wrap(names, WIDTH))
-    await (_day if merging.is_spark else evening.live)(stage)
-    for device in stage.devices.values():
+    by_day = site.cast.has_spark
+    site.say(*(_BY_DAY if by_day else _IN_THE_EVENING), "")
+    _open(site)
+    began_s = now_s()
+    site.begin()
+    site.say(*wrap(f"Devices: {', '.join(site.devices)}. They measure, and talk.", _WIDTH))
+    (_day if by_day else _evening)(site)
+    for device in site.devices.values():
         device.stop_sources()
-    measured_s = clock() - began
-    stage.say("Measuring stops. The devices exchange what they know until all hold the same.")
-    await stage.until(stage.is_settled, SETTLE_S, "agreed")
+    measured_s = now_s() - began_s
+    site.say("Measuring stops. The devices exchange what they know until all hold the same.")
+    site.until(site.is_settled, "agreed", site.progress)
     return measured_s
 
 
-async def _day(stage: Stage) -> None:
-    """Kill one device and cut another off, while Spark starts and merges; change parameters."""
-    _, second, _, fourth, *_ = stage.devices.values()
-    await say_of_later(stage)
-    await stage.pass_time(MEASURE_S)
-    started = f"started {stage.cast.merging.name}"
-    await stage.until(stage.cloud_is_ready, SPARK_S, started, moving=stage.cloud_progress)
-    await kill(stage, second, KILLED_S)
-    await stage.pass_time(BETWEEN_S)
-    await cut_off(stage, fourth, CUT_OFF_S)
-    await say_of_the_past(stage)
-
-
-async def replay(stage: Stage, chaos_seed: int | None) -> None:
-    """Have each device read its part of a file, with accidents where they are asked for."""
-    await open_stage(stage)
-    stage.say(
-        f"Devices: {len(stage.devices)} agents; each reads its own device's lines of the file."
+def _open(site: Site) -> None:
+    """Start everything and say what was started."""
+    starts = "Spark is starting; that takes a while." if site.cast.has_spark else ""
+    broker = site.broker
+    starts = starts or "The gateway is starting."
+    site.say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}. {starts}")
+    if broker.lacks:
+        text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
+        site.say(*wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  "))
+    site.merger.start()
+    for device in site.devices.values():
+        device.start()
+    site.until(
+        lambda: all(d.condition is Condition.RUNNING for d in site.devices.values()),
+        "all agents running",
+        site.progress,
     )
+
+
+def _day(site: Site) -> None:
+    _, second, _, fourth, *_ = site.devices.values()
+    _set_for_later(site)
+    site.pass_time(MEASURE_S)
+    site.until(site.merger.started, "started Spark", site.merger.progress)
+    _kill(site, second)
+    site.pass_time(BETWEEN_S)
+    _cut_off(site, fourth, CUT_OFF_S)
+    _set_for_the_past(site)
+
+
+def _evening(site: Site) -> None:
+    site.until(site.merger.started, "started the gateway")
+    _set_for_later(site)
+    _kill(site, site.devices["bedroom"])
+    _cut_off(site, site.devices["kitchen"], SHORT_S)
+    _outage(site, site.devices["garage"])
+    _set_for_the_past(site)
+
+
+def _kill(site: Site, device: Device) -> None:
+    """Kill a device, and start it again some seconds later."""
+    device.kill()
+    site.say(f"{device.name} is killed (SIGKILL), as by a power failure ...")
+    site.pass_time(KILLED_S)
+    before = device.accepted
+    device.start()
+    site.until(lambda: device.condition is Condition.RUNNING, f"{device.name} back")
+    site.say(
+        f"... restarted: {before} readings had been reported before the crash, {device.accepted} "
+        "were on disk."
+    )
+
+
+def _cut_off(site: Site, device: Device, away_s: float) -> None:
+    """Take a device off the network for some seconds."""
+    device.cut_off()
+    site.say(f"{device.name} is cut off from the network and goes on measuring ...")
+    site.pass_time(away_s)
+    _let_in(site, device, away_s)
+
+
+def _let_in(site: Site, device: Device, away_s: float) -> None:
+    """Put a device that was cut off on the network again, and wait until it is connected."""
+    device.let_in()
+    since_s = now_s()
+    site.until(lambda: device.is_connected, f"{device.name} connected again")
+    waited_s = now_s() - since_s
+    later = f"reconnects {waited_s:.0f} s later and " if waited_s >= 1 else ""
+    site.say(f"... back after {away_s:.0f} s: it {later}sends what it measured.")
+
+
+def _outage(site: Site, device: Device) -> None:
+    """Cut a device off for longer than windows wait, and kill the gateway meanwhile."""
+    wait_s = site.cast.wait_s
+    assert wait_s is not None, "a gateway waits"
+    began_s = now_s()
+    device.lose_packets()
+    site.say(
+        f"{device.name} is out of reach, for longer than the {wait_s:g} s that windows wait ..."
+    )
+    site.pass_time(GATEWAY_S)
+    site.merger.kill()
+    site.merger.start()
+    site.say("The gateway is killed (SIGKILL), and started again over what it kept.")
+    site.pass_time(wait_s - GATEWAY_S)
+    ends_s = now_s() + PATIENCE_S * site.cast.is_ours
+    while not (shown := _waiting_for(site, device.name)) and now_s() < ends_s:
+        site.pass_time(LOOK_S)
+    site.say(*shown[-1:])
+    _let_in(site, device, now_s() - began_s)
+
+
+def _waiting_for(site: Site, device: str) -> list[str]:
+    """Return a line for each row of the first window in which one device alone is missing."""
+    window = next(iter(site.cast.plan.windows), "")
+    (lines,) = site.ask(["windows", window, "--gateway", str(site.lake), "--json"])
+    rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    return [
+        f"... {window} {_clock(row['start_us'])} to {_clock(row['end_us'])}: tentative, "
+        f"{row['devices_in']} of {row['devices_expected']} devices, waits for {device}"
+        for row in rows
+        if (row["status"], row["excluded"]) == ("tentative", device)
+        and row["devices_in"] == row["devices_expected"] - 1
+    ]
+
+
+def _set_for_later(site: Site) -> None:
+    from_us = _began_us(site) + LATER_S * SECOND_US
+    what = f"from {_clock(from_us)} on, a room is warm above 25 °C, not 22 °C"
+    _set(site, Setting("warm_above", "25", from_us), what)
+
+
+def _set_for_the_past(site: Site) -> None:
+    began_us = _began_us(site)
+    until_us = began_us + WRONG_S * SECOND_US
+    what = f"from {_clock(began_us)} to {_clock(until_us)}, cellar measured 0.3 °C too much"
+    _set(site, Setting("offset", "-0.30", began_us, until_us, "cellar", is_late=True), what)
+
+
+def _set(site: Site, setting: Setting, what: str) -> None:
+    """Change a parameter while the devices go on, and say what comes of it.
+
+    A program of the user's own has other parameters: they are left alone.
+    """
+    if not site.cast.is_ours:
+        return
+    site.say(f"An operator says: {what} ...")
+    words = ["set", site.cast.spec, *setting.words(), "--broker", site.broker.url]
+    (printed,) = site.ask([*words, "--listen", f"{LISTEN_S:g}"])
+    site.settings.append(setting)
+    for line in printed:
+        site.say(*wrap(line, _WIDTH, initial_indent="... ", subsequent_indent="      "))
+
+
+def _clock(time_us: int) -> str:
+    """Return what a clock shows, in UTC."""
+    return shown_time(time_us).partition(" ")[2]
+
+
+def _began_us(site: Site) -> int:
+    return site.complete_us // SECOND_US * SECOND_US
+
+
+def replay(site: Site, chaos_seed: int | None) -> None:
+    """Have each device read its part of a file, with accidents where they are asked for."""
+    _open(site)
+    count = len(site.devices)
+    site.say(f"Devices: {count} agents; each reads its own device's lines of the file.")
     if chaos_seed is not None:
-        stage.say(f"Accidents: {ACCIDENTS} at random; to repeat them: --chaos --seed {chaos_seed}")
-    accidents = asyncio.create_task(_accidents(stage, chaos_seed))
-    try:
-        what = "all read, sent and agreed on, and nothing moves"
-        await stage.until(stage.is_settled, STALLED_S, what, moving=stage.progress)
-    finally:
-        accidents.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await accidents
-    stage.say("All readings are read, and all results have reached the lake.")
+        site.say(f"Accidents: {ACCIDENTS} at random; to repeat them: --chaos --seed {chaos_seed}")
+        for accident in islice(accidents_of(chaos_seed, list(site.devices)), ACCIDENTS):
+            site.pass_time(accident.after_s)
+            _befall(site, accident)
+    site.until(site.is_settled, "all read, sent and agreed on, and nothing moves", site.progress)
+    site.say("All readings are read, and all results have reached the lake.")
 
 
-async def _accidents(stage: Stage, seed: int | None) -> None:
-    if seed is None:
+class Accident(NamedTuple):
+    """One accident of a replay.
+
+    Attributes:
+        after_s: how long after the one before.
+        device: whom it happens to; "" for who merges.
+        is_killed: killed, and started again; else cut off, and let in again.
+        lasts_s: how long until then.
+    """
+
+    after_s: float
+    device: str
+    is_killed: bool
+    lasts_s: float
+
+
+def new_seed() -> int:
+    """Return a seed that differs from run to run."""
+    return random.SystemRandom().randrange(LARGEST_SEED)
+
+
+def accidents_of(seed: int, devices: Sequence[str]) -> Iterator[Accident]:
+    """Yield accidents without end, the same ones for the same seed and devices.
+
+    >>> next(accidents_of(7, ["a", "b"])) == next(accidents_of(7, ["a", "b"]))
+    True
+    """
+    chance = random.Random(seed)
+    while True:
+        is_merger = chance.random() < 1 / 9  # a job in Spark takes long to start
+        device = "" if is_merger else chance.choice(devices)
+        times = chance.uniform(0.5, 2.5), chance.uniform(0.2, 3.0)
+        yield Accident(times[0], device, is_merger or chance.random() < 1 / 2, times[1])
+
+
+def _befall(site: Site, accident: Accident) -> None:
+    lasts = f"{accident.lasts_s:.1f} s"
+    if not accident.device:
+        who = "The cloud job" if site.cast.has_spark else "The gateway"
+        site.say(f"{who} is killed, and started again {lasts} later.")
+        site.merger.kill()
+        site.pass_time(accident.lasts_s)
+        site.merger.start()
         return
-    for accident in islice(accidents_of(seed, list(stage.devices)), ACCIDENTS):
-        await asyncio.sleep(accident.after_s)
-        await _befall(stage, accident)
-
-
-async def _befall(stage: Stage, accident: Accident) -> None:
-    device = stage.devices[accident.device]
-    if accident.kind is Kind.KILL_CLOUD:
-        job = "The cloud job" if stage.cast.merging.is_spark else "The gateway"
-        stage.say(f"{job} is killed, and started again {accident.lasts_s:.1f} s later.")
-        await stage.kill_cloud()
-        await asyncio.sleep(accident.lasts_s)
-        await stage.start_cloud()
-        return
-    stage.say(f"{device.name} is {accident.kind} for {accident.lasts_s:.1f} s.")
-    if accident.kind is Kind.KILL:
-        await device.kill()
-        await asyncio.sleep(accident.lasts_s)
-        await device.start()
-    else:
-        device.cut_off()
-        await asyncio.sleep(accident.lasts_s)
-        device.let_in()
+    device = site.devices[accident.device]
+    site.say(f"{device.name} is {'killed' if accident.is_killed else 'cut off'} for {lasts}.")
+    (device.kill if accident.is_killed else device.cut_off)()
+    site.pass_time(accident.lasts_s)
+    (device.start if accident.is_killed else device.let_in)()

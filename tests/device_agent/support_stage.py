@@ -49,7 +49,9 @@ START_S = 1_600_000_000
 def lasp_edge(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess:
     """Run a command to its end."""
     line = [sys.executable, "-c", MAIN, *map(str, words)]
-    return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        line, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 class Lander:
@@ -69,7 +71,7 @@ class Lander:
         )
         self.link.start()
 
-    def serve(self, enough: Callable[[], bool], seconds: float = 2 * PATIENCE_S) -> None:
+    def serve(self, enough: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
         """Work until something is the case."""
         ends_s = time.perf_counter() + seconds
         while not enough():

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from tests.end_to_end.support_site import SETTLES_S, Site, now_s
+from simulations.demo.processes import now_s
+from tests.brokers import PATIENCE_S
+from tests.end_to_end.support_site import Site
 
 AGENTS, BROKERS, LANDERS = 6, 2, 3
 """How many of each are killed."""
@@ -90,7 +92,7 @@ class Trial:
                 moved_s = now_s()
             self._see_to_the_job()
             healed = not self._due and site.cloud.runs and site.agreed()
-            assert self._due or now_s() - moved_s < SETTLES_S, f"never healed\n{site.standing()}"
+            assert self._due or now_s() - moved_s < PATIENCE_S, f"never healed\n{site.standing()}"
             time.sleep(_LOOK_S)
         site.finish_cloud()
 

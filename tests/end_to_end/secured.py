@@ -20,7 +20,7 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool import broker_command
 from simulations.demo.broker import PrivateBroker
 from simulations.oracle import Reading, windows
-from tests.brokers import Mosquitto, broker_program, free_port, until_true
+from tests.brokers import PATIENCE_S, Mosquitto, broker_program, free_port, until_true
 from tests.device_agent.support_stage import MAIN, NAME, PROGRAM
 from tests.support_missing import lacks
 
@@ -140,7 +140,12 @@ class Processes(ABC):
         """Run a command to its end and return what it printed."""
         line = [sys.executable, "-c", MAIN, *map(str, words)]
         done = subprocess.run(
-            line, cwd=self.directory, capture_output=True, text=True, timeout=90, check=False
+            line,
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -153,9 +158,9 @@ class Processes(ABC):
         whole = all(value.get("devices") == len(devices) for value in values)
         return settled and whole and all(report["done"] for report in reports)
 
-    def wait(self, condition, seconds: float = 60.0) -> None:
+    def wait(self, condition) -> None:
         """Wait until something is the case."""
-        until_true(condition, seconds)
+        until_true(condition)
 
     def end_links(self) -> None:
         """End all links that were started."""

@@ -4,13 +4,11 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Self
 
 from cloud_tier.job.job import Job
@@ -19,18 +17,16 @@ from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
+from simulations.demo import processes
 from simulations.demo.broker import PrivateBroker
-from simulations.demo.lake import COMMAND
+from simulations.demo.processes import now_s
 from simulations.demo.watchdog import kill_sessions
-from tests.brokers import broker_program
+from tests.brokers import PATIENCE_S, broker_program
 from tests.cloud_tier.lakes import QUICK
 from tests.conftest import CHECKOUT
 from tests.end_to_end import support_recorded, tables
 
-STARTS_S = 60.0
-SETTLES_S = 240.0
 IDLE_S = 5.0
-LONGEST_RUN_S = 240.0
 COMPILED = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -42,16 +38,11 @@ _LOOK_S = 0.2
 _MOST_OF_ERRORS, _MOST_OF_OUTPUT = 20_000, 1_000
 
 
-def now_s() -> float:
-    """Return a clock that only goes forward."""
-    return time.monotonic()  # noqa: TID251 - processes take real time
-
-
-def until(condition: Callable[[], object], most_s: float, what: Callable[[], str]) -> None:
-    """Look at a condition until it holds; fail with `what` if it does not in time."""
-    ends_s = now_s() + most_s
+def until(condition: Callable[[], object], what: Callable[[], str]) -> None:
+    """Look at a condition until it holds; fail with `what` if it never does."""
+    ends_s = now_s() + PATIENCE_S
     while not condition():
-        assert now_s() < ends_s, f"after {most_s:.0f} s still not: {what()}"
+        assert now_s() < ends_s, f"after {PATIENCE_S:.0f} s still not: {what()}"
         time.sleep(_LOOK_S)
 
 
@@ -67,106 +58,38 @@ def session_of(leader: int) -> dict[int, str]:
     return found
 
 
-class Process:
-    """A command that may be killed and started again, in a session of its own.
+class Process(processes.Process):
+    """A command of which no process may be left; the arguments are those of the demo's."""
 
-    Args:
-        folder: receives what each life prints.
-        name: what the files are called.
-        command: its first words; those of `lasp-edge` if they are not given.
-        environ: variables that are added.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        name: str,
-        command: Sequence[str] = COMMAND,
-        environ: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self.name = name
-        self._command, self._environ = command, environ
-        self._folder = folder
-        self._lives = 0
-        self._sessions: list[int] = []
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def run(self, words: Sequence[str]) -> None:
-        """Start it."""
-        assert not self.runs, f"{self.name} runs already"
-        self._lives += 1
-        with self.printed.open("wb") as out, self.complained.open("wb") as err:
-            self._process = subprocess.Popen(
-                [*self._command, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                cwd=CHECKOUT,
-                start_new_session=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environ},
-            )
-        self._sessions.append(self._process.pid)
-
-    @property
-    def printed(self) -> Path:
-        """What this life has printed."""
-        return self._folder / f"{self.name}.{self._lives}.out"
-
-    @property
-    def complained(self) -> Path:
-        """What this life has written to standard error."""
-        return self._folder / f"{self.name}.{self._lives}.err"
-
-    @property
-    def runs(self) -> bool:
-        """Whether it runs."""
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def exit_code(self) -> int | None:
-        """What it ended with; None while it runs or before it ran."""
-        return None if self._process is None else self._process.poll()
-
-    @property
-    def pid(self) -> int:
-        """Its process."""
-        assert self._process is not None
-        return self._process.pid
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments, cwd=CHECKOUT)
 
     def members(self) -> dict[int, str]:
         """Return every living process that any life has started."""
         found: dict[int, str] = {}
-        for session in self._sessions:
+        for session in self.sessions:
             found |= session_of(session)
         return found
 
     def kill(self, *, alone: bool = False) -> None:
         """End it by SIGKILL, with all that it started or alone, and wait until all is gone."""
-        assert self._process is not None
-        if alone:
-            self._process.kill()
-        else:
-            kill_sessions({self._process.pid})
-        self._process.wait()
-        until(lambda: not self.members(), STARTS_S, lambda: f"gone: {self.members()}")
+        super().kill(alone=alone)
+        until(lambda: not self.members(), lambda: f"gone: {self.members()}")
 
-    def stop(self, most_s: float = STARTS_S) -> int:
+    def stop(self) -> int:
         """End it by SIGTERM, wait until all that it started is gone, and return its exit code."""
-        assert self._process is not None
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGTERM)
-        code = self._process.wait(most_s)
-        until(lambda: not self.members(), STARTS_S, lambda: f"gone: {self.members()}")
-        return code
+        self.signal(signal.SIGTERM)
+        until(lambda: not self.members(), lambda: f"gone: {self.members()}")
+        assert self.exit_code is not None
+        return self.exit_code
 
     def end(self) -> None:
         """End whatever any life has left."""
-        kill_sessions(set(self._sessions))
-        if self._process is not None:
-            self._process.wait()
+        kill_sessions(set(self.sessions))
+        super().kill()
 
     def last_words(self) -> str:
-        """Return the end of what its lives have said."""
+        """Return the end of what all its lives have printed."""
         texts = []
         for path in sorted(self._folder.glob(f"{self.name}.*")):
             most = _MOST_OF_ERRORS if path.suffix == ".err" else _MOST_OF_OUTPUT
@@ -290,7 +213,6 @@ class Site:
                 tables.count(self.lake, "landing")
                 and tables.sql(self.lake, table.name, query)[0]["devices"] == len(self.devices)
             ),
-            STARTS_S,
             lambda: f"heard\n{self.standing()}",
         )
 
@@ -306,15 +228,15 @@ class Site:
             return False
         return all(map(_one, _fleet_values(reports).values()))
 
-    def settle(self, most_s: float = SETTLES_S) -> None:
+    def settle(self) -> None:
         """Wait until all agents have landed everything and agree."""
-        until(self.agreed, most_s, lambda: f"settled\n{self.standing()}")
+        until(self.agreed, lambda: f"settled\n{self.standing()}")
 
-    def finish_cloud(self, most_s: float = LONGEST_RUN_S) -> None:
+    def finish_cloud(self) -> None:
         """Wait until the job has ended by itself, having merged everything."""
-        until(lambda: not self.cloud.runs, most_s, lambda: f"idle\n{self.standing()}")
+        until(lambda: not self.cloud.runs, lambda: f"idle\n{self.standing()}")
         assert self.cloud.exit_code == 0, self.standing()
-        until(lambda: not self.cloud.members(), STARTS_S, lambda: f"gone: {self.cloud.members()}")
+        until(lambda: not self.cloud.members(), lambda: f"gone: {self.cloud.members()}")
 
     def stop(self) -> None:
         """End the agents in order; they must say so by their exit codes."""

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tests.end_to_end import support_recorded, tables, truth
-from tests.end_to_end.support_site import SETTLES_S, STARTS_S, Site, until
+from tests.end_to_end.support_site import Site, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
@@ -29,17 +29,17 @@ def test_a_lost_lake_is_filled_again(tmp_path, lines, spark):
     with Site(tmp_path / "site", truth.written(tmp_path, some), DEVICES, *speed) as site:
         site.start_lander()
         site.start_agents()
-        until(some_landed, STARTS_S, site.standing)
+        until(some_landed, site.standing)
         site.lander.kill()
         shutil.rmtree(site.lake)  # while there are readings to come
         site.start_lander()
-        until(site.landed, SETTLES_S, site.standing)
+        until(site.landed, site.standing)
         site.lander.kill()
         assert all_landed()
 
         shutil.rmtree(site.lake)  # when all have read, sent and landed everything
         site.start_lander()
-        until(all_landed, SETTLES_S, site.standing)
+        until(all_landed, site.standing)
         site.settle()
         site.merge(spark)
         site.stop()

@@ -21,7 +21,7 @@ from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode
 from lasp_edge.protocol.topics import topic_of
-from tests.brokers import messages, until_connected, until_true
+from tests.brokers import PATIENCE_S, messages, until_connected, until_true
 from tests.end_to_end.secured import NAME, OpenFleet
 from tests.lasp_edge.link.support_link import publish_when_possible
 
@@ -44,7 +44,7 @@ class Attacked(OpenFleet):
         self.agents = {device: self.agent(device) for device in ("kitchen", "attic")}
         self.heard = []
         self.challenges = count(1)
-        self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"), 120)
+        self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"))
         self.value = self.report("kitchen")["values"]["global_average"]["total_q"]
 
     def hear(self):
@@ -85,7 +85,7 @@ class Attacked(OpenFleet):
         """Wait until both agents hold their value again; nothing may have ended or failed them."""
         until_true(lambda: self.attacker.in_flight == 0)
         try:
-            self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"), 60)
+            self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"))
         except AssertionError:
             pytest.fail(f"no agreement: {[self.report(device) for device in self.agents]}")
         for device, agent in self.agents.items():
@@ -135,7 +135,7 @@ def test_garbage_that_is_retained_on_every_topic_is_counted(fleet):
             fleet.send(fleet.topics.of(row.topic, device), payload, retain=True)
             fleet.send(fleet.topics.of(row.topic, device, f"v{turn}"), payload, retain=True)
     fleet.is_well()
-    until_true(lambda: "not msgpack" in fleet.left_aside("kitchen"), 40)
+    until_true(lambda: "not msgpack" in fleet.left_aside("kitchen"))
     left = fleet.left_aside("kitchen")
     assert left["not msgpack"] >= 5
     assert left["too large"] >= 3
@@ -192,7 +192,7 @@ def test_frames_on_anothers_topic_are_counted(fleet):
             kind = fleet.topics.address(message.topic).kind
             fleet.send(fleet.topics.of(kind, "attic", "x"), message.payload)
     fleet.is_well()
-    until_true(lambda: "on another's topic" in fleet.left_aside("attic"), 40)
+    until_true(lambda: "on another's topic" in fleet.left_aside("attic"))
 
 
 def test_a_forged_farewell_is_contradicted(fleet):
@@ -200,7 +200,7 @@ def test_a_forged_farewell_is_contradicted(fleet):
         newest = max(frame.sender for frame in fleet.frames(BeatFrame) if frame.about == "kitchen")
         fleet.say(PresenceFrame(newest, 9, online=False), retain=True)
     fleet.is_well()
-    until_true(lambda: fleet.hear() and fleet.frames(PresenceFrame)[-1].online, 40)
+    until_true(lambda: fleet.hear() and fleet.frames(PresenceFrame)[-1].online)
 
 
 def further(plain, by):
@@ -249,5 +249,5 @@ def test_a_clone_is_told(fleet):
     twin = re.compile("another program uses? the client id lasp/v1/process_5ffleet/kitchen")
     fleet.wait(lambda: twin.search(fleet.errors("clone") + fleet.errors("kitchen")))
     clone.terminate()
-    assert clone.wait(timeout=30) == 0
+    assert clone.wait(timeout=PATIENCE_S) == 0
     assert fleet.agents["kitchen"].poll() is None

@@ -4,7 +4,7 @@ import pytest
 
 from lasp_edge.link import Limits
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher
-from tests.brokers import messages, until, until_connected, until_true
+from tests.brokers import PATIENCE_S, messages, until, until_connected, until_true
 from tests.end_to_end.secured import DEVICES, GATEWAY, NAME, SecuredFleet
 from tests.lasp_edge.link.support_link import publish_when_possible
 
@@ -43,7 +43,7 @@ def test_real_agents_agree_and_a_real_lander_and_gateway_take_everything(fleet):
     lander, gateway = fleet.process("lander", *words), fleet.gateway(GATEWAY)
     screen = fleet.link("screen", subscriptions=[f"{fleet.topics.root}/out/warm/#"])
     agents = [fleet.agent(device) for device in DEVICES]
-    fleet.wait(lambda: fleet.agreed(*DEVICES), 120)
+    fleet.wait(lambda: fleet.agreed(*DEVICES))
     until(screen, messages)  # whoever may see results sees the windows
     fleet.wait(lambda: fleet.kept(GATEWAY) == fleet.true_windows(*DEVICES))
     told = fleet.command("members", f"{NAME}:program", "--listen", "3", *fleet.login("operator"))
@@ -58,7 +58,7 @@ def test_real_agents_agree_and_a_real_lander_and_gateway_take_everything(fleet):
     fleet.wait(lambda: fleet.report("kitchen")["retired"] == [])
     for process in (*agents, lander, gateway):
         process.terminate()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
     assert [fleet.errors(name) for name in (*DEVICES, "lander", GATEWAY)] == [""] * 4
 
 
@@ -152,7 +152,7 @@ def test_an_agent_with_a_wrong_password_says_so_in_one_line_and_goes_on(fleet):
     reason = "asks for a certificate" if fleet.certificates else "is the password of user 'cellar'"
     assert reason in fleet.report("cellar")["trouble"]
     agent.terminate()
-    assert agent.wait(timeout=30) == 0
+    assert agent.wait(timeout=PATIENCE_S) == 0
     (line,) = [each for each in fleet.errors("cellar").splitlines() if each]
     assert reason in line
 

@@ -29,7 +29,7 @@ def test_a_viewer_discovers_the_agents_and_reads_the_fleets_value(tmp_path):
             value = json.loads(held.get(f"{root}/fleet/global_average", b"{}"))
             return value.get("devices") == 2 and value["settled"]
 
-        until_true(is_told, 60)
+        until_true(is_told)
         home.stop()  # a command that logs in as the screen would end its connection, and it theirs
         configs = [judged(t, p) for t, p in held.items() if t.endswith("/config")]
         assert {config["device"]["name"] for config in configs} == {"kitchen", "attic", NAME}

@@ -13,7 +13,7 @@ from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import topic_of
 from lasp_edge.security.participants import read
 from lasp_edge.security.signatures import Signatures, signing_key
-from tests.brokers import messages, until_connected, until_true
+from tests.brokers import PATIENCE_S, messages, until_connected, until_true
 from tests.end_to_end.secured import DEVICES, GATEWAY, NAME, OpenFleet
 from tests.lasp_edge.link.support_link import publish_when_possible
 from tests.support_missing import lacks
@@ -68,7 +68,7 @@ def running(fleet):
         heard.extend(messages(spy.poll(0.1)))
         return fleet.agreed(*DEVICES) and acknowledging(fleet, heard) == {DEFAULT_SINK, GATEWAY}
 
-    fleet.wait(agreed, 120)
+    fleet.wait(agreed)
     return fleet, heard
 
 
@@ -95,7 +95,7 @@ def value(fleet, device="kitchen"):
 
 def counted(fleet, device, wanted):
     """Wait until `status` counts a reason; return how often."""
-    until_true(lambda: wanted in fleet.status(device)["frames_left_aside"], 40)
+    until_true(lambda: wanted in fleet.status(device)["frames_left_aside"])
     return fleet.status(device)["frames_left_aside"][wanted]
 
 
@@ -169,6 +169,6 @@ def test_an_agent_with_anothers_key_does_not_start(fleet):
     words = ("agent", f"{NAME}:program", "--device", "attic", "--data-dir", "other")
     login = ["--broker", fleet.broker.url, "--sign", "kitchen.key", "--trust", "roster"]
     agent = fleet.process("other", *words, "--source", "host", *login)
-    assert agent.wait(timeout=30) == 2
+    assert agent.wait(timeout=PATIENCE_S) == 2
     (line,) = fleet.errors("other").splitlines()
     assert "roster does not know the key in kitchen.key as that of device attic" in line

@@ -5,10 +5,11 @@ from itertools import chain
 
 import pytest
 
-from tests.brokers import broker_program
+from simulations.demo.processes import now_s
+from tests.brokers import PATIENCE_S, broker_program
 from tests.end_to_end import support_recorded, tables, truth
 from tests.end_to_end.stranger import Stranger, huge, publications
-from tests.end_to_end.support_site import SETTLES_S, Site, now_s
+from tests.end_to_end.support_site import Site
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
@@ -37,7 +38,7 @@ def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines, spa
         site.start_lander()
         site.start_agents()
         site.heard()
-        ends_s = now_s() + SETTLES_S
+        ends_s = now_s() + PATIENCE_S
         with Stranger(site.broker.url, said) as stranger:
             stranger.speak_while(lambda: not site.landed() and now_s() < ends_s)
         site.settle()

@@ -10,7 +10,7 @@ from lasp_edge.ordered.places import place_text
 from simulations.oracle import Reading, rows
 from tests.brokers import broker_program
 from tests.end_to_end import streamed, tables
-from tests.end_to_end.support_site import SETTLES_S, Site, until
+from tests.end_to_end.support_site import Site, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 BEGIN_S = 1_700_000_000
@@ -86,11 +86,10 @@ def replay(site, spark, life):
     """Let agents read the file as far as it goes, in this life of theirs; merge what they say."""
     site.start_lander()
     site.start_agents()
-    until(site.landed, SETTLES_S, lambda: f"landed\n{site.standing()}")
+    until(site.landed, lambda: f"landed\n{site.standing()}")
     query = f"SELECT count(DISTINCT device) AS n FROM w WHERE done AND incarnation = {life}"
     until(
         lambda: tables.sql(site.lake, "landing", query)[0]["n"] == len(DEVICES),
-        SETTLES_S,
         lambda: f"promised\n{site.standing()}",
     )
     site.merge(spark)

@@ -15,14 +15,13 @@ from deltalake import DeltaTable
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program
+from tests.brokers import PATIENCE_S, broker_program
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 PROGRAM = "lasp_edge.examples.greenhouse:program"
 MAIN = "import sys; from lasp_edge.tool.command_line import main; sys.exit(main())"
 START_S = 1_700_000_000
 READINGS = 300
-PATIENCE_S = 90
 
 
 class Processes:

@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 
 from tests.brokers import broker_program
 from tests.end_to_end import support_recorded, tables, truth
-from tests.end_to_end.support_site import STARTS_S, Process, Site, until
+from tests.end_to_end.support_site import Process, Site, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
@@ -65,20 +65,19 @@ def test_two_landers_share_the_panes_and_one_is_killed(tmp_path, lines):
     recording = truth.written(tmp_path, some)
     with TwoLanders(tmp_path / "site", recording, DEVICES, *speed) as site:
         killed, stays = site.pair
-        until(lambda: all(map(site.landed_by, site.pair)), STARTS_S, site.standing)
+        until(lambda: all(map(site.landed_by, site.pair)), site.standing)
         site.start_agents()
         both = [site.landed_by(lander) + 2 for lander in site.pair]
         until(
             lambda: all(n <= site.landed_by(it) for n, it in zip(both, site.pair, strict=True)),
-            STARTS_S,
             site.standing,
         )
         killed.kill()
-        until(site.landed, STARTS_S, site.standing)
+        until(site.landed, site.standing)
         assert site.landed_by(stays) > both[1]
         site.start_one(killed)  # what it had logged lands a second time, and counts once
         again = site.landed_by(killed)
-        until(lambda: site.landed_by(killed) > again, STARTS_S, site.standing)
+        until(lambda: site.landed_by(killed) > again, site.standing)
         assert stays.stop() == killed.stop() == 0
         site.stop()
     check(site.lake, some)

@@ -1,8 +1,8 @@
 """A stand-in for `lasp-edge` that gossips over a folder: the demo's own parts, tested alone.
 
-Each agent connects to its broker's port with a bare MQTT CONNECT, measures 7, 8, 9, ... and writes
-its readings beside those of the others; the fleet's average is read off all of them. `cloud`
-writes the lake's tables once it is idle, and ends. FAKE_LASP_EDGE=NAME,NAME breaks these things, so
+Each agent connects to its broker's port with a bare MQTT CONNECT and writes the readings of its
+room beside those of the others; the fleet's average is read off all of them. `windows` and
+`globals` print what is right of them. FAKE_LASP_EDGE=NAME,NAME breaks these things, so
 that a check must see each of them.
 """
 
@@ -14,7 +14,6 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -60,7 +59,7 @@ def global_average(folder: Path) -> dict:
 
 
 class Agent:
-    """Measures every 50 ms until SIGUSR1; tells how things stand every 50 ms."""
+    """Takes readings and reports every 50 ms."""
 
     def __init__(self) -> None:
         self.data_dir = Path(option("--data-dir"))
@@ -76,8 +75,7 @@ class Agent:
     def run(self) -> None:
         while True:
             self.keep_connected()
-            if not self.done:
-                self.measure()
+            self.take()
             self.report()
             time.sleep(0.05)
 
@@ -92,12 +90,14 @@ class Agent:
         except OSError:
             self.socket = None
 
-    def measure(self) -> None:
-        count = len(readings_of(self.data_dir))
+    def take(self) -> None:
+        """Accept what the room's sensor has written meanwhile."""
         with (self.data_dir / "readings").open("a") as file:
-            now_us = time.time_ns() // 1000  # noqa: TID251
-            reading = {"device": self.device, "event": "room_temperature", "value": 7.0 + count}
-            file.write(json.dumps(reading | {"time_us": now_us, "tags": {}}) + "\n")
+            while select.select([sys.stdin], [], [], 0)[0] and (line := sys.stdin.readline()):
+                reading = {"device": self.device, "event": "room_temperature", "tags": {}}
+                value = json.loads(line)["room_temperature"]
+                now_us = time.time_ns() // 1000  # noqa: TID251
+                file.write(json.dumps(reading | {"value": value, "time_us": now_us}) + "\n")
 
     def report(self) -> None:
         held = readings_of(self.data_dir)
@@ -115,67 +115,47 @@ class Agent:
 
 
 def cloud() -> None:
-    lake = Path(option("--lake"))
+    """Say that it is ready; end once no device has measured anything new for a while."""
     if "java" in BROKEN:
-        sys.exit(_lacks_java())
+        print(
+            "lasp-edge cloud: there is no Java; to bring it, type: pip install x", file=sys.stderr
+        )
+        sys.exit(4)
     print("Spark is ready", flush=True)
     if "hasty" in BROKEN and not (ended := stage() / "ended").exists():
         ended.touch()
         return
-    wait_until_idle()
-    write_tables(lake)
-
-
-def wait_until_idle() -> None:
     before = None
     while before != (before := {d: len(r) for d, r in fleet(stage()).items()}) or not before:
         time.sleep(1.0)
+    Path(option("--lake")).mkdir(exist_ok=True)
 
 
-def _lacks_java() -> int:
-    print("lasp-edge cloud: there is no Java; to bring it, type: pip install x", file=sys.stderr)
-    return 4
-
-
-def write_tables(lake: Path) -> None:
-    """Write the two tables that the demo reads."""
+def print_windows(window: Window) -> None:
     every = [reading for readings in fleet(stage()).values() for reading in readings]
-    rows = [row for window in PLAN.windows.values() for row in window_rows(window, every)]
-    _write(lake / "windows", rows[1:] if "d" in BROKEN else rows)
-    value = global_average(stage())
-    inputs = "0" * 16 if "c" in BROKEN else value["inputs"]
-    stream = PLAN.dynamic_folds["global_average"].stream
-    row = {"name": "global_average", "stream": stream, "key": "", "inputs": inputs}
-    columns = {"count": value["count"], "total_q": value["total_q"]}
-    _write(lake / "globals", [row | columns | {"devices_in": 5, "revision": 0}])
-
-
-def window_rows(window: Window, readings: list[Reading]) -> Iterator[dict]:
-    for (key, start_us), truth in windows(PLAN, window.name, readings, told()).items():
+    found = windows(PLAN, window.name, every, told()).items()
+    for (key, start_us), truth in list(found)["d" in BROKEN :]:
         columns = dict(zip(window.fold.columns_named, truth.partial, strict=True))
         times = {"key": key, "start_us": start_us, "end_us": start_us + window.size_us}
         counts = {"devices_in": truth.devices_in, "devices_expected": 5}
-        state = {"stream": window.stream, "status": "final", "revision": 0}
-        yield times | columns | counts | state
+        state = {"status": "final", "revision": 0, "excluded": ""}
+        print(json.dumps(times | columns | counts | state))
 
 
-def _write(path: Path, rows: list[dict]) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - one of seven processes needs it, and it takes a second
-    from deltalake import write_deltalake  # noqa: PLC0415
-
-    names = dict.fromkeys(name for row in rows for name in row)
-    alike = [{name: row.get(name) for name in names} for row in rows]
-    write_deltalake(str(path), pa.Table.from_pylist(alike))
+def print_globals() -> None:
+    row = global_average(stage()) | {"name": "global_average", "key": "", "devices_in": 5}
+    row |= {"inputs": "0" * 16} if "c" in BROKEN else {}
+    print(json.dumps(row | {"revision": 0}))
 
 
 def told() -> ControlLog:
-    """Return what an operator said."""
+    """Return the settings of the operator."""
     file = stage() / "told"
     return decode(file.read_bytes()) if file.exists() else ControlLog()
 
 
-def say(setting: str) -> None:
-    """Take what an operator says."""
+def set_parameter(setting: str) -> None:
+    """Keep a setting of the operator."""
     (name, _, value), device, log = setting.partition("="), option("--device"), told()
     for since, text in ((option("--from"), value), (option("--until"), "")):
         if since:
@@ -192,12 +172,14 @@ def main() -> None:
     elif command == "cloud":
         cloud()
     elif command == "set":
-        say(sys.argv[3])
+        set_parameter(sys.argv[3])
     elif command == "readings":
         for reading in readings_of(data_dir)[: -1 if "b" in BROKEN else None]:
             print(json.dumps(reading))
-    elif command == "status":
-        print(json.dumps({"accepted": len(readings_of(data_dir)), "repeated": 0}))
+    elif command == "windows":
+        print_windows(PLAN.windows[sys.argv[2]])
+    elif command == "globals":
+        print_globals()
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""What is said before anything is started, and what becomes of signals."""
+"""What the demo refuses before anything is started, and what it prints at its end."""
 
 import argparse
 import io
 import json
-from decimal import Decimal
 
 import pytest
 
 from lasp_edge.errors import CommandError, Exit
 from lasp_edge.tool.screen import Screen
 from simulations.demo import command
-from simulations.demo.ending import counts_line, window_lines
+from simulations.demo.ending import counts_line, json_bytes, traffic_lines, window_lines
 from simulations.demo.program import program
+from simulations.oracle import Reading
 
 REPLAY = ["--time", "ts", "--device", "id", "--event", "temperature=t"]
 
@@ -67,30 +67,54 @@ def test_a_lake_that_holds_something_is_refused(tmp_path):
     assert error.exit_code == Exit.USAGE
 
 
-def test_counts_are_said_in_words_and_lines_of_nobody_count_once():
-    statuses = [
-        {"accepted": 1000, "repeated": 1, "refused_by_reason": {"not JSON": 2, "missing value": 3}},
-        {"accepted": 500, "late": 4, "refused_by_reason": {"not JSON": 2, "not a number": 1}},
+def test_counts_are_in_words_and_lines_of_nobody_count_once():
+    reports = [
+        {"accepted": 1000, "repeated": 1, "refused_because": {"not JSON": 2, "missing value": 3}},
+        {"accepted": 500, "late": 4, "refused_because": {"not JSON": 2, "not a number": 1}},
     ]
-    assert counts_line(statuses) == (
+    assert counts_line(reports) == (
         "Readings: 1,500 accepted; 1 seen before and dropped; 4 late, placed by their own time; "
         "6 refused (3 missing value, 2 not JSON, 1 not a number)."
     )
 
 
 def test_the_last_windows_are_shown_for_people():
-    columns = {"mean_count": 2, "mean_total_q": Decimal(2469), "min_q": 100, "max_q": None}
+    columns = {"mean_count": 2, "mean_total_q": 2469, "min_q": 100, "max_q": None}
     row = {"key": "", "status": "tentative", **columns}
     rows = [
         row | {"start_us": n * 10_000_000, "end_us": (n + 1) * 10_000_000}
         for n in reversed(range(8))
     ]
     counts = {"devices_in": 4, "devices_expected": 5}
-    title, head, first, *others = window_lines(
-        program.plan().windows["house"], [r | counts for r in rows]
-    )
+    window = program.plan().windows["house"]
+    title, head, first, *others = window_lines(window, [r | counts for r in rows], 8)
     assert title == "house: 8 windows of 10 s, one every 5 s; the last 2 (UTC):"
     assert head.split() == ["from", "to", "average", "minimum", "maximum", "devices"]
     expected = "1970-01-01 00:01:00 00:01:10 12.35 1.00 - 4 of 5 not final yet"
     assert " ".join(first.split()) == expected
     assert len(others) == 1
+
+
+def test_a_reading_as_json_costs_its_publish_and_its_acknowledgement():
+    payload = b'{"device":"pi-1","event":"cpu","time_us":1700000000000000,"value":12.5}'
+    remaining = 2 + len(b"demo/pi-1/cpu") + 2 + len(payload)
+    reading = Reading("pi-1", "cpu", 12.5, 1_700_000_000_000_000)
+    cost = (1 + 1 + remaining) + 4
+    assert remaining < 128
+    assert json_bytes("demo", [reading] * 3) == 3 * cost
+    more = len(',"tags":{"room":"Küche"}'.encode())
+    assert json_bytes("demo", [reading._replace(tags={"room": "Küche"})]) == cost + more
+    long = reading._replace(value="x" * 200)
+    assert json_bytes("demo", [long]) - json_bytes("demo", [long._replace(value="")]) == 200 + 1
+
+
+def test_bytes_stand_beside_those_of_json_with_the_rate_from_which_it_pays():
+    lines = " ".join(traffic_lines(60_000, 60_000, 40_000, 400, 2.0, ""))
+    assert "120,000 over the devices' sockets (60,000 sent, 60,000 received)" in lines
+    assert "3.00 times as much as the 40,000 of JSON over MQTT" in lines
+    assert "(400 readings, 2.0 a second each); below 6, JSON is smaller." in lines
+    lines = " ".join(traffic_lines(10, 10, 40, 4, None, "replayed at full speed"))
+    assert "50 % less than the 40 of JSON over MQTT" in lines
+    assert "(4 readings, replayed at full speed)." in lines
+    assert "a second" not in lines
+    assert [line.split()[0] for line in traffic_lines(10, 10, 0, 0, 0.0, "")] == ["(e)", "no"]

@@ -1,46 +1,35 @@
 """The demo as a newcomer starts it: agents, broker, Spark and Delta, nothing replaced."""
 
+import csv
 import subprocess
 from fractions import Fraction
 
 import pytest
 
-from lasp_edge.errors import EnvironmentLacks
-from simulations.demo.broker import find_broker
-from simulations.demo.lake import COMMAND
+from simulations.demo.processes import COMMAND
 from tests.end_to_end import truth
-from tests.simulations.support_demo import demo
-from tests.support_missing import lacks
+from tests.simulations.support_demo import demo, outcomes
 from tests.support_readme import checks_shown, shape
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
-MOST_LINES = 56
+pytestmark = [pytest.mark.slow, pytest.mark.broker]
 LINES = slice(25_000, 37_000)
 """Of the recording: the whole of it goes through agents and Spark in tests/end_to_end."""
 
 
-@pytest.fixture(autouse=True)
-def parts():
-    """What the demo needs of the machine."""
-    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
-    try:
-        find_broker()
-    except EnvironmentLacks as error:
-        lacks(str(error))
-
-
+@pytest.mark.spark
 def test_five_devices_agree_and_spark_confirms_it(tmp_path):
+    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
     lines = demo(tmp_path)
-    checks = [line[:7] for line in lines if line.startswith("(")]
-    assert checks == ["(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt", "(f) ok "]
-    assert sum(not line.startswith("  ... ") for line in lines) <= MOST_LINES, lines
+    assert outcomes(lines) == ["(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt", "(f) ok "]
     assert list(tmp_path.iterdir()) == []
     printed = [shape(line)[:4] for line in lines]
     for begins in checks_shown():
         assert begins in printed, "the README shows another output"
 
 
+@pytest.mark.spark
 def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, shared_data):
+    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
     some = truth.recorded(shared_data / "rpi_mqtt_3dev" / "messages.jsonl.gz")[LINES]
     accepted = len(truth.told(some, "temp", Fraction(1, 100)))
     assert accepted == len(some) - 1, "one message is an exact repeat, as the data's README says"
@@ -51,10 +40,19 @@ def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, sh
     lake = tmp_path / "lake"
     lines = demo(tmp_path / "temporary", *replay, "--lake", str(lake))
     assert any(line.startswith(f"Readings: {accepted:,} accepted") for line in lines)
-    ran = subprocess.run(
-        [*COMMAND, "windows", "temperature_by_room", "--lake", str(lake), "--csv"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stdout.startswith("key,start_us,end_us,mean,")
+    words = ["windows", "temperature_by_room", "--lake", str(lake), "--csv"]
+    printed = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=True).stdout
+    assert {row["status"] for row in csv.DictReader(printed.splitlines())} <= {"final", "revised"}
+
+
+def test_an_evening_of_ten_devices_ends_with_the_right_windows(tmp_path):
+    lines = demo(tmp_path, "--no-cloud")
+    assert outcomes(lines) == [
+        *("(a) ok ", "(b) ok ", "(c) -  ", "(d) ok ", "(e) byt", "(f) ok ", "(g) ok "),
+    ]
+    assert max(map(len, lines)) <= 80, lines
+    text = "\n".join(lines)
+    assert "The gateway is killed (SIGKILL)" in text
+    assert "waits for garage" in text
+    assert text.count("An operator says: ") == 2
+    assert "set for the past, revised " in " ".join(text.split())

@@ -3,14 +3,14 @@
 import pytest
 
 from simulations.demo.evidence import Evidence
-from simulations.demo.finality import told_finding, waiting_finding
+from simulations.demo.finality import settings_finding, waiting_finding
 from simulations.demo.program import program
-from simulations.demo.told import Told
+from simulations.demo.settings import Setting
 
 S = 1_000_000
 AWAY = {"attic": 1.5, "kitchen": 7.0, "garage": 26.0}
-EARLY = Told("warm_above", "25", 60 * S)
-LATE = Told("offset", "-0.30", 10 * S, 30 * S, "cellar", is_late=True)
+EARLY = Setting("warm_above", "25", 60 * S)
+LATE = Setting("offset", "-0.30", 10 * S, 30 * S, "cellar", is_late=True)
 
 
 def row(start_s: int, *said: tuple[str, str]) -> list[dict]:
@@ -23,11 +23,10 @@ def row(start_s: int, *said: tuple[str, str]) -> list[dict]:
 
 
 def seen(*windows: list[dict], name: str = "house") -> Evidence:
-    current = {name: [rows[-1] for rows in windows]}
-    told = (EARLY, LATE)
     all_rows = {name: [each for rows in windows for each in rows]}
-    evidence = Evidence(program.plan(), {}, {}, None, current, 70.0, told=told, wait_s=15.0)
-    return evidence._replace(away_s=AWAY, complete_us=15 * S, revisions=all_rows)
+    settings = (EARLY, LATE)
+    evidence = Evidence(program.plan(), {}, {}, all_rows, None, 70.0, settings=settings, wait_s=15)
+    return evidence._replace(away_s=AWAY, complete_us=15 * S)
 
 
 FINAL = row(0, ("final", ""))
@@ -48,7 +47,7 @@ def test_who_was_away_for_longer_than_x_is_waited_for_and_the_windows_are_final_
 def test_windows_may_wait_for_a_device_that_makes_its_panes_anew():
     late = row(20, ("tentative", "cellar"), ("final", ""))
     assert waiting_finding(seen(FINAL, late), 15.0).ok
-    nothing_late = seen(FINAL, late)._replace(told=(EARLY,))
+    nothing_late = seen(FINAL, late)._replace(settings=(EARLY,))
     assert waiting_finding(nothing_late, 15.0).ok is False
 
 
@@ -77,13 +76,13 @@ def test_what_breaks_the_rule_of_x_is_found(windows, text):
 
 
 def test_what_was_said_of_the_past_revised_its_windows_once_and_nothing_else_did():
-    found = told_finding(seen(FINAL, REVISED))
+    found = settings_finding(seen(FINAL, REVISED))
     assert found.ok
     assert found.text == (
         "warm_above, set for later, revised nothing; offset of cellar, set for the past, "
         "revised 1 window, each once"
     )
-    assert told_finding(seen(FINAL)).text.endswith("revised no window that was final")
+    assert settings_finding(seen(FINAL)).text.endswith("revised no window that was final")
 
 
 @pytest.mark.parametrize(
@@ -97,4 +96,4 @@ def test_what_was_said_of_the_past_revised_its_windows_once_and_nothing_else_did
     ids=["twice", "after it", "before it", "another window"],
 )
 def test_revisions_that_nobody_asked_for_are_found(evidence):
-    assert told_finding(evidence).ok is False
+    assert settings_finding(evidence).ok is False

@@ -1,7 +1,6 @@
 """What is seen: one table that is redrawn in a terminal, and nothing that is redrawn elsewhere."""
 
 import io
-import json
 import re
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.language.program import Program
 from lasp_edge.tool.screen import Screen, aligned
-from simulations.demo.devices import Condition, Report
+from simulations.demo.devices import Condition, Device
 from simulations.demo.live import LiveTable, Measure
 from simulations.demo.program import program as demo
 from simulations.demo.rooms import ROOMS
@@ -18,8 +17,8 @@ from tests.support_readme import block
 UP_TWO_AND_CLEAR = "\x1b[2A\x1b[J"
 
 
-class Shown:
-    """What of a device is shown."""
+class Shown(Device):
+    """A device of which only the condition and the last report are there."""
 
     def __init__(self, name, condition, report):
         self.name, self.condition, self.report = name, condition, report
@@ -29,12 +28,8 @@ def report(accepted=5, *, connected=True, settled=True, absent=(), inputs="0f", 
     fleet = {"parts": {"mean": 11.9666}, "settled": settled, "except": list(absent)}
     fleet["inputs"] = inputs
     values = {"local_average": {"parts": {"mean": 12.0}}, "global_average": fleet}
-    counts = {"accepted": accepted, "repeated": 0, "late": 0, "too_late": 0, "refused": 0}
-    state = {"dirty": 3, "connected": connected, "done": False, "values": values}
-    state["others"] = others
-    made = Report.of(json.dumps(counts | state))
-    assert made is not None
-    return made
+    state = {"dirty": 3, "connected": connected, "done": False, "others": others}
+    return {"accepted": accepted, "values": values, **state}
 
 
 def table(*devices: Shown, program: Program = greenhouse) -> list[str]:
@@ -80,7 +75,7 @@ def test_a_device_is_behind_since_another_one_told_of_something_newer():
 
 
 def test_a_device_that_has_told_nothing_yet_is_starting():
-    assert table(Shown("pi-1", Condition.STARTING, None))[1].split() == [
+    assert table(Shown("pi-1", Condition.STARTING, {}))[1].split() == [
         "pi-1", "-", "-", "-", "starting"
     ]  # fmt: skip
 

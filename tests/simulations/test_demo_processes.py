@@ -1,6 +1,5 @@
 """Whatever becomes of the demo, nothing that it started outlives it."""
 
-import asyncio
 import signal
 import subprocess
 import sys
@@ -8,109 +7,76 @@ from pathlib import Path
 
 import pytest
 
-from simulations.demo.processes import Child, Children
+from simulations.demo.processes import Process, Processes, stop
 from tests.simulations.watching import eventually, runs
 
-LONG = [sys.executable, "-c", "import time; time.sleep(600)"]
-IGNORE = """
+PYTHON = [sys.executable, "-c"]
+LONG = [*PYTHON, "import time; time.sleep(600)"]
+DEAF = """
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("deaf", flush=True)
 time.sleep(600)
 """
-DEAF = [sys.executable, "-c", IGNORE]
 # Prints the id of its own child, which leads a process group: two generations in one session.
-START = f"""
+PARENT = f"""
 import subprocess, time
 print(subprocess.Popen({LONG!r}, process_group=0).pid, flush=True)
 time.sleep(600)
 """
-PARENT = [sys.executable, "-c", START]
 PLAY = f"""
-import asyncio, sys
-from simulations.demo.processes import Children
+import time
+from simulations.demo.processes import Processes
 
-async def play():
-    async with Children() as children:
-        print(children.folder, flush=True)
-        await children.start("parent", {PARENT!r}, lambda line: print(line, flush=True))
-        await asyncio.sleep(600)
-
-asyncio.run(play())
+with Processes() as processes:
+    parent = processes.new("parent", {PYTHON!r})
+    parent.run([{PARENT!r}])
+    while not (lines := parent.new_lines()):
+        time.sleep(0.02)
+    print(processes.folder, *lines, sep="\\n", flush=True)
+    time.sleep(600)
 """
 
 
-async def first_line(children: Children, words: list[str]) -> tuple[Child, str]:
-    told: asyncio.Queue[str] = asyncio.Queue()
-    child = await children.start("child", words, told.put_nowait)
-    return child, await asyncio.wait_for(told.get(), 10)
+def started(processes: Processes, code: str) -> tuple[Process, list[str]]:
+    """Return a process, and what it has printed first."""
+    process, lines = processes.new("child", PYTHON), list[str]()
+    process.run([code])
+    assert eventually(lambda: lines.extend(process.new_lines()) or bool(lines))
+    return process, lines
 
 
-def test_close_ends_children_and_their_children():
-    async def play() -> list[int]:
-        async with Children() as children:
-            child, line = await first_line(children, PARENT)
-            return [child.pid, int(line)]
-
-    for pid in asyncio.run(play()):
-        assert eventually(lambda pid=pid: not runs(pid))
-
-
-def test_an_exception_in_the_block_ends_children_and_removes_the_folder():
-    seen: list[int] = []
-    folders: list[Path] = []
-
-    async def play() -> None:
-        async with Children() as children:
-            folders.append(children.folder)
-            seen.append((await children.start("long", LONG)).pid)
-            raise RuntimeError("on the way")
-
-    with pytest.raises(RuntimeError, match="on the way"):
-        asyncio.run(play())
-    assert not runs(seen[0])
-    assert not folders[0].exists()
+def test_an_exception_in_the_block_ends_processes_and_their_children_and_the_folder():
+    with pytest.raises(ZeroDivisionError), Processes() as processes:  # noqa: PT012
+        parent, (line,) = started(processes, PARENT)
+        1 / 0  # noqa: B018
+    assert eventually(lambda: not runs(parent.pid))
+    assert eventually(lambda: not runs(int(line)))
+    assert not processes.folder.exists()
 
 
-def test_a_child_that_ignores_sigterm_is_killed():
-    async def play() -> tuple[int, int | None]:
-        async with Children() as children:
-            child, _ = await first_line(children, DEAF)
-            await children.stop([child], grace_s=0.1)
-            return child.pid, child.exit_code
-
-    pid, code = asyncio.run(play())
-    assert not runs(pid)
-    assert code == -signal.SIGKILL
+def test_a_process_that_ignores_sigterm_is_killed():
+    with Processes() as processes:
+        deaf, _ = started(processes, DEAF)
+        stop([deaf], grace_s=0.1)
+        assert (deaf.exit_code, deaf.ended_by_itself) == (-signal.SIGKILL, False)
 
 
-def test_a_child_that_is_told_to_end_did_not_end_unasked():
-    async def play() -> tuple[bool, bool]:
-        async with Children() as children:
-            told = await children.start("long", LONG)
-            await told.kill()
-            alone = await children.start("alone", [sys.executable, "-c", "print('bye')"])
-            await alone.wait()
-            assert alone.last_words() == ["bye"]
-            return told.ended_unasked, alone.ended_unasked
-
-    assert asyncio.run(play()) == (False, True)
-
-
-def test_all_lines_are_read_before_wait_returns():
-    async def play() -> list[str]:
-        lines: list[str] = []
-        async with Children() as children:
-            words = [sys.executable, "-c", "for n in range(5000): print(n)"]
-            await (await children.start("many", words, lines.append)).wait()
-        return lines
-
-    assert asyncio.run(play()) == [str(n) for n in range(5000)]
+def test_a_process_that_ends_by_itself_is_known_and_its_last_lines_are_read():
+    with Processes() as processes:
+        alone = processes.new("alone", PYTHON)
+        alone.run(["import sys; print(*range(5000), sep='\\n'); sys.exit('bye')"])
+        assert eventually(lambda: alone.ended_by_itself)
+        assert alone.new_lines() == [str(n) for n in range(5000)]
+        assert (alone.last_lines(), alone.exit_code) == (["bye"], 1)
+        alone.run(["print('again')"])
+        assert eventually(lambda: alone.ended_by_itself)
+        assert alone.new_lines() == ["again"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_demo_that_is_ended_by_a_signal_leaves_nothing_behind(number):
-    demo = subprocess.Popen([sys.executable, "-c", PLAY], stdout=subprocess.PIPE, text=True)
+    demo = subprocess.Popen([*PYTHON, PLAY], stdout=subprocess.PIPE, text=True)
     assert demo.stdout is not None
     folder, grandchild = Path(demo.stdout.readline().strip()), int(demo.stdout.readline())
     assert folder.is_dir()

@@ -1,108 +1,100 @@
 """The relay counts what it passes on, and passes nothing on while it is cut."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+import socket
+from threading import Thread
+
+import pytest
 
 from simulations.demo.relay import Relay
+from tests.brokers import PATIENCE_S
 
-Play = Callable[[Relay], Awaitable[None]]
+
+@pytest.fixture
+def relay():
+    """A relay to a server that sends everything back twice."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                peer, _ = server.accept()
+            except OSError:
+                return
+            Thread(target=twice, args=(peer,), daemon=True).start()
+
+    Thread(target=serve, daemon=True).start()
+    relay = Relay(server.getsockname()[1])
+    yield relay
+    relay.close()
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
 
 
-def with_relay(play: Play) -> Relay:
-    """Play against a relay to a server that sends everything back twice."""
+def twice(peer):
+    with peer:
+        while chunk := peer.recv(1 << 16):
+            peer.sendall(chunk * 2)
 
-    async def twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while chunk := await reader.read(1 << 16):
-            writer.write(chunk * 2)
-            await writer.drain()
-        writer.close()
 
-    async def run() -> Relay:
-        server = await asyncio.start_server(twice, "127.0.0.1", 0)
-        relay = Relay(server.sockets[0].getsockname()[1])
-        await relay.start()
+def connected(relay):
+    return socket.create_connection(("127.0.0.1", relay.port), timeout=PATIENCE_S)
+
+
+def answer(wire, count):
+    """Return so many bytes; fewer if the connection ends."""
+    with wire.makefile("rb") as file:
         try:
-            await asyncio.wait_for(play(relay), 20)
-        finally:
-            await relay.close()
-            server.close()
-        return relay
-
-    return asyncio.run(run())
+            return file.read(count)
+        except ConnectionError:
+            return b""
 
 
-async def ask(relay: Relay, payload: bytes) -> bytes:
-    reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
-    writer.write(payload)
-    answer = await reader.readexactly(2 * len(payload))
-    writer.close()
-    return answer
+def asked(relay, payload):
+    with connected(relay) as wire:
+        sender = Thread(target=wire.sendall, args=(payload,))
+        sender.start()
+        found = answer(wire, 2 * len(payload))
+        sender.join()
+        return found
 
 
-def test_every_byte_arrives_and_is_counted_in_both_directions():
+def test_every_byte_arrives_and_is_counted_in_both_directions(relay):
     payload = bytes(range(256)) * 4000
-
-    async def play(relay: Relay) -> None:
-        await ask(relay, payload)
-        assert await ask(relay, b"abc") == b"abcabc"
-
-    relay = with_relay(play)
+    assert len(asked(relay, payload)) == 2 * len(payload)
+    assert asked(relay, b"abc") == b"abcabc"
     assert relay.sent_bytes == len(payload) + 3
     assert relay.received_bytes == 2 * relay.sent_bytes
 
 
-def test_a_cut_ends_what_is_open_and_refuses_what_is_new_until_it_is_restored():
-    async def play(relay: Relay) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
-        writer.write(b"a")
-        assert await reader.readexactly(2) == b"aa"
+def test_a_cut_ends_what_is_open_and_refuses_what_is_new_until_it_is_restored(relay):
+    with connected(relay) as wire:
+        wire.sendall(b"a")
+        assert answer(wire, 2) == b"aa"
         relay.cut()
-        assert await _ended(reader)
-        reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
-        writer.write(b"b")
-        assert await _ended(reader)
-        relay.restore()
-        assert await ask(relay, b"c") == b"cc"
-
-    relay = with_relay(play)
+        assert answer(wire, 1) == b""
+    with connected(relay) as wire:
+        assert answer(wire, 1) == b""
+    relay.restore()
+    assert asked(relay, b"c") == b"cc"
     assert (relay.sent_bytes, relay.received_bytes) == (2, 4)
 
 
-def test_what_is_held_arrives_later_over_the_same_connection():
-    async def play(relay: Relay) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
-        writer.write(b"a")
-        assert await reader.readexactly(2) == b"aa"
+def test_what_is_held_arrives_later_over_the_same_connection(relay):
+    with connected(relay) as wire:
+        wire.sendall(b"a")
+        assert answer(wire, 2) == b"aa"
         relay.hold()
-        writer.write(b"b")
-        answer = asyncio.create_task(reader.readexactly(2))
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert (relay.sent_bytes, answer.done()) == (1, False)
+        wire.sendall(b"b")
+        assert relay.sent_bytes == 1
         relay.restore()
-        assert await answer == b"bb"
-        writer.close()
-
-    assert with_relay(play).sent_bytes == 2
+        assert answer(wire, 2) == b"bb"
+        assert relay.sent_bytes == 2
 
 
 def test_a_broker_that_is_away_ends_the_connection():
-    async def run() -> bool:
-        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        server.close()
-        relay = Relay(port)
-        await relay.start()
-        reader, _ = await asyncio.open_connection("127.0.0.1", relay.port)
-        ended = await _ended(reader)
-        await relay.close()
-        return ended
-
-    assert asyncio.run(run())
-
-
-async def _ended(reader: asyncio.StreamReader) -> bool:
-    try:
-        return await asyncio.wait_for(reader.read(1), 10) == b""
-    except ConnectionError:
-        return True
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    relay = Relay(port)
+    with connected(relay) as wire:
+        assert answer(wire, 1) == b""
+    relay.close()

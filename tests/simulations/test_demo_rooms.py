@@ -1,11 +1,9 @@
-"""What the demo's rooms say, and what is proposed at its end."""
+"""What the demo's rooms measure, and what is proposed at its end."""
 
-import asyncio
 import re
 import shlex
 from argparse import ArgumentParser
 from importlib import import_module
-from io import StringIO
 from itertools import islice
 from json import loads
 from pathlib import Path
@@ -16,13 +14,10 @@ import pytest
 
 from lasp_edge.tool.command_line import commands
 from lasp_edge.tool.loading import load_plan
-from lasp_edge.tool.screen import Screen
 from lasp_edge.tool.typed import typed_in
-from simulations.demo import what_next
+from simulations.demo import ending
 from simulations.demo.program import program
 from simulations.demo.rooms import ROOMS, measurements, source_words
-from simulations.demo.stage import Cast, Stage
-from simulations.demo.trouble import Trouble
 
 
 def test_rooms_differ_by_more_than_they_wander():
@@ -38,7 +33,7 @@ def test_rooms_differ_by_more_than_they_wander():
     ("events", "sources"),
     [
         (program.plan().events, ["host", "stdin"]),
-        (load_plan(what_next.EXAMPLE).events, ["stdin"]),
+        (load_plan(ending.EXAMPLE).events, ["stdin"]),
         (["temperature", "cpu"], ["host"]),
         (["load"], ["host"]),
         (["other"], ["host"]),  # which says what it offers
@@ -53,7 +48,7 @@ def test_a_program_is_given_what_it_asks_for(events, sources):
 def test_what_is_proposed_is_understood_when_typed(lake, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("tables").mkdir()
-    _, *lines = what_next.next_lines("house", lake)
+    _, *lines = ending.next_lines("house", lake)
     for line in lines:
         assert re.match(r"  \S", line)
         name, *words = shlex.split(line.strip().removeprefix(typed_in(Path())))
@@ -63,30 +58,3 @@ def test_what_is_proposed_is_understood_when_typed(lake, tmp_path, monkeypatch):
         if getattr(parsed, "program", None):
             load_plan(parsed.program)
         assert name != "demo" or parsed.lake in {None, Path("tables-2")}, "the other one is taken"
-
-
-def test_spark_is_waited_for_as_long_as_it_commits(tmp_path):
-    async def wait(commits):
-        cast = Cast("", program.plan(), [], [], tmp_path / f"lake-{commits}", [])
-        stage = Stage(cast, Screen(StringIO()))
-        log = stage.lake / "windows" / "_delta_log"
-        log.mkdir(parents=True)
-        done = []
-
-        async def merge():
-            for number in range(commits):
-                await asyncio.sleep(0.3)
-                (log / f"{number:020}.json").touch()
-            done.append(True)
-
-        merging = asyncio.create_task(merge())
-        try:
-            await stage.until(lambda: bool(done) and commits > 0, 0.7, "merged",
-                              moving=stage.cloud_progress)  # fmt: skip
-        finally:
-            await merging
-            await stage.children.close()
-
-    asyncio.run(wait(5))
-    with pytest.raises(Trouble, match=r"after 1 s still not merged"):
-        asyncio.run(wait(0))

@@ -16,7 +16,7 @@ from lasp_edge.tool.screen import Screen
 from lasp_edge.tool.typed import typed_in
 from simulations.demo import command, story
 from simulations.demo.broker import find_broker
-from simulations.demo.trouble import Trouble
+from simulations.demo.site import Trouble
 from tests.simulations.watching import eventually, processes_of, runs
 from tests.support_missing import lacks
 
@@ -52,7 +52,6 @@ def test_the_demo_kills_cuts_off_settles_and_finds_everything_equal(quick):
     code, lines = play()
     text = "\n".join(lines)
     assert (code, lines[-1]) == (Exit.FINE, "RESULT ok"), text
-    assert len(lines) <= 55, text
     assert max(map(len, lines)) <= 80, text
     assert "bedroom is killed" in text
     assert "kitchen is cut off" in text
@@ -71,7 +70,6 @@ def test_a_cloud_that_is_idle_before_the_fleet_has_settled_is_started_again(monk
 
 def test_each_check_sees_what_it_is_there_for(monkeypatch, quick):
     monkeypatch.setenv("FAKE_LASP_EDGE", "a,b,c,d")
-    monkeypatch.setattr(story, "SETTLE_S", 5.0)
     code, lines = play()
     assert code == Exit.DIFFERS
     assert lines[-1].startswith("RESULT differs: "), lines

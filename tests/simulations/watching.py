@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.brokers import PATIENCE_S
+
 
 def runs(pid: int) -> bool:
     """Whether a process runs; one that is over but not yet waited for does not."""
@@ -21,7 +23,7 @@ def runs(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def eventually(condition: Callable[[], bool], most_s: float = 10.0) -> bool:
+def eventually(condition: Callable[[], bool], most_s: float = PATIENCE_S) -> bool:
     """Whether a condition comes true while other processes do what they do."""
     ends = time.monotonic() + most_s  # noqa: TID251 - other processes take real time
     while not condition():

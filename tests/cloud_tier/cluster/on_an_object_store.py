@@ -15,13 +15,13 @@ import pytest
 
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import Exit
-from simulations.demo.lake import COMMAND
+from simulations.demo.processes import COMMAND
 from tests.brokers import free_port
 from tests.cloud_tier.cluster import support_rooms
 from tests.cloud_tier.cluster.support_cluster import LIGHT, answers, finish, until
 from tests.cloud_tier.lakes import ReadLake
 from tests.cloud_tier.support_devices import SECOND_US, readings_of, true_windows
-from tests.end_to_end.support_site import SETTLES_S, Process, Site
+from tests.end_to_end.support_site import Process, Site
 from tests.end_to_end.support_site import until as until_true
 from tests.support_missing import lacks
 from tests.support_readme import block, commands
@@ -93,7 +93,7 @@ def printed(process, *words):
 def test_a_store_that_refuses_is_told_in_one_line(store, tmp_path):
     shell = Process(tmp_path, "shell", COMMAND)
     shell.run(["windows", "by_room", "--lake", "s3a://no-such-bucket/lake"])
-    until_true(lambda: not shell.runs, SETTLES_S, shell.last_words)
+    until_true(lambda: not shell.runs, shell.last_words)
     (line,) = shell.complained.read_text().splitlines()
     assert (shell.exit_code, "NoSuchBucket" in line) == (Exit.ENVIRONMENT, True)
 
@@ -102,7 +102,7 @@ def test_a_lake_in_an_object_store_equals_the_recomputation(store, site, tmp_pat
     lander, job = as_documented(0), as_documented(1)
     site.lander.run([*lander, "--broker", site.broker.url, "--log-dir", str(site.folder / "log")])
     site.start_agents()
-    until_true(site.landed, SETTLES_S, site.standing)
+    until_true(site.landed, site.standing)
     here = {
         "spark.hadoop.fs.s3a.endpoint": store,
         "spark.hadoop.fs.s3a.path.style.access": "true",

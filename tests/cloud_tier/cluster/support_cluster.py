@@ -122,15 +122,13 @@ def settings() -> list[str]:
 
 def until(happens: Callable[[], bool], process: Process) -> None:
     """Wait until something happens that a process does."""
-    support_site.until(
-        lambda: happens() or not process.runs, PATIENCE_S, lambda: process.last_words()[-3_000:]
-    )
+    support_site.until(lambda: happens() or not process.runs, lambda: process.last_words()[-3_000:])
     assert process.runs or happens(), process.last_words()[-3_000:]
 
 
 def finish(process: Process) -> None:
     """Wait for the end of a process that ends well by itself."""
-    support_site.until(lambda: not process.runs, PATIENCE_S, process.last_words)
+    support_site.until(lambda: not process.runs, process.last_words)
     assert process.exit_code == 0, process.last_words()[-3_000:]
 
 

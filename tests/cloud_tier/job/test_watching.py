@@ -20,6 +20,7 @@ pytest.importorskip("pyspark", reason="needs the extra `cloud`")
 from cloud_tier.job import watching
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, Outcome
+from tests.brokers import PATIENCE_S
 
 
 class Compiler:
@@ -80,7 +81,7 @@ def test_prometheus_reads_totals_frontier_and_rejects(job):
     for _ in range(2):
         watch(outcome(BEGIN_US + 48 * SECOND_US, rows=5, panes=4, windows=3), Compiler())
     url = f"http://127.0.0.1:{watch.page.port}/metrics"
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         found = read(answer.read().decode())
     of_job = {
@@ -104,14 +105,14 @@ def test_prometheus_reads_totals_frontier_and_rejects(job):
         assert of_job[name, labels] == number, name
     assert ("process_cpu_seconds_total", ()) in found
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"http://127.0.0.1:{watch.page.port}/x", timeout=10)
+        urllib.request.urlopen(f"http://127.0.0.1:{watch.page.port}/x", timeout=PATIENCE_S)
     watch.close()
 
 
 def test_before_the_first_batch_there_are_figures_and_no_frontier(job):
     watch = watching.BatchWatch(job, "0")
     with urllib.request.urlopen(
-        f"http://127.0.0.1:{watch.page.port}/metrics", timeout=10
+        f"http://127.0.0.1:{watch.page.port}/metrics", timeout=PATIENCE_S
     ) as answer:
         found = {name for name, _ in read(answer.read().decode())}
     assert "lasp_edge_cloud_batches_total" in found

@@ -14,7 +14,7 @@ from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import Exit
 from lasp_edge.examples.greenhouse import program
-from tests.brokers import until_true
+from tests.brokers import PATIENCE_S, until_true
 from tests.cloud_tier.support_devices import BEGIN_US, table, tick
 
 PLAN = program.plan()
@@ -40,7 +40,7 @@ def test_ctrl_c_ends_the_first_merge_in_one_line(tmp_path):
         until_true(lambda: Path(tables.checkpoint, "offsets", "0").exists(), 300)
         assert not Path(tables.checkpoint, "commits", "0").exists()
         job.send_signal(signal.SIGINT)
-        assert job.wait(60) == Exit.INTERRUPTED
+        assert job.wait(PATIENCE_S) == Exit.INTERRUPTED
     finally:
         job.kill()
     told.seek(0)

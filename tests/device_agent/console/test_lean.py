@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.brokers import PATIENCE_S
+
 PROGRAM = """
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
@@ -101,7 +103,7 @@ def first_lines(folder, wants, *more, broker="mqtt://127.0.0.1:9"):
         return f"{said[0]}{' '.join(heavy)}", said[1] | {"arenas": arenas}
     finally:
         agent.terminate()
-        agent.communicate(timeout=20)
+        agent.communicate(timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("more", [[], ["--home-assistant"], ["--results", "1"]])

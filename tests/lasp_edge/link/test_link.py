@@ -13,6 +13,7 @@ from lasp_edge.link import Connected, Disconnected, Limits
 from lasp_edge.link.connection import Connection
 from lasp_edge.link.mqtt_version import MqttVersionChoice
 from tests.brokers import (
+    PATIENCE_S,
     ConfiguredMosquitto,
     until,
     until_connected,
@@ -195,7 +196,7 @@ def test_a_dead_thread_is_noticed_and_replaced(broker, connect, monkeypatch):
     monkeypatch.setattr(MqttVersionChoice, "learn", dies)
     thread = link._thread
     broker.kill()
-    thread.join(timeout=10)
+    thread.join(timeout=PATIENCE_S)
     assert not thread.is_alive()
     assert not link.connected
     broker.start()

@@ -9,6 +9,7 @@ import pytest
 
 from lasp_edge.metrics import page as page_module
 from lasp_edge.metrics.page import Page, Reply
+from tests.brokers import PATIENCE_S
 
 
 class Loop:
@@ -43,7 +44,7 @@ def loop():
 
 def raw(port, request):
     """Return what comes back for the bytes of a request."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as sock:
         sock.sendall(request)
         sock.shutdown(socket.SHUT_WR)
         answer = b""
@@ -55,7 +56,7 @@ def raw(port, request):
 def test_the_loop_answers(loop):
     for path in ("/metrics", "/healthz?verbose=1"):
         url = f"http://127.0.0.1:{loop.page.port}{path}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             assert answer.read().decode() == f"you asked for {path.partition('?')[0]}"
 
 
@@ -84,7 +85,7 @@ def test_a_loop_that_stands_still_is_told(monkeypatch):
     monkeypatch.setattr(page_module, "PATIENCE_S", 0.05)
     page = Page("127.0.0.1", 0, lambda: None)
     with pytest.raises(urllib.error.HTTPError, match="503"):
-        urllib.request.urlopen(f"http://127.0.0.1:{page.port}/healthz", timeout=10)
+        urllib.request.urlopen(f"http://127.0.0.1:{page.port}/healthz", timeout=PATIENCE_S)
     page.close()
 
 

@@ -15,6 +15,7 @@ from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, Usa
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.command_line import GROUP, ORDER, SUMMARY, main
 from lasp_edge.tool.installing import install_line
+from tests.brokers import PATIENCE_S
 from tests.support_missing import lacks
 
 CHECKOUT = Path(__file__).parents[3]
@@ -215,7 +216,7 @@ sys.exit(main())
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 

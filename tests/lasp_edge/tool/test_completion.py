@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from lasp_edge.tool.command_line import commands, main
+from tests.brokers import PATIENCE_S
 from tests.support_missing import lacks
 
 
@@ -23,7 +24,7 @@ def complete(capsys, tmp_path):
             '_lasp_edge; printf "%s\\n" "${COMPREPLY[@]}"'
         )
         done = subprocess.run(
-            ["bash", "-c", code], capture_output=True, text=True, timeout=20, check=True
+            ["bash", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True
         )
         assert done.stderr == ""
         return done.stdout.split()
@@ -54,6 +55,6 @@ def test_zsh_takes_the_same_script(capsys, tmp_path):
         lacks("zsh is not installed; type: sudo apt-get install -y zsh")
     code = f"source {script}; print -- $_comps[lasp-edge]"
     done = subprocess.run(
-        ["zsh", "-f", "-c", code], capture_output=True, text=True, timeout=20, check=True
+        ["zsh", "-f", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     assert (done.stdout.strip(), done.stderr) == ("_bash_complete -o default -F _lasp_edge", "")

@@ -11,6 +11,7 @@ import pytest
 from cloud_tier.command import cloud, lander
 from lasp_edge.tool.json_lines import JsonFormatter
 from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, teller, words_of
+from tests.brokers import PATIENCE_S
 
 PROGRAM = "lasp_edge.examples.greenhouse:program"
 
@@ -98,7 +99,7 @@ def test_an_agents_lines_and_reports_are_json(tmp_path):
         lines.append(json.loads(agent.stderr.readline()))
         awaited -= {event for event in awaited if event in lines[-1]["event"]}
     agent.terminate()
-    out, err = agent.communicate(timeout=20)
+    out, err = agent.communicate(timeout=PATIENCE_S)
     lines += map(json.loads, err.splitlines())
     assert (out, agent.returncode) == ("", 0)
     assert {line["device"] for line in lines} == {"attic"}
@@ -141,7 +142,7 @@ def test_the_line_that_ends_an_agent_is_json(tmp_path, words, file, code, error)
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     *_, last = map(json.loads, done.stderr.splitlines())
     assert error in last["event"]

@@ -24,7 +24,7 @@ from device_agent.console.configuration.alert_options import (
     caller_of,
 )
 from lasp_edge.errors import UsageError
-from tests.brokers import until_true
+from tests.brokers import PATIENCE_S, until_true
 
 TEXT = b'{"state": "on"}'
 
@@ -135,7 +135,7 @@ def test_a_call_is_tried_again_and_then_given_up_with_its_reason():
 
 def test_no_more_turns_are_taken_than_there_is_room_for():
     go_on = threading.Event()
-    caller = Caller([lambda _text: go_on.wait(20)], Random(1))
+    caller = Caller([lambda _text: go_on.wait(PATIENCE_S)], Random(1))
     taken = sum(caller.offer(turn(number)) for number in range(MOST_QUEUED + 50))
     assert taken in {MOST_QUEUED, MOST_QUEUED + 1}  # one of them may be in the thread's hands
     go_on.set()
@@ -151,7 +151,7 @@ def test_a_turn_that_was_not_called_out_when_the_agent_stops_is_not_said_to_be()
 
     caller = Caller([fails], Random(1), first_wait_s=60)
     caller.offer(turn())
-    assert failing.wait(20)
+    assert failing.wait(PATIENCE_S)
     caller.stop()
     assert caller.ended() == []
 

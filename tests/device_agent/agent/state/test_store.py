@@ -17,6 +17,7 @@ from device_agent.agent.intake.identities import Block, tags_text
 from device_agent.agent.state.form import APPLICATION, FORMAT, UNMARKED
 from device_agent.agent.state.store import FILE_NAME, Store, existing_store
 from lasp_edge.errors import UsageError
+from tests.brokers import PATIENCE_S
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
 CHECKOUT = Path(__file__).parents[3]
@@ -71,7 +72,7 @@ def crash(directory: Path, statements: int, seed: int, after_s: float | None = N
             process.wait(timeout=after_s)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode in {9, -9}
     return out.splitlines()
 

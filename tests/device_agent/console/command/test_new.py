@@ -13,7 +13,7 @@ from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.typed import typed_in
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import Mosquitto, broker_program, free_port, runs_as_us
+from tests.brokers import PATIENCE_S, Mosquitto, broker_program, free_port, runs_as_us
 from tests.support_containers import compose, parsed
 
 FILES = {
@@ -77,7 +77,7 @@ def test_the_agent_starts_with_the_file_and_needs_no_sensor(house):
             assert (report["device"], 0 <= value <= 100) == ("one", True)
         finally:
             agent.terminate()
-            assert agent.wait(timeout=20) == 0
+            assert agent.wait(timeout=PATIENCE_S) == 0
 
 
 @pytest.mark.broker

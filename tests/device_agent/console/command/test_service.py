@@ -12,6 +12,7 @@ import pytest
 from device_agent.console.command import service
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
+from tests.brokers import PATIENCE_S
 from tests.support_missing import lacks
 
 PROGRAM = "lasp_edge.examples.greenhouse:program"
@@ -65,7 +66,7 @@ def test_systemd_finds_nothing_wrong_with_it(install, tmp_path):
     path = tmp_path / "attic.service"
     path.write_text(unit)
     done = subprocess.run(
-        [analyze, "verify", path], capture_output=True, text=True, timeout=60, check=False
+        [analyze, "verify", path], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert '"a \\"b\\" $$c %%d"' in unit

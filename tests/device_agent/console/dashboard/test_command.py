@@ -9,7 +9,7 @@ import pytest
 from device_agent.console.dashboard import command
 from lasp_edge.errors import BrokerUnreachable, Exit, NotFound, UsageError
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program, mosquitto
+from tests.brokers import PATIENCE_S, broker_program, mosquitto
 
 
 def arguments(url, *words):
@@ -59,7 +59,9 @@ def test_it_says_where_the_page_is_and_goes_on_until_it_is_stopped(tmp_path, cap
 
     def turned(shown):
         turn(shown)
-        connection = http.client.HTTPConnection("127.0.0.1", shown.server.server_port, timeout=5)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", shown.server.server_port, timeout=PATIENCE_S
+        )
         connection.request("GET", "/")
         asked.append(connection.getresponse().status)
         connection.close()

@@ -10,7 +10,7 @@ from device_agent.console.dashboard import server as server_module
 from device_agent.console.dashboard.board import Board
 from device_agent.console.dashboard.server import PageServer
 from lasp_edge.errors import Exit, UsageError
-from tests.brokers import until_true
+from tests.brokers import PATIENCE_S, until_true
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def fresh():
 
 def asked(server, path, host="localhost", method="GET"):
     """Return status, headers and text of what is answered."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE_S)
     connection.request(method, path, headers={"Host": host})
     answer = connection.getresponse()
     found = answer.status, dict(answer.headers), answer.read().decode()
@@ -106,7 +106,9 @@ class Stream:
     """Reads the events of a server."""
 
     def __init__(self, server):
-        self._socket = socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
+        self._socket = socket.create_connection(
+            ("127.0.0.1", server.server_port), timeout=PATIENCE_S
+        )
         self._socket.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self._file = self._socket.makefile("rb")
         self.status = int(self._file.readline().split()[1])

@@ -1,4 +1,4 @@
-"""What the demo's operator says of parameters while the fleet runs."""
+"""The parameters that the demo's operator changes while the fleet runs."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from crdts.control_log import INHERITED
 from lasp_edge.tool.times import shown_time
 
 
-class Told(NamedTuple):
+class Setting(NamedTuple):
     """A value that a parameter was given from one time until another.
 
     Attributes:
@@ -17,7 +17,7 @@ class Told(NamedTuple):
         from_us: from when on it holds.
         until_us: until when; None: for good.
         device: on which device alone; "" for all.
-        is_late: it was said of a time that had passed.
+        is_late: it was set for a time that had passed.
     """
 
     parameter: str
@@ -30,7 +30,7 @@ class Told(NamedTuple):
     def words(self) -> list[str]:
         """Return it as arguments of `lasp-edge set`.
 
-        >>> Told("offset", "-0.30", 5_000_000, device="cellar").words()
+        >>> Setting("offset", "-0.30", 5_000_000, device="cellar").words()
         ['offset=-0.30', '--from', '1970-01-01 00:00:05Z', '--device', 'cellar']
         """
         words = [f"{self.parameter}={self.value}", "--from", f"{shown_time(self.from_us)}Z"]
@@ -38,14 +38,14 @@ class Told(NamedTuple):
         return words + (["--device", self.device] if self.device else [])
 
 
-def log_of(told: Iterable[Told]) -> ControlLog:
-    """Return what was told, one after the other, as a log.
+def log_of(settings: Iterable[Setting]) -> ControlLog:
+    """Return settings, one after the other, as a log.
 
-    >>> log_of([Told("offset", "1", 5, 9), Told("offset", "2", 7)]).value.values()
+    >>> log_of([Setting("offset", "1", 5, 9), Setting("offset", "2", 7)]).value.values()
     dict_values(['1', '2', ''])
     """
     log = ControlLog()
-    for each in told:
+    for each in settings:
         log |= log.say(each.parameter, each.device, each.from_us, each.value, "operator")
         if each.until_us is not None:
             log |= log.say(each.parameter, each.device, each.until_us, INHERITED, "operator")

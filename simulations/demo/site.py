@@ -1,0 +1,365 @@
+"""The site of the demo: a private broker, devices, and who merges what they send into windows.
+
+All are processes of the installed commands. What they hold is read off what they print, and off
+what other commands (`windows`, `readings` ...) print of their folders.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Self
+
+from lasp_edge.errors import CommandError, Exit
+from lasp_edge.language.plan import Plan
+from lasp_edge.tool.screen import Screen, aligned
+from simulations.demo.broker import PrivateBroker
+from simulations.demo.devices import Device
+from simulations.demo.live import LiveTable, Measure
+from simulations.demo.processes import COMMAND, Process, Processes, now_s, stop
+from simulations.demo.rooms import HOUSE, measurements
+from simulations.demo.settings import Setting
+
+time_ns = time.time_ns  # noqa: TID251 - an operator's times are those of this machine's clock
+
+PATIENCE_S = 300.0
+"""Seconds without any progress after which the demo gives up: a busy machine takes minutes."""
+SUMMARY_S = 15.0
+"""Seconds after which a line tells how far all is, where there is no terminal."""
+_LOOK_S = 0.2
+_AT_ONCE = 8
+"""Commands that run side by side."""
+_MOST_NAMES = 5
+
+
+class Trouble(CommandError):  # noqa: N818 - reads as what happened
+    """The demo cannot go on.
+
+    Args:
+        what: one line for people.
+        exit_code: of the demo.
+        log: the last lines of the process that is to blame, where one is.
+    """
+
+    def __init__(self, what: str, exit_code: Exit = Exit.DIFFERS, log: Sequence[str] = ()) -> None:
+        super().__init__(what)
+        self.exit_code, self.log = exit_code, tuple(log)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who takes part.
+
+    Attributes:
+        spec: the program, as MODULE:ATTRIBUTE.
+        plan: the same, loaded.
+        devices: names.
+        sources: arguments of every agent. The lines that they read from standard input are those
+            of a simulated room of the device's name.
+        lake: where the tables are kept; None for a folder that goes with the demo.
+        has_spark: Spark merges what the devices send; else a gateway.
+        is_ours: the program is the demo's own, so its parameters are known.
+        wait_s: for how long windows wait for devices before they are shown; None for no wait.
+        interval_s: how often devices publish: a demo is looked at.
+    """
+
+    spec: str
+    plan: Plan
+    devices: Sequence[str]
+    sources: Sequence[str]
+    lake: Path | None
+    has_spark: bool = True
+    is_ours: bool = False
+    wait_s: float | None = None
+    interval_s: float = 1.0
+
+
+class Merger:
+    """Who merges what the devices send into windows: the job in Spark, or a gateway.
+
+    Args:
+        place: the folder that it keeps: a lake, or a gateway's data.
+        words: of its command, after its place.
+
+    Attributes:
+        who: what people call it.
+        lines: what this life has printed.
+    """
+
+    def __init__(self, process: Process, cast: Cast, place: Path, words: Sequence[str]) -> None:
+        self.process, self.who = process, "Spark" if cast.has_spark else "the gateway"
+        self.lines: list[str] = []
+        self._place = place
+        self._words = ["gateway", cast.spec, "--data-dir", str(place), "--commit-every", "0.5"]
+        if cast.has_spark:
+            self._words = ["cloud", cast.spec, "--lake", str(place)]
+        if cast.wait_s is not None:
+            self._words += ["--tentative-after", f"{cast.wait_s:g}"]
+        # A device waits for 5 s for an answer of a gateway that was killed before it sends again.
+        self._words += ["--until-idle", "5" if cast.has_spark else "10", *words]
+
+    def start(self) -> None:
+        """Start it; it ends when nothing new came for some seconds."""
+        self.lines = []
+        self.process.run(self._words)
+
+    def kill(self) -> None:
+        """End it without warning; of Spark, with its lander and its JVM."""
+        self.process.kill()
+
+    def look(self) -> None:
+        """Read what it has printed since.
+
+        Raises:
+            Trouble: it ended by itself, and not well.
+        """
+        self.lines += self.process.new_lines()
+        if self.process.ended_by_itself and self.process.exit_code != Exit.FINE:
+            raise trouble_with(self.process)
+
+    def started(self) -> bool:
+        """Return whether it has started, which its first line tells."""
+        return bool(self.lines)
+
+    def progress(self) -> tuple[int, int]:
+        """Return what changes as long as anything is merged: printed lines, commits."""
+        commits = sum(1 for _ in self._place.glob("*/_delta_log/*.json"))
+        return len(set(self.lines)), commits
+
+    def news(self) -> str:
+        """Return the last line that tells how far it is."""
+        lines = [line for line in self.lines if re.match(r"\d|gateway: ", line)]
+        return lines[-1] if lines else f"{self.who} has merged nothing yet"
+
+
+class Site:
+    """Everything that runs during a demo; leaving the block ends all of it.
+
+    Attributes:
+        broker: the private broker, from the block's beginning.
+        devices: by name, from the block's beginning.
+        lake: the folder of who merges: a lake, or a gateway's.
+        merger: who merges what they send, from the block's beginning.
+        settings: the parameters that an operator changed, in order.
+        began_s: when it was made.
+        complete_us: since when all devices had been started.
+    """
+
+    def __init__(self, cast: Cast, screen: Screen, command: Sequence[str] = COMMAND) -> None:
+        self.cast, self.screen = cast, screen
+        self.processes = Processes()
+        self.lake = cast.lake or self.processes.folder / "lake"
+        self.devices: dict[str, Device] = {}
+        self.settings: list[Setting] = []
+        self.complete_us = 0
+        self.began_s = self._said_s = now_s()
+        self._command = command
+        self._commands = 0
+        self._table: LiveTable | None = LiveTable(Measure.of(cast.plan), now_s)
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._closing.enter_context(self.processes)
+        with self._closing:  # ends all if the broker does not start
+            self.broker = PrivateBroker(self.processes.folder / "broker")
+            self._closing.callback(self._stop_broker)
+            self.broker.start()
+            self.processes.note(f"started {self.broker.pid}")
+            self._closing = self._closing.pop_all()
+        process = self.processes.new("merger", self._command)
+        roster = ["--broker", self.broker.url, "--roster", ",".join(self.cast.devices)]
+        self.merger = Merger(process, self.cast, self.lake, roster)
+        words = ["agent", self.cast.spec, *self.cast.sources, "--keep-readings"]
+        words += ["--interval", f"{self.cast.interval_s:g}"]
+        for number, name in enumerate(self.cast.devices, 1):
+            process = self.processes.new(name, self._command)
+            place = str(self.processes.folder / f"device-{number}")
+            has_room = "stdin" in self.cast.sources and name in HOUSE
+            sensor = measurements(name, Random(name)) if has_room else None
+            self.devices[name] = Device(process, place, words, self.broker, sensor)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._closing:
+            # While the broker still takes their last words.
+            stop([self.merger.process, *(device.process for device in self.devices.values())])
+            for device in self.devices.values():
+                device.relay.close()
+
+    def _stop_broker(self) -> None:
+        pid = self.broker.pid
+        self.broker.stop()
+        if pid is not None:
+            self.processes.note(f"ended {pid}")
+
+    def progress(self) -> list[tuple[object, ...]]:
+        """Return what changes as long as devices read, send or agree."""
+        return [
+            (device.condition, device.is_connected, device.accepted, device.to_send, device.values)
+            for device in self.devices.values()
+        ]
+
+    def until(
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        progress: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Wait for a condition while the fleet goes on.
+
+        `what` says it in words, for when it does not come true. Patience counts from the last
+        change of `progress`.
+
+        Raises:
+            Trouble: it did not come true, or a process ended by itself.
+        """
+        ends_s, before = now_s() + PATIENCE_S, progress()
+        while not condition():
+            self._look()
+            if (after := progress()) != before:
+                ends_s, before = now_s() + PATIENCE_S, after
+            if now_s() > ends_s:
+                raise Trouble(f"after {PATIENCE_S:.0f} s still not {what}{self._standing()}")
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the fleet run for a while."""
+        ends_s = now_s() + seconds
+        self.until(lambda: now_s() >= ends_s, "later", now_s)
+
+    def ask(self, *commands: Sequence[str]) -> list[list[str]]:
+        """Run commands while the fleet goes on; return the lines that each has printed.
+
+        A command that did not find what it was asked for has printed none.
+
+        Raises:
+            Trouble: one of them failed.
+        """
+        printed = []
+        for first in range(0, len(commands), _AT_ONCE):
+            asked = [self._started(words) for words in commands[first : first + _AT_ONCE]]
+            self.until(partial(_all_ended, asked), "answered by a command")
+            for process in asked:
+                if process.exit_code not in {Exit.FINE, Exit.NOT_FOUND}:
+                    raise trouble_with(process)
+                found = process.exit_code == Exit.FINE
+                printed.append(process.new_lines() if found else [])
+                process.kill()
+        return printed
+
+    def _started(self, words: Sequence[str]) -> Process:
+        self._commands += 1
+        process = self.processes.new(f"{words[0]}-{self._commands}", self._command)
+        process.run(words)
+        return process
+
+    def _look(self) -> None:
+        """Read what all have printed, show it, and see whether all still run."""
+        for device in self.devices.values():
+            device.look()
+        self.merger.look()
+        self.screen.show([self._summary()] if self._table is None else self.table())
+        if not self.screen.is_terminal and now_s() > self._said_s + SUMMARY_S:
+            self.say(self._summary())
+        for device in self.devices.values():
+            if device.process.ended_by_itself:
+                raise trouble_with(device.process)
+        if self._table is not None and self.merger.process.ended_by_itself:
+            # Nothing came for a while, as on a busy machine; what comes now is merged, too.
+            self.merger.start()
+        time.sleep(_LOOK_S)
+
+    def say(self, *lines: str) -> None:
+        """Write lines that stay."""
+        self.screen.say(*lines)
+        self._said_s = now_s()
+
+    def _summary(self) -> str:
+        if self._table is None:
+            return f"  ... {self.merger.news()}"
+        devices = self.devices.values()
+        readings, entries = sum(d.accepted for d in devices), sum(d.to_send for d in devices)
+        return f"  ... {readings:,} readings so far, {entries:,} entries still to send"
+
+    def table(self) -> list[str]:
+        """Return the live table's lines."""
+        assert self._table is not None
+        return ["", *aligned(self._table.rows(self.devices.values()))]
+
+    def freeze_table(self) -> None:
+        """Let the live table stay as it is now."""
+        lines = self.table()
+        self._table = None
+        self.screen.show([])
+        self.say(*lines, "")
+
+    def wait_for_merger(self) -> None:
+        """Wait until all is merged and who merges has ended by itself.
+
+        Raises:
+            Trouble: nothing moved for long, or it did not end well.
+        """
+        merger = self.merger
+        what = f"all merged by {merger.who}, and nothing moves"
+        self.until(lambda: not merger.process.runs, what, merger.progress)
+        self.screen.show([])
+        merger.look()
+
+    def stop_devices(self) -> None:
+        """End every agent in order."""
+        stop(device.process for device in self.devices.values())
+
+    def begin(self) -> None:
+        """Note that all devices have been started: from now on they are missed when away."""
+        self.complete_us = time_ns() // 1_000
+        for device in self.devices.values():
+            device.begin()
+
+    def is_settled(self) -> bool:
+        """Return whether all has arrived and every device knows that all hold the same."""
+        return all(device.is_done for device in self.devices.values()) and not self._disputed()
+
+    def _disputed(self) -> list[str]:
+        """Return the values on which the devices do not agree."""
+        reported = [device.values for device in self.devices.values()]
+        plan = self.cast.plan
+        names = {name for values in reported for name in values} - plan.local_folds.keys()
+        return sorted(
+            name
+            for name in names | plan.dynamic_folds.keys()
+            if not _agreed([values.get(name, {}) for values in reported])
+        )
+
+    def _standing(self) -> str:
+        """Return how the devices stand that are not done, for a line that says what is wrong."""
+        words = [device.standing() for device in self.devices.values() if not device.is_done]
+        if disputed := self._disputed():
+            words.append(f"not agreed on {', '.join(disputed[:_MOST_NAMES])}")
+        return f" ({'; '.join(words)})" if words else ""
+
+
+def _all_ended(processes: Sequence[Process]) -> bool:
+    return not any(process.runs for process in processes)
+
+
+def _agreed(held: Sequence[Any]) -> bool:
+    """Return whether devices hold the same value, and know it; derived sets are only compared."""
+    first = held[0]
+    if first and "inputs" not in first:
+        return all(value == first for value in held)
+    return all(
+        value and value["inputs"] == first["inputs"] and value["settled"] and not value["except"]
+        for value in held
+    )
+
+
+def trouble_with(process: Process) -> Trouble:
+    """Return what to say of a process that ended as it should not."""
+    lines, code = process.last_lines(), process.exit_code
+    if lines and code in (Exit.USAGE, Exit.NOT_FOUND, Exit.ENVIRONMENT):
+        return Trouble(re.sub(r"^lasp-edge \w+: ", "", lines[-1]), Exit(code))
+    how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+    return Trouble(f"{process.name} ended by itself, with {how}", log=lines)
