@@ -1,4 +1,4 @@
-"""Merge a fleet into Delta tables and keep its windows and fleet-wide values, in Spark.
+"""Merge a fleet into Delta tables and keep its windows, in Spark.
 
 Starts a lander beside it, which takes the fleet's messages from the broker. Both may be killed at
 any moment and started again: nothing is lost and nothing counts twice.
@@ -54,6 +54,7 @@ from lasp_edge.tool.log_options import (
 from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
 from lasp_edge.units import SECOND_US
 
+SECTION = "windows of a fleet"
 _DAY_US = 86_400 * SECOND_US
 _LANDS_WITHIN_S = 1.5
 """In seconds: how long a lander may take to land its segment where a person waits for the end."""

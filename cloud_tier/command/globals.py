@@ -1,9 +1,9 @@
-"""Print the fleet-wide values (dynamic folds) of the lake, as they stand now. No Spark needed.
+"""Print the fleet-wide values in a lake, without Spark.
 
-Columns: name, key, one for each part of the folds and their integers, devices_in, inputs, revision.
-Equal `inputs` mean that the value was made from the same entries as on a device. A key that no
-device has any more, or only retired ones, stays with 0 in `devices_in`. Binary columns (sketches)
-are printed by --json alone, as hexadecimal text.
+They (dynamic folds) are printed as they stand now. Columns: name, key, one for each part of the
+folds and their integers, devices_in, inputs, revision. Equal `inputs` mean that the value was made
+from the same entries as on a device. A key that no device has any more, or only retired ones, stays
+with 0 in `devices_in`. Binary columns (sketches) are printed by --json alone, as hexadecimal text.
 """
 
 import argparse
@@ -14,6 +14,8 @@ from cloud_tier.command import table
 from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import Exit
 
+SECTION = "windows of a fleet"
+EXTRA = "lake"
 _LAST = ("devices_in", "inputs", "revision")
 
 

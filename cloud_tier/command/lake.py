@@ -1,4 +1,4 @@
-r"""Say how a lake is, or print the shared variables in it.
+r"""Print how a lake is, or the shared variables in it.
 
 `status`: its tables, how far results are final and who holds them, what was refused. Say with
 --roster, --dead-after and --tentative-after what the job was told, since that decides for whom it
@@ -29,6 +29,8 @@ from lasp_edge.tool.screen import UNKNOWN, ago, aligned
 from lasp_edge.tool.times import shown_time
 from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
 
+SECTION = "windows of a fleet"
+EXTRA = "lake"
 _MOST_DEVICES = 20
 """Devices that are printed for people: as many as fit on a screen, those first that hold others."""
 

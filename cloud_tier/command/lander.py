@@ -21,6 +21,8 @@ from lasp_edge.tool.signals import run_until_signalled
 from lasp_edge.tool.waiting_options import Patience, add_patience_arguments
 from lasp_edge.units import SECOND_US
 
+SECTION = "windows of a fleet"
+EXTRA = "lake"
 LONGEST_TICK_S = 15.0
 """Seconds in which the lander tells the job how late it is, at most, also where nothing comes."""
 

@@ -1,9 +1,9 @@
-"""Print the rows of a stream's result, as they stand now. No Spark needed.
+"""Print the rows of a stream's result in a lake, without Spark.
 
-Columns: device, key, time_us, place, one for each part and its integers (in steps), present,
-status, revision; sorted by (key, time_us). What was taken back is not printed, but for --history,
-where `present` is false in its last row. The place, which --csv prints, is where a row stands among
-those of its device: the texts are ordered as the rows are.
+They are printed as they stand now. Columns: device, key, time_us, place, one for each part and its
+integers (in steps), present, status, revision; sorted by (key, time_us). What was taken back is not
+printed, but for --history, where `present` is false in its last row. The place, which --csv prints,
+is where a row stands among those of its device: the texts are ordered as the rows are.
 
   lasp-edge results used --lake ./lake --as-of '2025-01-01 00:00:50'
   lasp-edge results used --lake ./lake --key kitchen --history
@@ -17,6 +17,9 @@ from cloud_tier.command import table
 from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import Exit
 from lasp_edge.tool.printing import add_choice, rows_wanted, show_rows
+
+SECTION = "windows of a fleet"
+EXTRA = "lake"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,12 +1,13 @@
-"""Print a window of a lake or of a gateway: one row for each key and start, as it stands now.
+"""Print the rows of a window, of a lake or of a gateway, without Spark.
 
-Columns: key, start_us, end_us, one for each part of the fold and its integers (in steps of the
-event's resolution), devices_in, devices_expected, status, revision; sorted by (key, start_us).
-Devices that are missing are named at the end for people: under `waiting_for` where a row is
-tentative (they have not sent all that belongs to it, and others have), else under `without`.
-Windows are [start, end), microseconds since the epoch; without readings there is no row. The
-values of a fold that is not built in are left empty; its integers are there. --json has every
-column, binary ones (sketches) as hexadecimal text. No Spark is needed.
+There is one row for each key and start, as it stands now. Columns: key, start_us, end_us, one for
+each part of the fold and its integers (in steps of the event's resolution), devices_in,
+devices_expected, status, revision; sorted by (key, start_us). Devices that are missing are named at
+the end for people: under `waiting_for` where a row is tentative (they have not sent all that
+belongs to it, and others have), else under `without`. Windows are [start, end), microseconds since
+the epoch; without readings there is no row. The values of a fold that is not built in are left
+empty; its integers are there. --json has every column, binary ones (sketches) as hexadecimal text.
+No Spark is needed.
 
   lasp-edge windows temperature_by_room --lake ./lake --as-of '2025-01-01 00:00:50'
   lasp-edge windows temperature_by_room --gateway ~/lasp/gateway
@@ -19,6 +20,8 @@ import argparse
 from lasp_edge.errors import Exit
 from lasp_edge.tool.printing import FoundRows, RowsWanted, add_choice, rows_wanted, show_rows
 
+SECTION = "windows of a fleet"
+EXTRA = "lake"
 ADDITIONS = "lasp_edge.windows"
 """The entry points of where else windows are kept: each finds the rows that are wanted."""
 

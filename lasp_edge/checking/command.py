@@ -1,4 +1,4 @@
-"""Check that a program's folds keep the laws that sliding and merging rest on.
+"""Check the laws on a program's folds, and warn of functions that changed.
 
 Each law is tried on small cases and on drawn ones; a fold that breaks it is shown with the smallest
 counter-example that was found. TimedValues are written lift(value in steps, time in microseconds).
@@ -41,6 +41,8 @@ from lasp_edge.checking.trial import TrialResult, tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
+
+SECTION = "begin"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-r"""Write the configuration of a mosquitto broker that trusts nobody more than needed.
+r"""Write the configuration of a broker with rights for each device.
 
 Each device publishes only its own entries, landers acknowledge, operators retire and admit, viewers
 read results. Nobody is let in without a password, or a certificate. Writes DIR/mosquitto.conf and
@@ -25,6 +25,8 @@ from lasp_edge.security.mosquitto import (
 from lasp_edge.security.participants import Participant
 from lasp_edge.tool.broker_options import participants_of
 from lasp_edge.tool.loading import load_plan
+
+SECTION = "a fleet"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,14 +1,17 @@
 """The `lasp-edge` command: finds its sub-commands by entry points, and runs one of them.
 
 A sub-command is a module with `add_arguments(parser)` and `run(arguments) -> int`, registered in
-the entry point group `lasp_edge.commands`. Only the one that was asked for is imported, so a device
-never imports Spark.
+the entry point group `lasp_edge.commands`. The first line of its docstring is its line in the
+overview. It may state the `SECTION` in which it stands there, and the `EXTRA` that installs the
+packages it needs. Only the one that was asked for is imported, so a device never imports Spark.
 """
 
+import ast
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from io import TextIOWrapper
 
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit
@@ -18,71 +21,11 @@ from lasp_edge.tool.log_options import asks_for_json, begin_json, write_error
 from lasp_edge.tool.parser import CommandParser
 
 GROUP = "lasp_edge.commands"
-ORDER = (
-    "demo",
-    "new",
-    "check",
-    "simulate",
-    "agent",
-    "watch",
-    "dashboard",
-    "get",
-    "service",
-    "doctor",
-    "status",
-    "members",
-    "retire",
-    "admit",
-    "set",
-    "schedule",
-    "broker",
-    "keys",
-    "readings",
-    "gateway",
-    "cloud",
-    "lander",
-    "lake",
-    "windows",
-    "results",
-    "globals",
-    "completion",
-)
-
+SECTIONS = ("begin", "a device", "a fleet", "windows of a fleet", "more")
+"""The headings of the overview; a command's module states its own as `SECTION`, or it is last."""
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
-"""The extra that installs a package; a package that is not listed here comes with `cloud`."""
-WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "results", "globals", "dashboard"})
-"""Commands for which the small extra `lake` is enough where others need `cloud`."""
-
-SUMMARY = {
-    "demo": "five devices on this machine agree on a fleet average, and Spark confirms it",
-    "check": "try the laws on a program's folds; warn of functions changed without a new version",
-    "simulate": "run a program in a virtual fleet, with faults, and compare it with the truth",
-    "new": "make the files of a program of your own, ready to run",
-    "agent": "run a program on this device",
-    "watch": "a live table of a fleet: what each device holds, and how far it is behind",
-    "dashboard": "a page for the browser: a fleet's values, devices and windows, live",
-    "get": "print one value of a fleet",
-    "service": "have systemd start an agent with the machine, and watch over it",
-    "doctor": "look whether an agent can do its work here; say what to type where not",
-    "status": "what a device's agent has accepted, refused and still has to send",
-    "members": "the devices of a fleet: who is connected, and who was retired",
-    "retire": "count a device no more: it is broken, sold or cloned",
-    "admit": "count a retired device again",
-    "set": "change a parameter of a running program, from a time on",
-    "schedule": "what was said of a program's parameters, by whom, and who knows it",
-    "broker": "write the configuration of a broker with rights for each device",
-    "keys": "make a key that signs a device's messages",
-    "readings": "the readings that an agent kept, as JSON lines",
-    "gateway": "keep a fleet's windows on this machine, a Pi for example, without Spark",
-    "cloud": "merge a fleet into Delta tables and keep its windows, in Spark",
-    "lander": "only take the fleet's messages into the lake, without Spark",
-    "lake": "how a lake is: its tables, how far results are final, who holds them",
-    "windows": "print a window of a lake or of a gateway, without Spark",
-    "results": "print the rows of a program's result in a lake, without Spark",
-    "globals": "print the fleet-wide values of the lake, without Spark",
-    "completion": "print what lets bash or zsh complete these commands",
-}
+"""The extra that installs a package; others come with the `EXTRA` of the command, or `cloud`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -136,16 +79,38 @@ def _run(name: str, module: str, words: Sequence[str]) -> int:
         if missing in OURS:
             raise
         what = f"the Python package {missing!r} is not installed"
-        extra = EXTRAS.get(missing, "lake" if name in WITHOUT_SPARK else "cloud")
+        extra = EXTRAS.get(missing) or stated(module).get("EXTRA", "cloud")
         raise EnvironmentLacks(what, install_line(extra)) from None
     return code
 
 
+def stated(module: str) -> dict[str, str]:
+    """Return the texts that a module states by name, and its `__doc__`, without importing it."""
+    try:
+        spec = find_spec(module)
+        source = spec.loader.get_source(module)  # type: ignore[union-attr]
+    except (ImportError, ValueError, AttributeError):  # what is not installed states nothing
+        return {}
+    tree = ast.parse(source or "")
+    found = {"__doc__": ast.get_docstring(tree) or ""}
+    for each in tree.body:
+        match each:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
+                found[name] = text
+    return found
+
+
 def _overview(known: dict[str, str]) -> str:
-    names = sorted(known, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-    lines = [f"  {name:10} {SUMMARY.get(name, '')}" for name in names]
+    """Return the commands by section, each with the first line of its module's docstring."""
+    sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
+    for name, module in sorted(known.items()):
+        texts = stated(module)
+        summary = texts.get("__doc__", "").partition("\n")[0].removesuffix(".")
+        line = f"  {name:10} {summary[:1].lower()}{summary[1:]}".rstrip()
+        sections.get(texts.get("SECTION", ""), sections[SECTIONS[-1]]).append(line)
+    lines = [line for title, found in sections.items() if found for line in ("", title, *found)]
     ending = "`lasp-edge COMMAND --help` says more; `lasp-edge --version` names the release."
-    return "\n".join(["usage: lasp-edge COMMAND ...", "", *lines, "", ending])
+    return "\n".join(["usage: lasp-edge COMMAND ...", *lines, "", ending])
 
 
 def _unknown(known: dict[str, str], words: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Print what lets bash or zsh complete `lasp-edge`: its commands, and each command's options.
+"""Print a script with which bash or zsh completes these commands and their options.
 
 bash: lasp-edge completion bash > ~/.local/share/bash-completion/completions/lasp-edge
 zsh:  lasp-edge completion zsh >> ~/.zshrc

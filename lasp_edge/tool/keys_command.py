@@ -17,6 +17,8 @@ from lasp_edge.security.access import Role
 from lasp_edge.security.participants import Participant, read
 from lasp_edge.security.signatures import new_key, signing_key
 
+SECTION = "a fleet"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

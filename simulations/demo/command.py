@@ -1,4 +1,4 @@
-r"""Watch a small fleet agree on this machine, from sensor to lake, and have the result checked.
+r"""Watch a small fleet agree on this machine, and have its result checked.
 
   lasp-edge demo
       Five agents measure five simulated rooms, and this machine. One is killed, one is cut off the
@@ -36,6 +36,7 @@ from simulations.demo.recording import devices_in, is_csv
 from simulations.demo.rooms import HOUSE, ROOMS, source_words
 from simulations.demo.site import Cast, Site, Trouble
 
+SECTION = "begin"
 LIVE_PROGRAM = "simulations.demo.program:program"
 WAIT_S = 15.0
 """X of the gateway: longer than a device takes to be back from a short outage, and to deliver."""

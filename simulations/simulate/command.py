@@ -1,4 +1,4 @@
-"""Run a program in a virtual fleet: real agents on virtual time, with the faults you choose.
+"""Run a program in a virtual fleet with faults, and compare it with the truth.
 
 Each device reads each event of the program at intervals; tags that its keys ask for are drawn. In
 the end all faults are healed, the fleet settles, and every window in the simulated lake is compared
@@ -30,6 +30,7 @@ from simulations.world.faults import HOUR_STEPS, KINDS, FaultRates
 from simulations.world.scenario import Scenario
 from simulations.world.shrink import fails_alike, lines, shrunk
 
+SECTION = "begin"
 SMALL = 50_000
 """Devices times steps up to which a failing run is shrunk: some seconds a run."""
 BAR = 40

@@ -17,6 +17,8 @@ from device_agent.console.command.session import (
 from device_agent.console.view.devices import filter_of
 from lasp_edge.errors import Exit, NotFound
 
+SECTION = "a fleet"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

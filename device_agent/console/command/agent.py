@@ -50,6 +50,7 @@ from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.log_options import add_log_arguments, is_json, set_up_logs, tell_as_json
 from lasp_edge.units import SECOND_US
 
+SECTION = "a device"
 log = logging.getLogger(__name__)
 
 PLAIN_EVERY_S = 10.0

@@ -21,6 +21,7 @@ from device_agent.console.configuration.arguments import asked
 from lasp_edge.errors import Exit
 from lasp_edge.tool.log_options import set_up_logs
 
+SECTION = "a device"
 _WIDTH = 8
 
 

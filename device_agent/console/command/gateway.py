@@ -26,6 +26,7 @@ from lasp_edge.tool.signals import run_until_signalled
 from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
 from lasp_edge.units import SECOND_US
 
+SECTION = "windows of a fleet"
 _DAY_US = 86_400 * SECOND_US
 
 

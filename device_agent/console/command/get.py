@@ -25,6 +25,8 @@ from device_agent.console.view.published import Plain
 from device_agent.console.view.values import FleetValues
 from lasp_edge.errors import CommandError, Exit, UsageError
 
+SECTION = "a fleet"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

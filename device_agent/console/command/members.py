@@ -15,6 +15,8 @@ from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.topics import subscriptions
 from lasp_edge.release import RELEASE
 
+SECTION = "a fleet"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

@@ -1,4 +1,4 @@
-r"""Make the files of a program of your own: it runs as it is, and each line says what it is for.
+r"""Make the files of a program of your own, ready to run.
 
 Writes a directory with the program, the agent's file fleet.toml, a unit for systemd, a compose file
 and a page on how to go on. It needs no sensor: it begins with what this machine tells of itself.
@@ -20,6 +20,8 @@ from device_agent.console.command.service import unit_of
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.examples import machines
 from lasp_edge.tool.typed import typed_in
+
+SECTION = "begin"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

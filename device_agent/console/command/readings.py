@@ -1,4 +1,4 @@
-"""Print the readings that an agent kept, one JSON object a line, in the order of acceptance.
+"""Print the readings that an agent kept, as JSON lines in the order of acceptance.
 
 An agent keeps them when it runs with --keep-readings. `value` is as read, `q` is what it was
 quantised to.
@@ -11,6 +11,8 @@ from pathlib import Path
 
 from device_agent.agent.state.store import existing_store
 from lasp_edge.errors import Exit
+
+SECTION = "a device"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-r"""Count a device no more: it is broken, sold or cloned.
+r"""Stop counting a device: it is broken, sold or cloned.
 
 What it wrote up to now counts for ever, also when it arrives late; its newest values leave all
 fleet-wide results, no device waits for it any more, and what it writes from now on is refused until
@@ -27,6 +27,8 @@ from device_agent.console.view.commands import WHOLE_LIFE
 from device_agent.console.view.devices import KnownDevices, filter_of
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.protocol.frames import MemberFrame
+
+SECTION = "a fleet"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

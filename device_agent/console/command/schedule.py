@@ -1,4 +1,4 @@
-r"""Print the entries about a program's parameters, their authors, and the devices that have them.
+r"""Print the entries about a program's parameters, their authors, and who has them.
 
 lasp-edge schedule greenhouse:program --broker mqtt://192.168.1.10
 """
@@ -19,6 +19,8 @@ from lasp_edge.errors import Exit
 from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.topics import subscriptions
 from lasp_edge.tool.times import shown_time
+
+SECTION = "a fleet"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

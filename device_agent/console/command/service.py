@@ -1,4 +1,4 @@
-r"""Start an agent with the machine: write its unit for systemd, hardened, with a watchdog.
+r"""Have systemd start an agent with the machine, and watch over it.
 
 What comes after `--` are the words of `lasp-edge agent`, as you would type them here; they are
 checked first. Files are found from the current directory, as now. Without --print, root writes
@@ -23,6 +23,7 @@ from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.parser import CommandParser
 
+SECTION = "a device"
 UNITS = Path("/etc/systemd/system")
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.@-]{0,200}")
 _PLAIN = re.compile(r"[\w@%+=:,./-]+")

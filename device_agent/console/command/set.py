@@ -1,4 +1,4 @@
-r"""Change a parameter of a running program, from a time on, on all devices or on one.
+r"""Change a parameter of a running program from a time on, on all devices or on one.
 
 Each reading counts with the parameters at its own time, each window has those at its start; so it
 does not matter when a device receives it. The time may lie in the future, or in the past: then the
@@ -46,6 +46,7 @@ from lasp_edge.protocol.topics import subscriptions
 from lasp_edge.tool.times import read_time, shown_time
 from lasp_edge.units import SECOND_US
 
+SECTION = "a fleet"
 RISES_US: Final = 3_600 * SECOND_US
 """Microseconds by which a time has to be after the floor of each device: floors rise, and the
 command may take a while to arrive."""

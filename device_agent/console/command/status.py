@@ -29,6 +29,7 @@ from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.screen import aligned, number
 
+SECTION = "a device"
 ROWS = 8
 """Rows of each result that are printed, the newest ones."""
 DOUBTFUL = "refused: read by an earlier life, perhaps, which this store does not know"

@@ -28,6 +28,7 @@ from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, lag, number
 
+SECTION = "a fleet"
 REFRESH_S = 0.5
 EVERY_S = 10.0
 LONGEST_ALARM = 60

@@ -29,6 +29,8 @@ from device_agent.console.dashboard.picture import numbers, picture
 from device_agent.console.dashboard.server import PageServer
 from lasp_edge.errors import UsageError
 
+SECTION = "a fleet"
+EXTRA = "lake"
 PORT = 8_700
 ADDITIONS = "lasp_edge.dashboard"
 """The entry points of additions of other tiers to the page; `lake` follows a lake's windows."""

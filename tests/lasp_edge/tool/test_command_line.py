@@ -13,7 +13,7 @@ import pytest
 
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
 from lasp_edge.release import RELEASE
-from lasp_edge.tool.command_line import GROUP, ORDER, SUMMARY, main
+from lasp_edge.tool.command_line import GROUP, SECTIONS, main, stated
 from lasp_edge.tool.installing import install_line
 from tests.brokers import PATIENCE_S
 from tests.support_missing import lacks
@@ -161,11 +161,14 @@ def test_help_of_a_command_is_its_modules_docstring(commands, capsys):
 
 
 @pytest.mark.parametrize("word", ["--help", "-h", "help"])
-def test_help_lists_the_commands_in_the_order_of_use(commands, capsys, word):
-    commands(windows=None, zebra=None, demo=None, agent=None)
+def test_help_lists_the_commands_by_section_and_those_without_one_last(commands, capsys, word):
+    commands(zebra=None)
+    metadata.entry_points(GROUP).extend(
+        EntryPoint(name, REGISTERED[name], GROUP) for name in ("windows", "demo", "agent", "check")
+    )
     assert main([word]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:2] == "  "]
-    assert listed == ["demo", "agent", "windows", "zebra"]
+    assert listed == ["check", "demo", "agent", "windows", "zebra"]
 
 
 def test_no_command_and_an_unknown_one_are_usage_errors(commands, capsys):
@@ -188,8 +191,13 @@ def test_the_release_is_told(capsys, word):
     assert capsys.readouterr().out.startswith(f"lasp-edge {RELEASE}, Python 3.")
 
 
-def test_every_registered_command_has_a_line_in_the_overview():
-    assert set(REGISTERED) == set(ORDER) == set(SUMMARY)
+@pytest.mark.parametrize("name", REGISTERED)
+def test_every_command_states_its_section_and_its_line_in_the_overview(name):
+    texts = stated(REGISTERED[name])
+    assert texts.get("SECTION", SECTIONS[-1]) in SECTIONS
+    summary = texts["__doc__"].partition("\n")[0]
+    assert summary.endswith(".")
+    assert len(f"  {name:10} {summary}") <= 100
 
 
 # As a user would
@@ -232,6 +240,25 @@ def test_a_missing_extra_gives_the_line_to_type(tmp_path, where):
     done = typed("needs", cwd=tmp_path, needs="needing")
     assert (done.returncode, done.stdout) == (Exit.ENVIRONMENT, "")
     assert done.stderr == f"lasp-edge needs: {missing('pyspork', 'cloud')}\n"
+
+
+def test_a_command_is_a_module_and_an_entry_point(tmp_path):
+    (tmp_path / "tell.py").write_text(
+        '"""Print a fortune.\n\nMore of it."""\nimport pyspork\nSECTION = "a device"\n'
+        'EXTRA = "lake"\ndef add_arguments(parser): pass\ndef run(arguments): return 0\n'
+    )
+    listed = typed("--help", cwd=tmp_path, tell="tell").stdout.splitlines()
+    agent = next(at for at, line in enumerate(listed) if line.startswith("  agent"))
+    assert "  tell       print a fortune" in listed[agent : listed.index("a fleet")]
+    done = typed("tell", cwd=tmp_path, tell="tell")
+    assert done.stderr == f"lasp-edge tell: {missing('pyspork', 'lake')}\n"
+
+
+def test_the_overview_imports_no_command(tmp_path):
+    (tmp_path / "broken.py").write_text('"""Fail."""\nraise SystemExit(9)\n')
+    done = typed("--help", cwd=tmp_path, broken="broken")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  broken     fail" in done.stdout.splitlines()
 
 
 def run_present(name, *words, cwd):
