@@ -1,7 +1,8 @@
 """Bugs that are planted to see that the simulator finds them: `python -m simulations.planted`.
 
 - `bug`: what a planted bug is, and the table of all
-- `of_the_store`, `of_delivery`, `of_the_fleet`, `of_windows`, `of_omission`, `of_acting`,
-  `of_scans`, `of_waiting`, `of_control`: the bugs
+- `of_the_store`, `of_delivery`, `of_the_fleet`, `of_lives`, `of_windows`, `of_acting`, `of_scans`,
+  `of_waiting`, `of_control`: the bugs; each law of the simulator has one that breaks it, and the
+  others are those that no unit test finds
 - `hunt`: runs seeds under a bug until one fails
 """

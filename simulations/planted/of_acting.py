@@ -81,13 +81,6 @@ for _name, _history, _owner, _method, _says in (
         "absent",
         (),
     ),
-    (
-        "what_acting_remembers_is_not_stored",
-        "An agent restarts, and its handler runs again for the `inputs` that it had.",
-        Records,
-        "take_changes",
-        None,
-    ),
 ):
     omitted(_name, _history, _owner, _method, _says)
 

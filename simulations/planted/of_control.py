@@ -9,9 +9,7 @@ from typing import Any, Final
 
 from device_agent.agent.controlled.windows import ControlledWindows
 from device_agent.agent.state.store import Store
-from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import RestoredFleet
-from device_agent.gateway.windows import FleetWindows
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import WindowForm, value_at
 from lasp_edge.language.regimes import WindowRegimes
@@ -23,17 +21,6 @@ from simulations.world.keeper import SimulatedKeeper
 LAW: Final = "control"
 """What these bugs need: a seed of that proof, and no scenario."""
 _planted = partial(planted, needs=LAW)
-
-
-@_planted
-def panes_of_all_parameters_are_one_stream() -> Iterator[None]:
-    """A device has heard of the new offset, another has not: one window adds up both."""
-
-    def stream(self: WindowRegimes, form: WindowForm, _pane_us: int) -> int:
-        return stream_id(self.window.stream, "piece", form.span_us, form.fingerprint)
-
-    with replaced(WindowRegimes, "_stream", stream):
-        yield
 
 
 @_planted
@@ -74,27 +61,6 @@ def a_promise_under_another_log_counts() -> Iterator[None]:
             self.control = known
 
     with replaced(Acceptance, "take_beat", take_beat):
-        yield
-
-
-@_planted
-def promises_outlive_an_entry() -> Iterator[None]:
-    """An entry of the past comes, and what was promised before lets its windows go at once."""
-    right = GatewayCore._hear  # noqa: SLF001 - a bug is planted from outside
-
-    def hear(self: GatewayCore, accepted: Any, changes: Any, before_us: int | None) -> None:
-        liveness, promises = self._liveness, dict(changes.promises)
-        right(self, accepted, changes, before_us)
-        self._liveness, changes.promises = liveness, promises
-
-    with replaced(GatewayCore, "_hear", hear):
-        yield
-
-
-@_planted
-def what_an_entry_touches_is_not_held() -> Iterator[None]:
-    """An entry of the past comes, and each final window goes through empty and half values."""
-    with replaced(FleetWindows, "_is_held", lambda *_arguments: False):
         yield
 
 

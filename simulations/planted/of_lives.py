@@ -11,7 +11,7 @@ from device_agent.agent.variables.sets import Sets
 from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import FleetChanges
 from lasp_edge.protocol.fencing import SourceHigh, Telling
-from simulations.planted.bug import omitted, planted, replaced
+from simulations.planted.bug import planted, replaced
 from simulations.world.keeper import SimulatedKeeper
 
 
@@ -93,16 +93,6 @@ def a_restarted_lander_has_forgotten_who_is_retired() -> Iterator[None]:
         yield
 
 
-omitted(
-    "samples_are_never_too_old",
-    "A device keeps samples for some seconds, and folds them for ever.",
-    Sets,
-    "expire",
-    [],
-    needs="keyed",
-)
-
-
 def _aged_from(shift_us: Callable[[list[int], int], int]) -> Callable[..., None]:
     right = Sets._add  # noqa: SLF001
 
@@ -118,23 +108,4 @@ def _aged_from(shift_us: Callable[[list[int], int], int]) -> Callable[..., None]
 def samples_age_from_their_own_time() -> Iterator[None]:
     """A reading comes late: it goes before it was kept for as long as the program says."""
     with replaced(Sets, "_add", _aged_from(lambda times_us, _accepted_us: times_us[0])):
-        yield
-
-
-@planted
-def what_a_start_restores_is_never_too_old() -> Iterator[None]:
-    """An agent restarts with samples of its store, and nobody looks when they are to go."""
-    right_restore, right_schedule = Sets.restore, Sets._schedule  # noqa: SLF001
-    restoring: list[str] = []
-
-    def restore(self: Sets, name: str) -> None:
-        restoring.append(name)
-        right_restore(self, name)
-        restoring.clear()
-
-    def schedule(self: Sets, *of_key: Any) -> None:
-        if not restoring:
-            right_schedule(self, *of_key)
-
-    with replaced(Sets, "restore", restore), replaced(Sets, "_schedule", schedule):
         yield

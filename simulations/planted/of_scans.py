@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import Any
 
 from device_agent.agent.changes import Changes, PaneId
@@ -11,17 +10,14 @@ from device_agent.agent.scans import history
 from device_agent.agent.scans.history import NOBODY, StreamHistory
 from device_agent.agent.scans.rows import ResultBook
 from device_agent.agent.scans.stream_panes import StreamPanes
-from device_agent.agent.scans.streams import Streams
 from device_agent.agent.state.store import Store
 from lasp_edge.event import Event, StreamItem
 from lasp_edge.ordered import cells
 from lasp_edge.ordered import log as ordered_log
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Item
-from lasp_edge.ordered.deltas import netted
 from lasp_edge.ordered.engine import StreamEngine
 from lasp_edge.ordered.item_store import Cut
-from lasp_edge.ordered.log import Checkpoint, ScanLog
-from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.results import ResultRows
 from lasp_edge.ordered.stages import ScanStage
 from lasp_edge.scans.as_of import AsOfJoin
@@ -39,56 +35,6 @@ def a_replay_ends_where_states_are_equal_in_python() -> Iterator[None]:
         return bool(a == b)
 
     with replaced(ordered_log, "same", same):
-        yield
-
-
-@of_streams
-def items_stand_in_the_order_of_their_arrival() -> Iterator[None]:
-    """A store is lost, its file is read again, and readings of one instant change places."""
-    arrived, known = count(), dict[str, dict[tuple[str, Item], int]]()
-    right = Streams._begin  # noqa: SLF001
-
-    def place(self: Item, event: str, device: str) -> Place:
-        number = known.setdefault(device, {}).setdefault((event, self), next(arrived))
-        return self.time_us, device, (event, number), ()
-
-    def begin(self: Streams, *given: Any) -> None:
-        known.pop(self._agent.replica.device, None)
-        right(self, *given)
-
-    with replaced(Item, "place", place), replaced(Streams, "_begin", begin):
-        yield
-
-
-@of_streams
-def what_timers_say_is_netted_item_by_item() -> Iterator[None]:
-    """A late reading moves a timer from one item's account to another's, and a session is lost."""
-    right = ScanLog._step_from  # noqa: SLF001 - a bug is planted from outside
-
-    def step_from(
-        self: ScanLog, at: int, gone: dict[Place, Event], come: dict[Place, Event]
-    ) -> tuple[int, bool]:
-        before = [dict(each) for each in self.said]
-        outcome = right(self, at, gone, come)
-        for here in range(at, outcome[0]):
-            for place in netted(before[here], dict(self.said[here])):
-                if place in before[here]:
-                    come.pop(place, None)  # the account that loses it has the last word
-        return outcome
-
-    with replaced(ScanLog, "_step_from", step_from):
-        yield
-
-
-@of_streams
-def what_timers_said_stays_when_the_last_item_goes() -> Iterator[None]:
-    """The last reading is taken back, and the session that it ended stays in the results."""
-    right = ScanLog._replay  # noqa: SLF001
-
-    def replay(self: ScanLog, dirty: list[int], *more: Any) -> None:
-        right(self, [at for at in dirty if at < len(self)], *more)
-
-    with replaced(ScanLog, "_replay", replay):
         yield
 
 

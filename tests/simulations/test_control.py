@@ -13,7 +13,6 @@ from simulations.planted.bug import BUGS
 from simulations.told import ToldFleet
 
 FOUND_BY = {
-    "panes_of_all_parameters_are_one_stream": 0,
     "a_promise_under_another_log_counts": 2,
     "panes_are_named_by_values": 3,
     "a_promise_passes_what_is_still_to_be_built": 4,

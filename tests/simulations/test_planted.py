@@ -20,7 +20,6 @@ QUICK = (
     "the_cursor_is_committed_apart_from_panes",
     "a_promise_does_not_wait_for_acknowledgements",
     "a_frozen_entry_is_continued",
-    "the_lander_keeps_one_entry_a_device",
     "settled_without_the_report_of_a_connected_holder",
 )
 
