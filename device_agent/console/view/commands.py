@@ -1,5 +1,6 @@
 """The commands of an operator: frames that retire or admit a device, or change a parameter.
 
+>>> from lasp_edge.protocol.topics import Topics
 >>> commands = FleetCommands(KnownDevices(Topics("greenhouse")), nonce=1)
 >>> commands.retiring("attic").retired
 True
