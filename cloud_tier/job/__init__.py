@@ -2,10 +2,8 @@
 
 In order of execution:
 
-run          the job until it is stopped or idle, with its lander
-progress     what the batches have done, as a line for people
+run          the job until it is stopped or idle, with its lander; a line for people
 watching     a line of the log and metrics for each batch
-figures      what the batches have done, for both
 streaming    one streaming query, a step for each batch
 job          what is merged: a program's plan into a lake
 step         one micro-batch: join, frontier, windows, globals
@@ -14,7 +12,8 @@ control      the log of parameters, and the starts of windows that wait for it
 starts       the starts of windows that a step recomputes
 formed       the windows of a step: their forms, pieces and starts as rows of small frames
 opened       the lake's tables, read and appended without Spark
-sifting      rows that cannot change a result, left out beforehand
+stored       rows that a step reads and appends: in the driver where they are few
+prefilter    rows that cannot change a result, left out beforehand
 frames       how few rows and many come into Spark
 merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates
@@ -22,7 +21,6 @@ own_combine  folds that combine by themselves, in Python
 totals       what panes add up to in each window, and how many devices are in it
 windows      sliding windows from panes, and their revisions
 dynamic      dynamic folds by key, with the devices' `inputs`
-shared       shared variables, rewritten as their join
-maintenance  compaction, small files, old files
+maintenance  compaction, small files, old files; shared variables, rewritten as their join
 repair       every window again, from its panes
 """

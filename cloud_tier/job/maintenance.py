@@ -13,6 +13,10 @@ A partition is rewritten with `dataChange=false`: readers see the same merged vi
 The entries that are no panes lose those that newer ones replace; of promises those stay, too, which
 say since when windows wait (`lasp_edge.protocol.waiting`).
 
+A step does nothing for shared variables: readers join their rows. A lander appends only news, so
+rows of `shared` seldom repeat, but a counter's total replaces the one before, and a removed element
+needs no live row. So now and then that table becomes its own join, too.
+
 `VACUUM` deletes what is older than the table's `delta.deletedFileRetentionDuration` (7 days unless
 set): that is how far back `versionAsOf` can look.
 """
@@ -23,16 +27,19 @@ from functools import reduce
 from typing import Final
 
 import pyarrow as pa
+from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from cloud_tier.job import merge, shared
+from cloud_tier.job import merge
 from cloud_tier.job.frames import frames, most_rows
 from cloud_tier.job.job import Job
-from cloud_tier.job.step import read, told_of_devices
+from cloud_tier.job.stored import device_rows, read
 from cloud_tier.lake.coverage import liveness_of, promised_steps
+from cloud_tier.lake.shared import SCHEMA
 from cloud_tier.lake.sqltext import identifier, one_of
 from cloud_tier.lake.tables import CONTROL, HELD, MEMBER, PANE, PROMISE, TICK, VARIABLE
+from cloud_tier.shared import relation
 from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.waiting import WindowWaiting
 
@@ -44,6 +51,8 @@ _KEPT_APART: Final = (MEMBER, CONTROL, HELD)
 _AT_STEP: Final = "received_us = _received_us AND least(low_us, received_us) = _lead_us"
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""
+_FEW_FILES: Final = 8
+"""Files up to which the table stays as it is: a reader opens each of them."""
 
 
 def pack(job: Job) -> None:
@@ -63,7 +72,7 @@ def maintain(spark: SparkSession, job: Job) -> None:
     for start in range(0, len(dates), _AT_ONCE):
         compact(spark, job, dates[start : start + _AT_ONCE])
     job.tables.packed.clear()
-    shared.compact(spark, job)
+    compact_shared(spark, job)
     for path in job.lake.grown:
         if path in job.lake.landed:
             # A lander may commit at the same moment. Spark's commit would replace its own on an
@@ -113,14 +122,39 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
         writer.option("replaceWhere", where).option("dataChange", "false").save(job.lake.lattice)
 
 
+def compact_shared(spark: SparkSession, job: Job) -> None:
+    """Rewrite `shared` as its join, in one commit, if it has become many files.
+
+    Landers append meanwhile. Only the files of the version that was read are replaced, so what came
+    later stays beside the join, and is joined to it by every reader.
+
+    Args:
+        spark: a session.
+        job: the program over the lake.
+    """
+    sizes = job.tables.files(job.lake.shared)["num_records"].to_pylist()
+    if len(sizes) <= _FEW_FILES:
+        return
+    table = job.lake.table(job.lake.shared)
+    with frames(spark, few=sum(sizes) <= most_rows()):
+        rows = counting_shared(spark, job.lake.shared, table.version()).toArrow()
+    write_deltalake(table, rows.cast(SCHEMA), mode="overwrite")
+
+
+def counting_shared(spark: SparkSession, path: str, version: int) -> DataFrame:
+    """Return the rows of a version of `shared` that count: the join in the fewest rows."""
+    source = f"(SELECT * FROM delta.{identifier(path)} VERSION AS OF {version})"  # noqa: S608
+    return spark.sql(relation.counting(source)).select(*SCHEMA.names)
+
+
 def _steps(job: Job) -> Iterator[pa.Table]:
     """Yield the steps by which it is told since when windows wait, where there are some."""
     waiting = WindowWaiting.of(job.waits.values())
     if waiting.stairs:
-        told = told_of_devices(job)
-        listening = liveness_of(told).listening
+        rows = device_rows(job)
+        listening = liveness_of(rows).listening
         now_us = None if listening is None else listening.now_us
-        steps = sorted(waiting.joined(promised_steps(told), now_us).steps)
+        steps = sorted(waiting.joined(promised_steps(rows), now_us).steps)
         if steps:
             received_us, leads_us = zip(*steps, strict=True)
             yield pa.table({"_received_us": received_us, "_lead_us": leads_us})

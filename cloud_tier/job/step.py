@@ -16,20 +16,17 @@ part of it that the driver keeps between steps, replaced only after the commits 
 back at every start of a query.
 """
 
-import json
-from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from cloud_tier.job import control, dynamic, merge, sifting, windows
-from cloud_tier.job.batch import TELLING, append, append_joined
+from cloud_tier.job import control, dynamic, merge, prefilter, stored, windows
+from cloud_tier.job.batch import append_joined
 from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
 from cloud_tier.job.formed import StepWindows
-from cloud_tier.job.frames import frames, most_rows
+from cloud_tier.job.frames import frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.job.starts import StepBounds, starts_of_step, too_late
@@ -39,17 +36,15 @@ from cloud_tier.lake.coverage import (
     promised_steps,
     recorded_frontier,
 )
-from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
+from cloud_tier.lake.sqltext import identifier
 from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage, Liveness
-from lasp_edge.protocol.lake_columns import LANDED, REPLACED
+from lasp_edge.protocol.lake_columns import REPLACED
 from lasp_edge.protocol.waiting import WindowWaiting
 
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
-_MOST_REPEATED: Final = 4
-"""Times that a row is there on average, up to which repeats are read and left out by the driver."""
 _MOST_PLACED: Final = 500_000
 """Panes times windows that hold one, up to which one task without generated code computes them."""
 
@@ -127,7 +122,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     kept = control.liveness_under(log, summary.control, known.liveness)
     liveness = kept.joined(summary.liveness)
     before = known.waiting or WindowWaiting.of(job.waits.values())
-    steps = promised_steps(summary.told, known.liveness.promises.entries)
+    steps = promised_steps(summary.device_rows, known.liveness.promises.entries)
     now_us = clock_us(job, known.frontier, liveness)
     waiting = before.joined(steps, now_us)
     state = control.joined_promises(summary.control, steps, now_us)
@@ -184,23 +179,16 @@ def append_windows(spark: SparkSession, step_windows: StepWindows, finality: Ste
     """
     if not step_windows.starts:
         return 0
-    job, starts = step_windows.job, step_windows.starts_by_window
-    frontier, needed = finality.coverage.frontier, step_windows.needed
-    panes, written = _read_windows(job, starts, needed)
-    is_few = panes is not None and panes.num_rows * step_windows.slides <= _MOST_PLACED
-    few = is_few and written is not None
-    with frames(spark, few=few) as made:
-        if few:
-            stored, before = made.rows(panes), made.rows(written)
-        else:
-            stored = read(spark, job.lake.lattice).where(needed)
-            before = read(spark, job.lake.windows).where(windows.written(starts, standard=False))
-        rows = windows.recomputed(made, stored, before, step_windows, finality)
-        if not few:
-            return append(rows, job.lake.windows, json.dumps({"frontier": frontier}))
-        revised = rows.toArrow()
-    job.tables.append(job.lake.windows, revised, frontier)
-    return int(revised.num_rows)
+    job, frontier = step_windows.job, finality.coverage.frontier
+    panes = stored.panes(job, step_windows.needed)
+    placed = None if panes.few is None else panes.few.num_rows * step_windows.slides
+    is_small = placed is not None and placed <= _MOST_PLACED
+    written = stored.window_rows(job, step_windows.starts_by_window, may_be_few=is_small)
+    with frames(spark, few=written.few is not None) as made:
+        rows = windows.recomputed(
+            made, panes.frame(made), written.frame(made), step_windows, finality
+        )
+        return stored.append_windows(made, job, rows, frontier)
 
 
 def append_globals(
@@ -222,26 +210,25 @@ def append_globals(
     if not touched.shards:
         return {}
     columns = [*_ENTRY, *job.names]
-    entries = _newest(job, columns, touched.where(), merge.SHARD, ("incarnation", "nonce", "seq"))
+    version = ("incarnation", "nonce", "seq")
+    entries = stored.newest(job, columns, touched.where(), merge.SHARD, version)
     before = known.current_rows
     if not known.complete:
-        keys = None if entries is None else set(entries["key"].to_pylist()) - {None}
+        keys = None if entries.few is None else set(entries.few["key"].to_pylist()) - {None}
         before = {**_looked_up(job, before, keys), **before}
     current = touched.rows(job.folds, before)
-    if entries is not None:
-        entries, current = sifting.changed_keys(entries, job.folds, membership, current)
-        if not entries.num_rows and not current:
+    if entries.few is not None:
+        few, current = prefilter.changed_keys(entries.few, job.folds, membership, current)
+        if not few.num_rows and not current:
             return {}
-    with frames(spark, few=entries is not None) as made:
-        if entries is not None:
-            stored = made.rows(entries)
-        else:
-            stored = read(spark, job.lake.lattice).where(touched.where())
-        standing = merge.standing(stored.select(*_ENTRY, *map(identifier, job.names)))
+        entries = entries._replace(few=few)
+    with frames(spark, few=entries.few is not None) as made:
+        rows = entries.frame(made).select(*_ENTRY, *map(identifier, job.names))
+        standing = merge.standing(rows)
         newest = merge.newest(standing, job.names, merge.ENTRY_IDENTITY, ("seq", "changed"))
         values = dynamic.values(newest, job.folds, membership)
-        rows = made.rows(dynamic.table_of(current))
-        revised = dynamic.revisions(values, rows, job.folds, membership).toArrow()
+        known_rows = made.rows(dynamic.table_of(current))
+        revised = dynamic.revisions(values, known_rows, job.folds, membership).toArrow()
     job.tables.append(job.lake.globals, revised)
     return dynamic.current_rows(revised)
 
@@ -262,56 +249,13 @@ def recalled(job: Job) -> MergedState:
     if job.folds:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
-    told = told_of_devices(job)
-    log = control.stored_control(job, told)
-    liveness = liveness_of(told, log.control)
-    waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(told), None)
+    rows_of_devices = stored.device_rows(job)
+    log = control.stored_control(job, rows_of_devices)
+    liveness = liveness_of(rows_of_devices, log.control)
+    waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(rows_of_devices), None)
     frontier = recorded_frontier(job.lake)
     known = passed_frontiers(job.lake)
     less = {name: known.get(name) for name in job.plan.windows if known.get(name) != frontier}
     passed = spans.PassedFrontier(frontier, less) if less else None
     state = MergedState(frontier, liveness, waiting=waiting, control=log, passed=passed)
     return _state(state.frontier, liveness, state, rows)
-
-
-def told_of_devices(job: Job) -> list[dict[str, Any]]:
-    """Return the merged rows that tell which devices there are and how far they have come."""
-    found: list[dict[str, Any]]
-    found = _select(job, job.lake.lattice, LANDED, one_of("kind", TELLING)).to_pylist()
-    return found
-
-
-def read(spark: SparkSession, path: str) -> DataFrame:
-    """Return a table of the lake."""
-    return spark.read.format("delta").load(path)
-
-
-def _read_windows(
-    job: Job, starts: spans.Starts, needed: str
-) -> tuple[pa.Table | None, pa.Table | None]:
-    """Return the panes of windows and the rows that they have, None where there are many."""
-    columns = [*merge.PANE_IDENTITY, "seq", *REPLACED, *job.names]
-    panes = _newest(job, columns, needed, merge.PANE_IDENTITY, ["seq"])
-    if panes is None:
-        return None, None
-    columns = windows.read_columns(job.columns)
-    written = windows.written(starts, standard=True)
-    rows = _select(job, job.lake.windows, columns, f"{written} LIMIT {most_rows() + 1}")
-    return panes, None if rows.num_rows > most_rows() else rows
-
-
-def _newest(
-    job: Job, columns: Iterable[str], where: str, entry: Sequence[str], order: Sequence[str]
-) -> pa.Table | None:
-    """Return rows of `lattice` without those that a newer one replaces, None if there are many."""
-    most = _MOST_REPEATED * most_rows()
-    found = _select(job, job.lake.lattice, columns, f"{where} LIMIT {most + 1}")
-    if found.num_rows > most:
-        return None
-    kept = sifting.newest(found, entry, order)
-    return None if kept.num_rows > most_rows() else kept
-
-
-def _select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table:
-    named = ", ".join(map(standard_identifier, columns))
-    return job.tables.select(path, f"SELECT {named} FROM source WHERE {where}")  # noqa: S608

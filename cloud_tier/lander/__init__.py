@@ -5,8 +5,7 @@ In order of execution:
 segments   the lander's log: a message is on disk before the broker may forget it
 columns    what was accepted from a segment, as one Arrow table
 landing    a segment becomes rows of `landing`, in one commit that happens once
-remembered what was heard of each device, kept for those that lose their store
-lander     takes messages from the broker, lands them, acknowledges
+lander     takes messages from the broker, lands them, acknowledges; keeps its witness in a file
 process    the lander over a real broker, until it is stopped
 child      the lander as a child process of the job
 """

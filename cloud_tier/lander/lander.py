@@ -14,12 +14,12 @@ empty: its tick tells Spark that time has passed, and each tick costs a commit.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
-from cloud_tier.lander.remembered import Remembered
-from cloud_tier.lander.segments import Log, Segment
+from cloud_tier.lander.segments import Log, Segment, replace_durably
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected, Event, Message
 from lasp_edge.protocol.acceptance import Acceptance, Record
@@ -30,8 +30,12 @@ from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 from lasp_edge.protocol.topics import topic_of
+from lasp_edge.protocol.witness import Witness
 
 log = logging.getLogger(__name__)
+
+DEVICES_FILE = "devices.jsonl"
+"""Beside the log: what the lander knows of each device."""
 
 
 class MessageLink(Protocol):
@@ -45,6 +49,45 @@ class MessageLink(Protocol):
 
     def acknowledge(self, message: Message) -> None:
         """Let the broker forget a message."""
+
+
+class WitnessFile:
+    """A witness, and the file in which it is kept.
+
+    The lake's rows record which incarnations there were, but not how far a device's sources had
+    come. A device that lost its store asks for that; so the lander writes it with each segment, and
+    reads it when it starts. Where the file is lost too, the lake's incarnations are all that is
+    known.
+
+    Args:
+        witness: of the fleet.
+        folder: where the file is.
+    """
+
+    def __init__(self, witness: Witness, folder: Path) -> None:
+        self._witness = witness
+        self._path = folder / DEVICES_FILE
+        self._kept: list[str] = []
+
+    def read(self) -> None:
+        """Take over the lines that an earlier process has written."""
+        if self._path.exists():
+            self._witness.read(self._path.read_text(encoding="utf-8").splitlines())
+
+    def write(self) -> None:
+        """Make all of the witness durable, if it has changed, in place of the former lines.
+
+        The log's segment may be dropped only after that: a device reports this once.
+        """
+        lines = list(self._witness.lines())
+        if lines == self._kept:
+            return
+        try:
+            replace_durably(self._path, "\n".join(lines))
+        except OSError as error:  # the log says it louder, and the lake is not concerned
+            log.warning("cannot keep the devices' progress: %s", error)
+            return
+        self._kept = lines
 
 
 @dataclass(frozen=True)
@@ -103,11 +146,11 @@ class Lander:
         self._data_us: int | None = None
         self._bytes = 0
         self._replies = Replies(acceptance, sender)
-        self._remembered = Remembered(acceptance.witness, log_.folder)
+        self._witness_file = WitnessFile(acceptance.witness, log_.folder)
 
     def recover(self) -> None:
         """Land what an earlier process has logged and not landed."""
-        self._remembered.read()
+        self._witness_file.read()
         landed = self._landing.landed
         self._log.start_after(landed)
         for number in self._log.closed():
@@ -205,5 +248,5 @@ class Lander:
             tick = Tick(segment.number, segment.clock)
             rows = self._columns.table(accepted, self._log.lander, tick)
         self._landing.land(segment.number, rows, accepted.refused, accepted.shared)
-        self._remembered.write()
+        self._witness_file.write()
         self._replies.owe(accepted, segment.clock.now_us)

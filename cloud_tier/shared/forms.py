@@ -7,7 +7,7 @@ and maps are made of others; what they hold needs a line, too.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from cloud_tier.shared import chains
+from cloud_tier.shared import ranked
 from cloud_tier.shared.causal import causal_rows, causal_state
 from cloud_tier.shared.rows import WHOLE, Place, SharedRow, alike
 from crdts import (
@@ -97,21 +97,21 @@ def _causal_state(bottom: Any, rows: Sequence[SharedRow]) -> Lattice:
 
 _CAUSAL: Final = Form(_causal_rows, _causal_state)
 _PRODUCT: Final = Form(_product_rows, _product_state)
-_EXTREMUM: Final = Form(chains.extremum_rows, chains.extremum_state)
+_EXTREMUM: Final = Form(ranked.extremum_rows, ranked.extremum_state)
 
 FORMS: Final[Mapping[type[Lattice], Form]] = {
-    GCounter: Form(chains.counter_rows, chains.counter_state),
-    PNCounter: Form(chains.pn_counter_rows, chains.pn_counter_state),
+    GCounter: Form(ranked.counter_rows, ranked.counter_state),
+    PNCounter: Form(ranked.pn_counter_rows, ranked.pn_counter_state),
     Max: _EXTREMUM,
     Min: _EXTREMUM,
-    LWWRegister: Form(chains.register_rows, chains.register_state),
-    IVar: Form(chains.variable_rows, chains.variable_state),
-    GSet: Form(chains.set_rows, chains.set_state),
-    TwoPSet: Form(chains.two_phase_rows, chains.two_phase_state),
-    OwnedMap: Form(chains.owned_rows, chains.owned_state),
-    Frontier: Form(chains.frontier_rows, chains.frontier_state),
-    Membership: Form(chains.membership_rows, chains.membership_state),
-    ControlLog: Form(chains.control_rows, chains.control_state),
+    LWWRegister: Form(ranked.register_rows, ranked.register_state),
+    IVar: Form(ranked.variable_rows, ranked.variable_state),
+    GSet: Form(ranked.set_rows, ranked.set_state),
+    TwoPSet: Form(ranked.two_phase_rows, ranked.two_phase_state),
+    OwnedMap: Form(ranked.owned_rows, ranked.owned_state),
+    Frontier: Form(ranked.frontier_rows, ranked.frontier_state),
+    Membership: Form(ranked.membership_rows, ranked.membership_state),
+    ControlLog: Form(ranked.control_rows, ranked.control_state),
     ORSet: _CAUSAL,
     MVRegister: _CAUSAL,
     EWFlag: _CAUSAL,

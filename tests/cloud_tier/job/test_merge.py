@@ -14,7 +14,7 @@ from cloud_tier.job.finality import finality_of
 from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.frames import frames
 from cloud_tier.job.starts import RecomputedStarts
-from cloud_tier.job.step import read
+from cloud_tier.job.stored import read
 from cloud_tier.lake.sqltext import literal
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op

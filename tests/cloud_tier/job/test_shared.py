@@ -3,7 +3,7 @@
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from cloud_tier.job import shared
+from cloud_tier.job import maintenance
 from cloud_tier.job.job import Job
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.lake import Lake
@@ -45,7 +45,7 @@ def by_stream(frame):
 
 
 def test_spark_joins_every_type_as_python_does(spark, drawn, stored):
-    rows = by_stream(shared.counting(spark, stored, 0))
+    rows = by_stream(maintenance.counting_shared(spark, stored, 0))
     for meaning, parts, joined in drawn:
         assert state_in(meaning.bottom, rows.get(meaning.stream, ())) == joined, parts
 
@@ -89,15 +89,15 @@ def test_compaction_keeps_every_value_and_what_lands_meanwhile(spark, tmp_path, 
         land("doors", states["doors"].add(KITCHEN, f"door {number}"))
     for number in range(5):
         land("doors", states["doors"].remove(CELLAR, f"door {number}"))
-    reader, replaced = Lake(lake.root), shared.counting
+    reader, replaced = Lake(lake.root), maintenance.counting_shared
 
     def landing_meanwhile(*arguments):
         found = replaced(*arguments)
         land("doors", states["doors"].add(CELLAR, "cat flap"))
         return found
 
-    monkeypatch.setattr(shared, "counting", landing_meanwhile)
-    shared.compact(spark, Job(plan, lake))
+    monkeypatch.setattr(maintenance, "counting_shared", landing_meanwhile)
+    maintenance.compact_shared(spark, Job(plan, lake))
     assert DeltaTable(lake.shared).to_pyarrow_table().num_rows == 4
     # The total, the last door, one run of what is gone, and what came meanwhile.
     assert reader.shared("doors").value == {"door 5", "cat flap"} == states["doors"].value

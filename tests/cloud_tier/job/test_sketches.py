@@ -17,7 +17,7 @@ from cloud_tier.job.frames import frames
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
 from cloud_tier.job.starts import RecomputedStarts
-from cloud_tier.job.step import read
+from cloud_tier.job.stored import read
 from cloud_tier.lake.definitions import record
 from lasp_edge import Program, folds
 from lasp_edge.errors import Exit

@@ -8,8 +8,7 @@ from pyspark.errors import PySparkException
 
 from cloud_tier.job import streaming
 from cloud_tier.job.job import Job
-from cloud_tier.job.progress import Progress
-from cloud_tier.job.run import Run
+from cloud_tier.job.run import Progress, Run
 from cloud_tier.job.watching import BatchWatch
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import LakeTables

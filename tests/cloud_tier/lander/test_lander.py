@@ -10,9 +10,8 @@ from deltalake import DeltaTable
 from cloud_tier.lake.definitions import record as record_definitions
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import Lander, SegmentPace
+from cloud_tier.lander.lander import DEVICES_FILE, Lander, SegmentPace
 from cloud_tier.lander.landing import Landing
-from cloud_tier.lander.remembered import FILE_NAME
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected
@@ -362,10 +361,10 @@ def test_what_devices_told_is_on_the_disk_before_the_log_forgets_it(station, mon
         right(descriptor)
 
     def dropping(number):
-        known = (folder / FILE_NAME).read_bytes()
+        known = (folder / DEVICES_FILE).read_bytes()
         assert known
         assert synced[folder / "devices.new"] == known, "its content, under the name it had"
-        assert folder / FILE_NAME in synced[folder], "and its name"
+        assert folder / DEVICES_FILE in synced[folder], "and its name"
         dropped.append(number)
         drop(number)
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from cloud_tier.job.dynamic import CurrentRow
-from cloud_tier.job.sifting import changed_keys, newest
+from cloud_tier.job.prefilter import changed_keys, newest
 from crdts import BoundedLWWSet, Membership, Version
 from lasp_edge import Program, folds
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest, membership_text, variable_digest

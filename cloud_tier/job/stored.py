@@ -1,0 +1,120 @@
+"""Rows of the lake's tables that a step reads and appends: in the driver where they are few.
+
+Few rows are read through `deltalake` in 40 ms and appended in 10; many, Spark reads and writes by
+itself (`cloud_tier.job.frames`). What is computed from rows is written once, for both.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sql
+
+from cloud_tier.job import merge, prefilter, windows
+from cloud_tier.job.frames import Frames, most_rows
+from cloud_tier.job.job import Job
+from cloud_tier.lake.sqltext import one_of, standard_identifier
+from cloud_tier.lake.tables import MEMBER, PROMISE, TICK
+from lasp_edge.protocol.lake_columns import LANDED, REPLACED
+from lasp_edge.protocol.spans import Starts
+
+DEVICE_KINDS: Final = (PROMISE, TICK, MEMBER)
+"""The kinds of row by which it is known which devices there are, and how far each has come."""
+_MOST_REPEATED: Final = 4
+"""Times that a row is there on average, up to which repeats are read and left out by the driver."""
+
+
+class StoredRows(NamedTuple):
+    """Some rows of a table.
+
+    Attributes:
+        path: of the table.
+        where: which rows, in Spark's dialect.
+        few: the rows; None where they are many.
+    """
+
+    path: str
+    where: str
+    few: pa.Table | None
+
+    def frame(self, made: Frames) -> DataFrame:
+        """Return the rows, read by Spark unless they are few and all that they are joined with."""
+        if made.few and self.few is not None:
+            return made.rows(self.few)
+        return read(made.spark, self.path).where(self.where)
+
+
+def panes(job: Job, needed: str) -> StoredRows:
+    """Return panes of `lattice`, without those that a newer entry replaces where they are few."""
+    columns = [*merge.PANE_IDENTITY, "seq", *REPLACED, *job.names]
+    return newest(job, columns, needed, merge.PANE_IDENTITY, ["seq"])
+
+
+def window_rows(job: Job, starts: Starts, *, may_be_few: bool) -> StoredRows:
+    """Return the rows of `windows` that have these starts; many, if they may not be few."""
+    rows = None
+    if may_be_few:
+        written = windows.written(starts, standard=True)
+        columns = windows.read_columns(job.columns)
+        rows = select(job, job.lake.windows, columns, f"{written} LIMIT {most_rows() + 1}")
+    few = None if rows is None or rows.num_rows > most_rows() else rows
+    return StoredRows(job.lake.windows, windows.written(starts, standard=False), few)
+
+
+def newest(
+    job: Job, columns: Iterable[str], where: str, entry: Sequence[str], order: Sequence[str]
+) -> StoredRows:
+    """Return rows of `lattice`, without those that a newer one replaces where they are few.
+
+    Args:
+        job: the program over the lake.
+        columns: that are read.
+        where: which rows, in Spark's dialect and the standard.
+        entry: the columns that tell entries apart.
+        order: the columns by which a row replaces another of its entry.
+    """
+    most = _MOST_REPEATED * most_rows()
+    found = select(job, job.lake.lattice, columns, f"{where} LIMIT {most + 1}")
+    kept = None if found.num_rows > most else prefilter.newest(found, entry, order)
+    few = None if kept is None or kept.num_rows > most_rows() else kept
+    return StoredRows(job.lake.lattice, where, few)
+
+
+def device_rows(job: Job) -> list[dict[str, Any]]:
+    """Return the merged rows of `DEVICE_KINDS`."""
+    found: list[dict[str, Any]]
+    found = select(job, job.lake.lattice, LANDED, one_of("kind", DEVICE_KINDS)).to_pylist()
+    return found
+
+
+def select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table:
+    """Return columns of the rows that a condition in the standard's dialect leaves."""
+    named = ", ".join(map(standard_identifier, columns))
+    return job.tables.select(path, f"SELECT {named} FROM source WHERE {where}")  # noqa: S608
+
+
+def read(spark: SparkSession, path: str) -> DataFrame:
+    """Return a table of the lake, as Spark reads it."""
+    return spark.read.format("delta").load(path)
+
+
+def append_windows(made: Frames, job: Job, rows: DataFrame, frontier: int | None) -> int:
+    """Append rows to `windows` in one commit that records the frontier; return how many."""
+    if not made.few:
+        return append(rows, job.lake.windows, json.dumps({"frontier": frontier}))
+    revised = rows.toArrow()
+    job.tables.append(job.lake.windows, revised, frontier)
+    return int(revised.num_rows)
+
+
+def append(rows: DataFrame, path: str, metadata: str = "") -> int:
+    """Append rows by Spark, and return how many they were."""
+    counted = Observation()
+    observed = rows.observe(counted, sql.count(sql.lit(1)).alias("rows"))
+    writer = observed.write.format("delta").mode("append")
+    if metadata:
+        writer = writer.option("userMetadata", metadata)
+    writer.save(path)
+    return int(counted.get["rows"])
