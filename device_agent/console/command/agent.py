@@ -17,8 +17,6 @@ import os
 import re
 import signal
 import sqlite3
-from collections.abc import Mapping
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -26,18 +24,19 @@ from device_agent.agent.core import Core
 from device_agent.agent.durable import Durable
 from device_agent.agent.guard import Guard
 from device_agent.agent.runtime import Reporter, Runtime, fresh_nonce, write_json
-from device_agent.agent.settings import INTERVAL_S, Settings
-from device_agent.agent.sources.choice import (
-    BrokenSourceError,
-    add_source_arguments,
-    source_of,
-)
+from device_agent.agent.settings import Settings
+from device_agent.agent.sources.choice import BrokenSourceError, source_of
 from device_agent.agent.sources.source import Source, SourceContext
 from device_agent.agent.state.store import Store
-from device_agent.agent.state.stored import DROP_OPTION
 from device_agent.console.belonging import need_own
 from device_agent.console.command.line import nothing_accepted, write_plainly, write_until_done
-from device_agent.console.configuration.alert_options import add_alert_arguments, caller_of
+from device_agent.console.configuration.agent_options import (
+    DEFAULTS,
+    PLAIN_EVERY_S,
+    add_arguments,
+    settings_of,
+)
+from device_agent.console.configuration.alert_options import caller_of
 from device_agent.console.configuration.arguments import AgentRequest, asked
 from device_agent.console.lean import become_lean
 from device_agent.storage.damage import DamagedStoreError
@@ -45,106 +44,18 @@ from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
+from lasp_edge.tool.broker_options import broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
-from lasp_edge.tool.log_options import add_log_arguments, is_json, set_up_logs, tell_as_json
+from lasp_edge.tool.log_options import is_json, set_up_logs, tell_as_json
 from lasp_edge.units import SECOND_US
 
 SECTION = "a device"
 log = logging.getLogger(__name__)
 
-PLAIN_EVERY_S = 10.0
 DASHES = r"(?<!\S)--(?=[a-z])"
-"""What an option begins with on the command line, and a key of a file does not."""
-DEFAULTS: Mapping[str, Any] = {
-    "fleet": "",
-    "interval": INTERVAL_S,
-    "results": 0.0,
-    "home_assistant": "",
-    "retain_days": 7.0,
-    "lateness": 5.0,
-    "max_skew": 300.0,
-    "clock_wait": 900.0,
-    "keep_readings": False,
-    "drop_set_aside": False,
-    "trust_clock": False,
-    "exit_when_done": False,
-    "verbose": False,
-    "log_level": "",
-    "log_format": "",
-}
-"""What an option is where neither the command line nor the file says it."""
-_DEFAULT = {name: f"(default: {value:g})" for name, value in DEFAULTS.items() if value}
+"""The beginning of an option on the command line, which a key of a file does not have."""
+
 _NEEDED = ("program", "device", "data_dir", "broker")
-
-RESULTS_HELP = (
-    "publish each value as JSON for people and other programs, under lasp/v1/FLEET/out/, when it"
-    " changed, at most this often (default: never: it costs 250 bytes a value)"
-)
-HOME = "homeassistant"
-HOME_HELP = (
-    "let Home Assistant discover this device and the fleet, under this topic (default: not;"
-    f" without PREFIX: {HOME}); turns on --results, once an --interval unless it says otherwise"
-)
-INTERVAL_HELP = (
-    f"publish what changed at most this often {_DEFAULT['interval']}. The others know a change at"
-    " most this much later, and whether all agree after twice that; 1 shows everything live,"
-    " writes 50 times as much to the card and sends 25 times as much"
-)
-COMMIT_HELP = (
-    "write readings to the card at most this often (default: as --interval). A crash loses at most"
-    " this many seconds of readings that the agent stamps itself; none of them was published. A"
-    " file, or a broker with QoS 1, gives again what was not acknowledged, so nothing of it is lost"
-)
-PAGE_HELP = "serve /metrics and /healthz, on this machine (default: no)"
-CONFIG_HELP = (
-    "a TOML file with any of these options by their names, and tables [[source]] (default: none);"
-    " the command line wins"
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments; None stands for what was not given."""
-    add = parser.add_argument
-    name = "MODULE:PROGRAM"
-    add("program", nargs="?", metavar=name, help="the program, found as uvicorn finds an app")
-    add("--config", type=Path, metavar="FILE", help=CONFIG_HELP)
-    add("--device", help="this device's name, unique in the fleet")
-    add("--data-dir", type=Path, help="where the agent keeps its state")
-    add_broker_arguments(parser, required=False, unless="--config names it")
-    add_source_arguments(parser)
-    add_alert_arguments(parser)
-    add("--fleet", help="the fleet's name on the broker (default: the program's)")
-    add("--interval", type=float, metavar="S", help=INTERVAL_HELP)
-    add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
-    _add_results(parser)
-    _flag(parser, "--keep-readings", "keep each accepted reading, as read (default: no)")
-    _flag(parser, DROP_OPTION, "delete what a former program stored of variables (default: no)")
-    seconds = {
-        "--retain-days": ("D", "refuse readings that are older than this many days"),
-        "--lateness": ("S", "readings may be out of order by this many seconds"),
-        "--max-skew": ("S", "refuse readings that are ahead of the clock by more seconds"),
-        "--clock-wait": ("S", "trust a clock that jumped after this many seconds"),
-    }
-    for option, (unit, text) in seconds.items():
-        default = _DEFAULT[option[2:].replace("-", "_")]
-        add(option, type=float, metavar=unit, help=f"{text} {default}")
-    _flag(parser, "--trust-clock", "this machine's clock is right, always (default: no)")
-    every = f"print a JSON line this often (default: one line in words every {PLAIN_EVERY_S:g} s)"
-    add("--report", type=float, metavar="S", help=every)
-    _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
-    add("--metrics", metavar="[HOST:]PORT", help=PAGE_HELP)
-    add_log_arguments(parser)
-
-
-def _add_results(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--results", type=float, metavar="S", help=RESULTS_HELP)
-    add("--home-assistant", nargs="?", const=HOME, metavar="PREFIX", help=HOME_HELP)
-
-
-def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
-    parser.add_argument(name, action="store_const", const=True, help=text)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -261,54 +172,6 @@ def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
     from device_agent.agent.watching.watching import Watching  # noqa: PLC0415 - most agents do without
 
     runtime.watch(Watching(durable, runtime.link, os.environ, page))
-
-
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Return the settings that the arguments ask for.
-
-    Raises:
-        ValueError: a number, or a topic, cannot be one.
-    """
-    numbers = ("interval", "commit_every", "results", "retain_days", "lateness", "max_skew")
-    for name in (*numbers, "clock_wait", "report"):
-        value = getattr(arguments, name)
-        if value is None:
-            continue
-        least = 1e-6 if name in {"interval", "retain_days", "report"} else 0
-        if not least <= value < 1e9:  # noqa: PLR2004 - three decades of seconds
-            unit = "days" if name == "retain_days" else "seconds"
-            bound = "above 0" if least else "from 0"
-            raise ValueError(
-                f"--{name.replace('_', '-')}: {unit} {bound} are needed, not {value:g}"
-            )
-    return Settings.paced(
-        arguments.interval,
-        arguments.commit_every,
-        results_us=round(_results_s(arguments) * SECOND_US),
-        home_assistant=_home_assistant(arguments),
-        retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
-        lateness_us=round(arguments.lateness * SECOND_US),
-        max_skew_us=round(arguments.max_skew * SECOND_US),
-        clock_wait_us=round(arguments.clock_wait * SECOND_US),
-        trust_clock=arguments.trust_clock,
-        keep_readings=arguments.keep_readings,
-        drop_set_aside=arguments.drop_set_aside,
-    )
-
-
-def _results_s(arguments: argparse.Namespace) -> float:
-    """Return the seconds between results; Home Assistant needs some."""
-    if arguments.home_assistant and not arguments.results:
-        return float(arguments.interval)
-    return float(arguments.results)
-
-
-def _home_assistant(arguments: argparse.Namespace) -> str:
-    prefix: str = arguments.home_assistant
-    levels = prefix.split("/")
-    if prefix and (not all(levels) or set("+#:\0") & set(prefix)):
-        raise ValueError(f"--home-assistant: a topic such as {HOME} is needed, not {prefix!r}")
-    return prefix
 
 
 def _sources(

@@ -14,9 +14,9 @@ Ends with 1 if anything is wrong, with 0 if not.
 import argparse
 import json
 
-from device_agent.console.command import agent
 from device_agent.console.command.checkup.checks import examined
 from device_agent.console.command.checkup.result import CheckResult, Level, Subject
+from device_agent.console.configuration import agent_options
 from device_agent.console.configuration.arguments import asked
 from lasp_edge.errors import Exit
 from lasp_edge.tool.log_options import set_up_logs
@@ -27,7 +27,7 @@ _WIDTH = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments: those of an agent, and two."""
-    agent.add_arguments(parser)
+    agent_options.add_arguments(parser)
     add = parser.add_argument
     add("--unit", default="lasp-edge", metavar="NAME", help="the agent's unit for systemd")
     add("--json", action="store_true", help="print one JSON object")
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Run the command."""
-    wanted = asked(given, agent.add_arguments, agent.DEFAULTS)
+    wanted = asked(given, agent_options.add_arguments, agent_options.DEFAULTS)
     wanted.arguments.log_level = wanted.arguments.log_level or "error"  # the lines say it
     set_up_logs(wanted.arguments)
     found = []

@@ -12,7 +12,7 @@ data directory. It may be killed at any moment.
 import argparse
 from pathlib import Path
 
-from device_agent.console.command.agent import HOME
+from device_agent.console.configuration.agent_options import HOME
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.process import GatewayProcess, GatewaySettings
 from lasp_edge.errors import UsageError

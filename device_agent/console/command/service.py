@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from device_agent.console.command import agent
+from device_agent.console.configuration import agent_options
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.parser import CommandParser
@@ -92,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not _NAME.fullmatch(arguments.name):
         raise UsageError(f"--name: letters, digits and _.@- are needed, not {arguments.name!r}")
     parser = CommandParser("agent", None)
-    agent.add_arguments(parser)
+    agent_options.add_arguments(parser)
     wanted = agent.requested(parser.parse_args(arguments.agent)).arguments
     load_plan(wanted.program)
     user = arguments.user or os.environ.get("SUDO_USER") or getpass.getuser()

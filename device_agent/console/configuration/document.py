@@ -1,12 +1,12 @@
-"""A TOML file whose mistakes are told with their line.
+"""A TOML file whose mistakes are reported with their line.
 
 The line of a key is the one on which its statement begins. It is found by parsing longer and longer
-beginnings of the file: whatever may stand in TOML, the parser itself says where a statement ends.
+beginnings of the file: so the parser itself decides where a statement ends, whatever TOML allows.
 A text such as "env:NAME" stands for an environment variable, so that no secret is in the file.
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ class Document:
 
     Args:
         path: the file.
-        environment: what "env:NAME" is looked up in.
+        environment: in which "env:NAME" is looked up.
 
     Attributes:
-        table: what it says; numbers with a point are exact.
+        table: its content; numbers with a point are exact.
 
     Raises:
         NotFound: there is no such file.
@@ -66,6 +66,28 @@ class Document:
         """Return the error that something in the file is not right."""
         return UsageError(f"{self.where(place)}: {text}")
 
+    def read(
+        self, place: Place, read: Callable[[Any], Any], value: Any, option: str | None = None
+    ) -> Any:
+        """Return a value as `read` reads it, which raises ValueError where it cannot.
+
+        Args:
+            place: of the value.
+            read: of an option.
+            value: as written.
+            option: its name, if the last key is a former one.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+        key = option or str(place[-1])
+        try:
+            return read(value)
+        except (ValueError, OverflowError) as error:
+            text = str(error).removeprefix("--")
+            text = text if text.startswith(key) else f"{key}: {text}"
+            raise self.mistake(place, text) from None
+
     def unknown(self, place: Place, what: str, known: Iterable[str]) -> UsageError:
         """Return the error that the last key of `place` is not known."""
         key = str(place[-1])
@@ -97,7 +119,7 @@ class Document:
         return self._environment[name]
 
     def as_written(self, place: Place) -> Any:
-        """Return what stands there, before any variable was put in."""
+        """Return the value at a place, before any variable was put in."""
         found: Any = self._plain
         for step in place:
             found = found[step]
@@ -110,7 +132,7 @@ _IN_WORDS = {
     "Expected '=' after a key in a key/value pair": "KEY = VALUE is needed here",
     "Invalid statement": "KEY = VALUE or [TABLE] is needed here",
 }
-"""Mistakes that many make, as the parser names them and as people do."""
+"""Frequent mistakes: the parser's message, and ours."""
 
 
 def _is_in(table: Any, place: Place) -> bool:
@@ -125,12 +147,12 @@ def _is_in(table: Any, place: Place) -> bool:
 
 
 def _blank(lines: Sequence[str]) -> int:
-    """Return how many lines at the beginning say nothing."""
+    """Return how many lines at the beginning are blank or comments."""
     return next((at for at, line in enumerate(lines) if line.strip()[:1] not in {"", "#"}), 0)
 
 
 def _in_words(error: str) -> str:
-    """Return what the parser says, the line first, to stand behind the file.
+    """Return the parser's message with the line first, to follow the file's name.
 
     >>> _in_words("Cannot overwrite a value (at line 3, column 12)")
     ' line 3, column 12: this key stands above already'

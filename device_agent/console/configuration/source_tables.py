@@ -148,12 +148,7 @@ class SourceTables:
             if value not in names:
                 text = f"mapping: there is no {kind_in_words(value)}; {hint(str(value), names)}"
                 raise self._document.mistake(place, text)
-        try:
-            return option.of_file(value)
-        except ValueError as error:
-            text = str(error).removeprefix("--")
-            text = text if text.startswith(option.name) else f"{option.name}: {text}"
-            raise self._document.mistake(place, text) from None
+        return self._document.read(place, option.of_file, value, option.name)
 
     def _named_mappings(self) -> dict[str, dict[str, Any]]:
         """Return the mappings of the user's own, by name."""

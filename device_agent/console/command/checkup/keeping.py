@@ -12,6 +12,7 @@ from device_agent.console.belonging import need_own
 from device_agent.console.command import agent
 from device_agent.console.command.checkup.machine import nearest
 from device_agent.console.command.checkup.result import CheckResult, Level, Subject, skipped
+from device_agent.console.configuration.agent_options import settings_of
 from device_agent.console.configuration.alert_options import caller_of
 from device_agent.storage.damage import damaged_files, deletion_line, kept_bytes
 from lasp_edge.errors import CommandError
@@ -24,7 +25,7 @@ def options(subject: Subject) -> Iterator[CheckResult]:
     try:
         if wanted.arguments.config:
             agent.need(wanted)
-        agent.settings_of(wanted.arguments)
+        settings_of(wanted.arguments)
         caller_of(wanted.arguments, Random(0))
     except (CommandError, ValueError) as error:
         yield CheckResult(Level.WRONG, wanted.placed(str(error)))

@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 from device_agent.agent.sources.choice import GROUP
-from device_agent.console.command.agent import DEFAULTS, _sources, add_arguments
+from device_agent.console.command.agent import _sources
+from device_agent.console.configuration.agent_options import DEFAULTS, add_arguments
 from device_agent.console.configuration.arguments import asked
 from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl

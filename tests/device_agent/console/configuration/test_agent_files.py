@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from device_agent.agent.sources.values import EventRule
-from device_agent.console.command.agent import DEFAULTS, add_arguments
+from device_agent.console.configuration.agent_options import DEFAULTS, add_arguments
 from device_agent.console.configuration.arguments import asked
 from lasp_edge.errors import UsageError
 

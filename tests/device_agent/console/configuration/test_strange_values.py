@@ -7,7 +7,7 @@ import pytest
 
 from device_agent.agent.sources.choice import KINDS, source_of
 from device_agent.agent.sources.source import SourceContext
-from device_agent.console.command.agent import DEFAULTS, add_arguments
+from device_agent.console.configuration.agent_options import DEFAULTS, add_arguments
 from device_agent.console.configuration.arguments import asked
 from lasp_edge.errors import UsageError
 from lasp_edge.link import BrokerUrl
