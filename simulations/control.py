@@ -26,8 +26,8 @@ from functools import cache
 from random import Random
 from typing import Final, NamedTuple
 
-from device_agent.agent.controlled.windows import ControlledWindows
 from device_agent.agent.parts import StoreReader
+from device_agent.agent.rebuilding.missing import MissingPanes
 from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, REVISED, STATUSES, TENTATIVE
@@ -135,8 +135,8 @@ def run(seed: int, devices: int = DEVICES, steps: int = STEPS, disks_lost: int =
     counts: Counter[str] = Counter()
     try:
         for device in fleet.devices.values() if about.stalls else ():
-            assert device.core.controlled is not None, "its program has parameters"
-            _stall(device.core.controlled, random)
+            assert device.core.missing is not None, "its program has parameters"
+            _stall(device.core.missing, random)
         lost = set(Random(-seed - 1).sample(range(steps // 4, steps), disks_lost))
         _disturb(fleet, about, random, steps, lost)
         counts["final while running"] = len(fleet.rows(FINAL))
@@ -229,7 +229,7 @@ def _differs(at: WindowStart, row: FleetRow | None, right: WindowTruth, how: str
         yield f"{at} {how} {row.partial} of {row.devices_in}, and it is {right}"
 
 
-def _stall(windows: ControlledWindows, random: Random) -> None:
+def _stall(windows: MissingPanes, random: Random) -> None:
     """Let a device make panes anew now and then, and not in each commit."""
     right = windows._build  # noqa: SLF001 - a device that is short of time
 

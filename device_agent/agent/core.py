@@ -66,7 +66,7 @@ from lasp_edge.timers import Timer
 
 if TYPE_CHECKING:
     from device_agent.agent.controlled.log import ParameterLog
-    from device_agent.agent.controlled.windows import ControlledWindows
+    from device_agent.agent.rebuilding.missing import MissingPanes
     from device_agent.agent.scans.streams import Streams
 
 NOTES_US = 10_000_000
@@ -88,7 +88,7 @@ class Core:
     Attributes:
         agent: what all parts share.
         streams: runs the program's streams; None where it declares no stream.
-        controlled: makes the windows that are not plain, if there are any.
+        missing: makes the panes of windows that are not plain, if there are any.
         control: the log of parameters, if the program declares any.
         ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
@@ -133,8 +133,8 @@ class Core:
         found = (agent, restored, sources, known, memory)
         self.intake = Intake(*found, self.variables, self.waiting)
         self.streams = _streams(agent, self.intake, memory, self.variables)
-        self.controlled, self.control = _controlled(agent, self.intake, memory, cache, self.samples)
-        low_us = partial(_low_us, self.intake, self.streams, self.controlled)
+        self.missing, self.control = _changing(agent, self.intake, memory, cache, self.samples)
+        low_us = partial(_low_us, self.intake, self.streams, self.missing)
         delivered = (memory, sinks, cache, sources)
         self.panes = PaneDelivery(agent, *delivered, low_us, self.fence.told_highs)
         self.sharing = Sharing(agent, self.variables.shared_states)
@@ -152,7 +152,7 @@ class Core:
             self.timing,  # knows what time it is, for all others
             self.waiting,
             self.intake,  # joins what was read, so that all others see it
-            *(part for part in (self.streams, self.controlled) if part is not None),
+            *(part for part in (self.streams, self.missing) if part is not None),
             self.variables,
             Reactions(agent, self.derived, self.variables),
             self.samples,
@@ -310,14 +310,14 @@ class Core:
 def _low_us(
     intake: Intake,
     streams: "Streams | None",
-    controlled: "ControlledWindows | None",
+    missing: "MissingPanes | None",
     now_us: int,
 ) -> int | None:
     """Return the time before which nothing more comes: of no source, stream or pane."""
     low_us = intake.low_us(now_us)
     if streams is not None:
         low_us = streams.bounded_us(low_us, now_us)
-    return low_us if controlled is None else controlled.bounded_us(low_us)
+    return low_us if missing is None else missing.bounded_us(low_us)
 
 
 def _streams(agent: Agent, intake: Intake, memory: Panes, variables: Variables) -> "Streams | None":
@@ -329,21 +329,21 @@ def _streams(agent: Agent, intake: Intake, memory: Panes, variables: Variables) 
     return Streams(agent, intake, memory, variables)
 
 
-def _controlled(
+def _changing(
     agent: Agent, intake: Intake, memory: Panes, cache: PaneCache, samples: Samples
-) -> "tuple[ControlledWindows | None, ParameterLog | None]":
+) -> "tuple[MissingPanes | None, ParameterLog | None]":
     """Return the parts of windows that are not plain, and of parameters, where there are any."""
     plan = agent.plan
     if not plan.parameters and all(window.is_plain for window in plan.windows.values()):
         return None, None
-    from device_agent.agent.controlled.windows import ControlledWindows  # noqa: PLC0415 - see above
+    from device_agent.agent.rebuilding.missing import MissingPanes  # noqa: PLC0415 - see above
 
-    windows = ControlledWindows(agent, intake, memory, cache)
+    windows = MissingPanes(agent, intake, memory, cache)
     if not plan.parameters:
         return windows, None
     from device_agent.agent.controlled.log import ParameterLog  # noqa: PLC0415 - see above
 
-    return windows, ParameterLog(agent, (windows.heard, samples.hear))
+    return windows, ParameterLog(agent, (windows.follow, samples.hear))
 
 
 def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from device_agent.agent.controlled.windows import ControlledWindows
+from device_agent.agent.rebuilding.missing import MissingPanes
 from device_agent.agent.state.store import Store
 from device_agent.gateway.kept import RestoredFleet
 from lasp_edge.language.fleet_regimes import FleetRegimes
@@ -80,10 +80,10 @@ def what_is_held_is_forgotten_at_a_restart() -> Iterator[None]:
 def a_promise_passes_what_is_still_to_be_built() -> Iterator[None]:
     """A device is slow to build: its windows are revised without its panes, and once more."""
 
-    def bounded_us(_self: ControlledWindows, low_us: int | None) -> int | None:
+    def bounded_us(_self: MissingPanes, low_us: int | None) -> int | None:
         return low_us
 
-    with replaced(ControlledWindows, "bounded_us", bounded_us):
+    with replaced(MissingPanes, "bounded_us", bounded_us):
         yield
 
 

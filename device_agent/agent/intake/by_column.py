@@ -10,7 +10,7 @@ repeat is looked through by itself. A batch in which the order of readings matte
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from operator import not_
 from typing import Any, NamedTuple
@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow, Retraction
 from device_agent.agent.intake.batch import Batch, ascends
-from device_agent.agent.intake.identities import Identities
-from device_agent.agent.intake.pending import ControlledReading, PendingBatch, has_room
+from device_agent.agent.intake.identities import STAMPED, Identities
+from device_agent.agent.intake.pending import PendingBatch, has_room
 from device_agent.agent.intake.progress import IntakeProgress
 from device_agent.agent.intake.routes import Route
 from device_agent.agent.panes.panes import Panes, own_column
 from device_agent.agent.parts import StoreReader
+from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
 
@@ -129,13 +130,11 @@ class ByColumn:
         pending.counted.update(counted)
         accepted: list[tuple[EventColumns, list[PaneSlices]]] = []
         for column, slices in sliced:
-            repeated = set() if stamped else self._put(column, store)
+            repeated = self._put(column, store, stamped=stamped)
             pending.counted["repeated"] += len(repeated)
             left = column.without(repeated) if repeated else column
             if len(left):
                 self._collect(left, batch.source, pending)
-                if column.route.controlled:
-                    pending.controlled += self._controlled(left, stamped=stamped)
                 accepted.append((left, self._slices(left) if repeated else slices))
         self._fold(accepted, pending.since_us)
         highs_us = [column.by_time[0][-1] for column, _ in accepted]
@@ -239,13 +238,16 @@ class ByColumn:
                     return False
         return True
 
-    def _put(self, column: EventColumns, store: StoreReader) -> set[int]:
-        """Add the identities of readings; return the places of those that were known."""
+    def _put(self, column: EventColumns, store: StoreReader, *, stamped: bool) -> set[int]:
+        """Add the identities of readings; return the places of those that are repeats."""
+        if stamped and not column.route.kept:
+            return set()
+        apart = STAMPED if stamped else ""
         times_us, values = column.by_time
         tags, texts, order = column.tags, column.texts, column.order
         if len(texts) == 1:
             (text,) = texts.values()
-            known = self._put_stream(column, text, times_us, values, store)
+            known = self._put_stream(column, apart + text, times_us, values, store)
         else:
             streams: dict[str, list[int]] = {}
             for at, place in enumerate(order or range(len(tags))):
@@ -253,7 +255,9 @@ class ByColumn:
             known = []
             for text, places in streams.items():
                 part = _at(places, times_us), _at(places, values)
-                known += _at(self._put_stream(column, text, *part, store), places)
+                known += _at(self._put_stream(column, apart + text, *part, store), places)
+        if stamped:
+            return set()  # nobody gave them their time
         return set(known if order is None else _at(known, order))
 
     def _put_stream(
@@ -296,18 +300,22 @@ class ByColumn:
             ]
             self._panes.change_column(panes, partials, since_us)
 
-    def _controlled(self, column: EventColumns, *, stamped: bool) -> Iterator[ControlledReading]:
-        """Yield accepted readings for windows with parameters."""
-        name, text_of = column.route.event.name, self._text_of
-        for time_us, quantised, tags in zip(
-            column.times_us, column.values, column.tags, strict=True
-        ):
-            yield ControlledReading(name, time_us, quantised, text_of(tags), stamped)
+    def _pass_on(self, column: EventColumns, pending: PendingBatch) -> None:
+        """Pass accepted readings on to what is made from them once a commit."""
+        name, device, text_of = column.route.event.name, self._agent.replica.device, self._text_of
+        pending.items += [
+            StreamItem(name, time_us, value, text_of(tags), device)
+            for time_us, value, tags in zip(
+                column.times_us, column.values, column.tags, strict=True
+            )
+        ]
 
     def _collect(self, column: EventColumns, source: str, pending: PendingBatch) -> None:
         """Collect accepted readings, and note how far they came."""
         progress, name = self._progress, column.route.event.name
         times_us, _ = column.by_time
+        if column.route.passed_on:
+            self._pass_on(column, pending)
         for variable in column.route.collecting:
             pending.updates.extend(variable.name, "", column.values, column.times_us)
         first_us = progress.next_stamp_us(pending.clock_us)

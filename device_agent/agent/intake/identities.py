@@ -36,6 +36,9 @@ KEPT_TAGS = 1_000
 KEPT_STREAMS = 2_000
 """Streams (an event and tags) of which the last stored block is remembered, at most: more than a
 device's sensors have, in 0.5 MB. Of any other stream the store is asked."""
+STAMPED = "stamped "
+"""What the tags of blocks begin with that hold readings which were stamped on arrival, so that they
+are never taken for repeats of others; tags are JSON, or empty."""
 BLOCK_WEIGHT = 8
 """Identities that take as much memory as an empty block."""
 

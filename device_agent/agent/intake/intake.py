@@ -20,7 +20,7 @@ from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.held import HeldBatch, HeldBatches
 from device_agent.agent.intake.identities import KEPT_STREAMS, Identities
 from device_agent.agent.intake.one_by_one import OneByOne
-from device_agent.agent.intake.pending import ControlledReading, PendingBatch
+from device_agent.agent.intake.pending import PendingBatch
 from device_agent.agent.intake.progress import NO_TIME, STAMP_AHEAD_US, SourceProgress
 from device_agent.agent.intake.routes import Route
 from device_agent.agent.intake.tellings import KnownProgress
@@ -63,6 +63,8 @@ class Intake(Part):
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
         tellings: takes what others know of that.
+        items: the readings that streams, and windows that are not plain, are made from: those that
+            the last `read` has accepted.
         read_us: when the last reading came, taken in or held.
         column_least: batches of fewer readings are taken one by one.
     """
@@ -101,8 +103,7 @@ class Intake(Part):
         self._one_by_one = OneByOne(*found, variables)
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
-        self._items: list[StreamItem] = []
-        self._controlled: list[ControlledReading] = []
+        self.items: list[StreamItem] = []
 
     def hold(self, held: HeldBatch, *, is_pressing: bool = False) -> bool:
         """Hold a batch until its commit; return whether that must not wait for the next tick.
@@ -125,6 +126,7 @@ class Intake(Part):
 
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take in what is held, and what had to wait for the clock."""
+        self.items = []
         for batch in self._waiting.take_placed():
             self._take_in(batch, now_us, store)
         held = self._held.take(now_us)
@@ -224,8 +226,7 @@ class Intake(Part):
         self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
-        self._items += pending.items
-        self._controlled += pending.controlled
+        self.items += pending.items
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted
         for name, count in (+pending.counted).items():
@@ -233,16 +234,6 @@ class Intake(Part):
         if pending.accepted and self.progress.high_us is not None:
             self._panes.advance(self.progress.high_us)
             changes.facts.add(self.progress.facts())
-
-    def take_items(self) -> list[StreamItem]:
-        """Return the readings that streams are made from, joined since the last time."""
-        taken, self._items = self._items, []
-        return taken
-
-    def take_controlled(self) -> list[ControlledReading]:
-        """Return the readings for windows with parameters, joined since the last time."""
-        taken, self._controlled = self._controlled, []
-        return taken
 
     def tick(self, now_us: int) -> None:
         self.tellings.catch_up(now_us)

@@ -12,13 +12,8 @@ from typing import Any
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import PaneId, ReadingRow, Retraction
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.identities import Identities
-from device_agent.agent.intake.pending import (
-    ControlledReading,
-    PaneSamples,
-    PendingBatch,
-    has_room,
-)
+from device_agent.agent.intake.identities import STAMPED, Identities
+from device_agent.agent.intake.pending import PaneSamples, PendingBatch, has_room
 from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.agent.intake.routes import Route, WindowTarget
 from device_agent.agent.panes.panes import Panes
@@ -138,14 +133,14 @@ class OneByOne:
         route = self._routes[name]
         if not self._route(pending, store, route, tags, quantised, time_us):
             return None
-        if route.streamed:
-            told = value if route.event.text else quantised
+        if route.passed_on:
             text = self._text_of(tags) if tags else ""
-            pending.items.append(StreamItem(name, time_us, told, text, self._device))
-        if route.controlled:
-            text = self._text_of(tags) if tags else ""
-            stamped = own_us is None
-            pending.controlled.append(ControlledReading(name, time_us, quantised, text, stamped))
+            item = value if route.event.text else quantised
+            pending.items.append(StreamItem(name, time_us, item, text, self._device))
+            if route.kept and own_us is None:
+                block = self._identities.at(name, STAMPED + text, time_us, store)
+                if block.holds(time_us, quantised):
+                    block = None
         if block is not None:
             block.put(time_us, quantised)
             if not block.changed:
@@ -207,8 +202,8 @@ class OneByOne:
         block = self._identities.at(name, text, own_us, store)
         if block.add(own_us, quantised):
             self._identities.touched(block)
-        told = value if route.event.text else quantised
-        pending.items.append(StreamItem(name, own_us, told, text, self._device, retracted=True))
+        item = value if route.event.text else quantised
+        pending.items.append(StreamItem(name, own_us, item, text, self._device, retracted=True))
         pending.counted["retractions"] += 1
         if self._keep_readings:
             at_us, kept = self._progress.stamp_us, Retraction(value)

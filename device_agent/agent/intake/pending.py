@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 from device_agent.agent.changes import PaneId, ReadingRow
 from device_agent.agent.intake.progress import NO_TIME
@@ -34,21 +33,6 @@ PaneSamples = tuple[list[int], list[int]]
 """Quantised values, and their times."""
 
 
-class ControlledReading(NamedTuple):
-    """A reading of an event whose windows have parameters.
-
-    Attributes:
-        tags: as canonical text.
-        stamped: it got its time on arrival.
-    """
-
-    event: str
-    time_us: int
-    quantised: int
-    tags: str
-    stamped: bool
-
-
 @dataclass(slots=True)
 class PendingBatch:
     """What batches have brought since the last join.
@@ -60,8 +44,7 @@ class PendingBatch:
         clock_us: what time it was when the last batch came: readings go by it.
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
-        items: readings that streams are made from.
-        controlled: readings that windows with parameters are made from.
+        items: readings that streams, and windows that are not plain, are made from.
         samples: pane entry -> its new samples, none of which can be refused.
         updates: samples and deltas of variables.
     """
@@ -73,7 +56,6 @@ class PendingBatch:
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)
     items: list[StreamItem] = field(default_factory=list)
-    controlled: list[ControlledReading] = field(default_factory=list)
     samples: dict[PaneId, PaneSamples] = field(default_factory=dict)
     updates: PendingUpdates = field(default_factory=PendingUpdates)
 

@@ -65,8 +65,9 @@ class Route:
         collecting: the variables that collect it.
         needs_event: a handler or a key function of the user's wants an Event.
         validate_each: a fold of the user's own folds a variable that collects it, and may fail.
-        streamed: streams are made from it.
-        controlled: windows that are not plain are made from it (`device_agent.agent.controlled`).
+        kept: windows that are not plain are made from it (`device_agent.agent.rebuilding`): so
+            readings that were stamped on arrival are kept as identities, too.
+        passed_on: that, or streams are made from it.
         revisable: a reading can be taken back: streams are made from it, and all that is made from
             it, or from them, has an inverse.
         by_column: no function of the user's sees its readings one by one.
@@ -77,17 +78,18 @@ class Route:
         self.quantise = text_number if event.text else event.resolution.quantise
         every = [w for w in plan.windows.values() if w.source.name == event.name]
         windows = [w for w in every if w.is_plain]
-        self.controlled = len(windows) < len(every)
+        self.kept = len(windows) < len(every)
         self.targets = tuple(
             WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
             for w in sorted(windows, key=lambda w: w.stream)
         )
         self.collecting = plan.collections.get(event.name, ())
         keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
-        self.streamed = event.name in plan.streamed_events
-        self.revisable = self.streamed and _is_revisable(plan, event.name)
+        streamed = event.name in plan.streamed_events
+        self.passed_on = streamed or self.kept
+        self.revisable = streamed and _is_revisable(plan, event.name)
         handled = bool(plan.functions.handlers.get(event.name))
-        self.needs_event = keyed or handled or self.streamed
+        self.needs_event = keyed or handled or streamed
         fallible = {f.source.name for f in plan.local_folds.values() if not f.fold.is_built_in}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)

@@ -57,6 +57,7 @@ class Streams(Part):
         self._stream_panes = StreamPanes(agent, panes)
         self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
+        self._events = plan.streamed_events
         self._known = frozenset(agent.facts.streams or ())
         self._waits = False
         self._now_us = 0
@@ -101,7 +102,7 @@ class Streams(Part):
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take the readings that came since the last time, before they are committed."""
         self._now_us = self._stream_panes.now_us = now_us
-        taken = self._intake.take_items()
+        taken = [item for item in self._intake.items if item.event in self._events]
         if self._begun and not taken and not self._waits:
             return
         self._waits = False

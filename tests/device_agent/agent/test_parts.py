@@ -176,9 +176,9 @@ PARTS = {
     "clock": Case(lambda device: device.core.timing.state, nothing, beats),
     "waiting": Case(nothing, nothing),
     "intake": Case(progress, progress),
-    "controlled": Case(
-        lambda device: device.core.controlled.report(),
-        lambda device: device.core.controlled.report(),
+    "missing panes": Case(
+        lambda device: device.core.missing.report(),
+        lambda device: device.core.missing.report(),
     ),
     "variables": Case(shared, shared, parts_of_states),
     "reactions": Case(shared, shared),

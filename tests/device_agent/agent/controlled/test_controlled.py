@@ -49,7 +49,7 @@ class Fleet:
     def build(self):
         for _ in range(200):
             self.device.tick()
-            if not self.device.core.controlled.waits:
+            if not self.device.core.missing.waits:
                 return
         raise AssertionError("it builds without end")
 
@@ -175,13 +175,13 @@ def test_a_crash_amid_the_building_leaves_nothing_out_and_doubles_nothing(fleet)
     fleet.say("offset", "", NOW_US, "3")
     for _ in range(2):
         device.durable.commit(device.now_us)
-        assert device.core.controlled.waits
+        assert device.core.missing.waits
         device.restart()
-        assert device.core.controlled.waits
+        assert device.core.missing.waits
     fleet.build()
     fleet.check()
     device.restart()
-    assert not device.core.controlled.waits, "it is known that all is built"
+    assert not device.core.missing.waits, "it is known that all is built"
 
 
 def test_an_entry_that_left_memory_is_continued(fleet):
@@ -200,10 +200,10 @@ def test_what_is_still_to_be_built_holds_the_promise(fleet):
     device = fleet.device
     read_half_a_day(device)
     fleet.say("offset", "", NOW_US, "3")
-    low_us = device.core.controlled.bounded_us(2**60)
+    low_us = device.core.missing.bounded_us(2**60)
     assert low_us <= NOW_US
     fleet.build()
-    assert device.core.controlled.bounded_us(2**60) > NOW_US + 10 * 3_600 * S
+    assert device.core.missing.bounded_us(2**60) > NOW_US + 10 * 3_600 * S
     fleet.check()
 
 

@@ -17,32 +17,35 @@ that time. Under a later one nothing is there that it could stand beside, so it 
 window says that the device is not in it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from crdts import ControlLog
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import BLOCK_US, Changes
-from device_agent.agent.controlled.counting import CountedColumn, PaneCells, ReadingCounter
-from device_agent.agent.controlled.history import ReadingHistory, columns_of
 from device_agent.agent.facts import Facts
 from device_agent.agent.intake.intake import Intake
-from device_agent.agent.intake.pending import ControlledReading
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.parts import Part, StoreReader
+from device_agent.agent.rebuilding.counting import (
+    PaneCells,
+    ReadingColumn,
+    ReadingCounter,
+    columns_known,
+    columns_of,
+)
+from lasp_edge.event import StreamItem
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 
 BUILT_AT_ONCE_US: Final = 60 * BLOCK_US
 """Microseconds of one window that are built in a commit: two hours, at a reading a second some ten
 milliseconds of work."""
-Cell = Mapping[str, CountedColumn]
-"""What comes to a pane, by key."""
 MOST_BUILT: Final = 5_000
 """Panes that are remembered as built; of others the store is asked."""
 
 
-class ControlledWindows(Part):
+class MissingPanes(Part):
     """Makes the panes of windows that are not plain.
 
     Args:
@@ -51,14 +54,14 @@ class ControlledWindows(Part):
         panes, cache: the entries in memory.
     """
 
-    name = "controlled"
+    name = "missing panes"
 
     def __init__(self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache) -> None:
         self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
         self._windows = [w for w in agent.plan.windows.values() if not w.is_plain]
-        self._history = ReadingHistory(intake.identities)
-        told = (agent.plan.functions, agent.replica.device, agent.counters.note)
-        self._counter = ReadingCounter(*told)
+        self._events = {window.source.name for window in self._windows}
+        found = (agent.plan.functions, agent.replica.device, agent.counters.note)
+        self._counter = ReadingCounter(*found)
         self._regimes: dict[str, WindowRegimes] = {}
         self._unbuilt: dict[str, list[PanePiece]] = {}
         self._gone: list[PanePiece] = []
@@ -69,15 +72,15 @@ class ControlledWindows(Part):
         self._doubted = agent.facts.doubted or []
         self._changes = Changes()
         if not agent.plan.parameters:
-            self.heard(ControlLog())
+            self.follow(ControlLog())
 
     @property
     def waits(self) -> bool:
         """Whether the next commit has something to build or to delete."""
         return bool(self._gone) or any(self._unbuilt.values())
 
-    def heard(self, log: ControlLog) -> None:
-        """Take what operators said: plan what is to be built, and what is to be deleted."""
+    def follow(self, log: ControlLog) -> None:
+        """Take the operators' entries: plan what is to be built, and what is to be deleted."""
         functions, device = self._agent.plan.functions, self._agent.replica.device
         for window in self._windows:
             new = WindowRegimes(window, functions, log, device)
@@ -119,59 +122,56 @@ class ControlledWindows(Part):
         """Bring what was read to its panes, and build some."""
         self._now_us = now_us
         self._note_doubt()
-        taken = self._intake.take_controlled()
-        if not taken and not self.waits:
-            return
+        taken = [item for item in self._intake.items if item.event in self._events]
         gone, self._gone = self._gone, []
         for piece in gone:
             self._panes.abandon(piece.stream, piece.first_us, piece.end_us)
         if gone:
             self._cache.ask_again()
         if taken:
-            self._history.keep(taken, store)
             self._take(taken, store)
         self._build(store)
         self._agent.is_building = self.waits
-        self._changes.identities.update(self._intake.identities.take_changed())
+
+    @property
+    def _doubt_us(self) -> int | None:
+        return self._intake.highs.furthest_doubt_us()
 
     def _note_doubt(self) -> None:
         """Note under which log it was learnt that readings are doubtful."""
-        doubt_us = self._intake.highs.furthest_doubt_us()
+        doubt_us = self._doubt_us
         if doubt_us is not None and self._doubted[:1] != [doubt_us]:
             self._doubted = [doubt_us, self._agent.control]
             self._changes.facts.add(Facts(doubted=self._doubted))
 
-    def _take(self, taken: Sequence[ControlledReading], store: StoreReader) -> None:
+    def _take(self, taken: list[StreamItem], store: StoreReader) -> None:
         """Fold what came into the panes that are there, and build those that are not."""
-        cells = PaneCells()
+        cells, regimes_of = PaneCells(), dict[int, WindowRegimes]()
         for regimes in self._regimes.values():
-            event = regimes.window.source.name
-            self._counter.count(regimes, columns_of(taken, event), cells)
-        known_us, doubt_us = self._high_us, self._intake.highs.furthest_doubt_us()
-        self._high_us = max(known_us, *(reading.time_us for reading in taken))
-        by_window = {
-            piece.stream: regimes for regimes in self._regimes.values() for piece in regimes.pieces
-        }
+            self._counter.count(regimes, columns_of(taken, regimes.window.source.name), cells)
+            regimes_of |= {piece.stream: regimes for piece in regimes.pieces}
+        known_us, doubt_us = self._high_us, self._doubt_us
+        self._high_us = max(known_us, *[item.time_us for item in taken])
         for piece, pane_us, by_key in cells:
-            at = (piece.stream, pane_us)
+            at, end_us = (piece.stream, pane_us), pane_us + piece.span_us
             is_doubtful = _is_doubtful(pane_us, doubt_us)
             is_there = at in self._built or (pane_us > known_us and not is_doubtful)
-            if not is_there:
-                is_there = bool(store.panes_present(*at, pane_us + 1)) or self._is_begun(*at)
-            if is_doubtful and not is_there and self._doubted[1] != self._agent.control:
-                continue
-            if is_there or is_doubtful:
+            is_there = is_there or bool(self._panes.begun(piece.stream, pane_us, end_us, store))
+            if is_there or (is_doubtful and self._doubted[1] == self._agent.control):
                 self._fold(piece, pane_us, by_key, store)
+            elif is_doubtful:
+                continue
             else:
-                end_us = pane_us + piece.span_us
-                self._build_between(by_window[piece.stream], piece, pane_us, end_us, store)
+                self._build_between(regimes_of[piece.stream], piece, pane_us, end_us, store)
             self._built.add(at)
 
-    def _is_begun(self, stream: int, pane_us: int) -> bool:
-        """Return whether memory has an entry of a pane that the store may not have yet."""
-        return any(pane[:2] == (pane_us, stream) for pane in self._panes.entries)
-
-    def _fold(self, piece: PanePiece, pane_us: int, by_key: Cell, store: StoreReader) -> None:
+    def _fold(
+        self,
+        piece: PanePiece,
+        pane_us: int,
+        by_key: Mapping[str, ReadingColumn],
+        store: StoreReader,
+    ) -> None:
         """Fold readings into the present replica's entries of a pane."""
         for key, (times_us, values) in sorted(by_key.items()):
             pane = self._panes.own(piece.stream, key, pane_us)
@@ -180,14 +180,6 @@ class ControlledWindows(Part):
                 self._panes.change(pane, partial, self._now_us, store)
             except ValueError:  # it could not be sent
                 self._agent.counters.note("window: a partial would be out of range")
-
-    def _begin(
-        self, piece: PanePiece, cells: Iterable[tuple[int, Cell]], store: StoreReader
-    ) -> None:
-        """Begin panes that no life has begun."""
-        for pane_us, by_key in cells:
-            self._built.add((piece.stream, pane_us))
-            self._fold(piece, pane_us, by_key, store)
 
     def _build(self, store: StoreReader) -> None:
         """Build the oldest panes of each window that are not there."""
@@ -215,25 +207,17 @@ class ControlledWindows(Part):
         end_us: int,
         store: StoreReader,
     ) -> None:
-        """Build those panes of a piece, from one time to another, that are not there."""
+        """Build those panes of a piece, from one time to another, that no life has begun."""
         cells, event = PaneCells(), regimes.window.source.name
-        columns = self._history.columns(event, first_us, end_us, store)
-        self._counter.count(regimes, columns, cells)
-        present = store.panes_present(piece.stream, first_us, end_us)
-        doubt_us = self._intake.highs.furthest_doubt_us()
-        self._begin(
-            piece,
-            [
-                (pane_us, by_key)
-                for other, pane_us, by_key in cells
-                if other.stream == piece.stream
-                and first_us <= pane_us < end_us
-                and pane_us not in present
-                and (piece.stream, pane_us) not in self._built
-                and not _is_doubtful(pane_us, doubt_us)
-            ],
-            store,
-        )
+        known = columns_known(self._intake.identities, event, first_us, end_us, store)
+        self._counter.count(regimes, known, cells)
+        begun = self._panes.begun(piece.stream, first_us, end_us, store)
+        doubt_us = self._doubt_us
+        for other, pane_us, by_key in cells:
+            is_wanted = other.stream == piece.stream and first_us <= pane_us < end_us
+            if is_wanted and pane_us not in begun and not _is_doubtful(pane_us, doubt_us):
+                self._built.add((piece.stream, pane_us))
+                self._fold(piece, pane_us, by_key, store)
 
     def give_up(self) -> None:
         """An evaluation has failed: build nothing more of what it was at."""
