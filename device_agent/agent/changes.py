@@ -30,10 +30,7 @@ class BlockId(NamedTuple):
 
 
 class PaneId(NamedTuple):
-    """The name of a pane entry, of one replica of this device; names are ordered by time first.
-
-    What has incarnation 0 is of no replica: it stays in the store, and goes to no sink.
-    """
+    """The name of a pane entry, of one replica of this device; names are ordered by time first."""
 
     pane_us: int
     stream: int
@@ -58,6 +55,25 @@ class PaneRow(NamedTuple):
     partial: Partial
     dirty: int
     refused: int = 0
+
+
+class HistoryId(NamedTuple):
+    """The name of what is kept of a stream for a time; names are ordered by time first."""
+
+    at_us: int
+    stream: int
+
+
+class HistoryRow(NamedTuple):
+    """What is kept of a stream: a cell of items or rows, or a cut; it goes to no sink.
+
+    Attributes:
+        end_us: until when it may be needed: below the floor, it is deleted.
+        content: packed.
+    """
+
+    end_us: int
+    content: bytes
 
 
 EVERY_SINK = (1 << MAX_SINKS) - 1
@@ -207,6 +223,7 @@ class Changes:
         replica: this replica, if it is new: it is stored before it writes anything.
         identities: packed identities of a block.
         panes: pane entries.
+        history: what is kept of streams, where it changed.
         meanings: number of a new meaning -> the variable's name, and the meaning as text.
         deltas: encoded deltas of variables, each with its place after the whole state.
         states: whole encoded variables, in place of all that was stored; None: the key is gone.
@@ -225,6 +242,7 @@ class Changes:
     replica: Replica | None = None
     identities: dict[BlockId, bytes] = field(default_factory=dict)
     panes: dict[PaneId, PaneRow] = field(default_factory=dict)
+    history: dict[HistoryId, HistoryRow] = field(default_factory=dict)
     meanings: dict[int, tuple[str, str]] = field(default_factory=dict)
     deltas: dict[StoredId, list[tuple[int, bytes]]] = field(default_factory=dict)
     states: dict[StoredId, bytes | None] = field(default_factory=dict)
@@ -242,7 +260,7 @@ class Changes:
     def __bool__(self) -> bool:
         if self.panes or self.identities or self.sources or self.counters or self.facts:
             return True
-        stored = self.deltas or self.states or self.readings or self.replica
+        stored = self.deltas or self.states or self.readings or self.replica or self.history
         panes = self.forgotten or self.dirtied or self.answers or self.abandoned
         return bool(stored or panes or self.waiting or self.placed)
 
@@ -257,16 +275,13 @@ class Changes:
         """Let every pane entry be dirty for these sinks, in the store and changed before."""
         self._unanswer(bits)
         self.dirtied |= bits
-        self.panes = {
-            pane: _with(row, bits, bits) if pane.incarnation else row
-            for pane, row in self.panes.items()
-        }
+        self.panes = {pane: _with(row, bits, bits) for pane, row in self.panes.items()}
 
     def applied(self, pane: PaneId, row: PaneRow) -> PaneRow:
         """Return a stored entry as it will be after what these changes say of many at once."""
         if self.forgotten:
             row = _with(row, 0, self.forgotten)
-        if self.dirtied and pane.incarnation:
+        if self.dirtied:
             row = _with(row, self.dirtied, self.dirtied)
         for bit, reason, seqs in self.answers:
             if row.dirty & bit and pane[3:] == seqs[:2] and row.seq in seqs:
@@ -298,6 +313,7 @@ class Changes:
         for abandoned in later.abandoned:
             self.abandon(abandoned)
         self.panes = self.panes | later.panes if self.panes else later.panes
+        self.history.update(later.history)
         self.meanings.update(later.meanings)
         for where in later.states:
             self.deltas.pop(where, None)  # the whole state is later than these

@@ -33,11 +33,11 @@ is counted with its reason and place (`device_agent.agent.guard`), and all parts
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol
 
-from crdts import Replica
 from device_agent.agent.changes import (
     BlockId,
     Changes,
     EntryKey,
+    HistoryRow,
     PaneId,
     PaneRow,
     Undelivered,
@@ -66,10 +66,8 @@ class StoreReader(Protocol):
     def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
         """Return those of these entries that are here."""
 
-    def own_panes(
-        self, replica: Replica, stream: int, least_us: int, end_us: int
-    ) -> list[tuple[PaneId, PaneRow]]:
-        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
+    def history(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
+        """Return what is kept of a stream with least_us <= time < end_us, each with its time."""
 
     def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
         """Return all replicas' entries of a stream that start within a span before its last one."""

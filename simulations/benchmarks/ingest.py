@@ -133,7 +133,7 @@ class Ours:
             durable.read(batch, now_us)
             durable.core.samples.refold()
         window = self._made.windows["minute"]
-        stored = store.own_panes(durable.core.replica, window.stream, 0, 2**62)
+        stored = store.newest_panes(window.stream, 2**62)
         panes = {pane.pane_us: row.partial for pane, row in stored}
         store.close()
         return _outcome(durable.core, panes)

@@ -1,13 +1,13 @@
 """Bugs in what needs an order: places, replay, timers, cuts, items that are taken back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from device_agent.agent.changes import Changes, PaneId
+from device_agent.agent.changes import Changes
 from device_agent.agent.scans import history
-from device_agent.agent.scans.history import NOBODY, StreamHistory
+from device_agent.agent.scans.history import StreamHistory
 from device_agent.agent.scans.rows import ResultBook
 from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.state.store import Store
@@ -44,11 +44,9 @@ def streams_are_committed_after_the_readings() -> Iterator[None]:
     right = Store.commit
 
     def commit(self: Store, changes: Changes) -> None:
-        apart = {at: row for at, row in changes.panes.items() if _is_of_streams(at)}
-        if apart:
-            rest = {at: row for at, row in changes.panes.items() if at not in apart}
-            right(self, replace(changes, panes=rest))
-            changes = Changes(panes=apart)
+        if changes.history:
+            right(self, replace(changes, history={}))
+            changes = Changes(history=changes.history)
         right(self, changes)
 
     with replaced(Store, "commit", commit):
@@ -60,18 +58,15 @@ def rows_are_committed_without_the_states() -> Iterator[None]:
     """An agent restarts and goes on from states that are older than its last cut."""
     right = StreamHistory.take_changes
 
-    def take_changes(self: StreamHistory) -> Mapping[PaneId, Any]:
-        states = self._states
-        return {
-            at: row for at, row in right(self).items() if at.stream != states or at.pane_us == 0
-        }
+    def take_changes(self: StreamHistory) -> Changes | None:
+        states, changes = self._states, right(self)
+        if changes is not None:
+            for at in [at for at in changes.history if at.stream == states and at.at_us]:
+                del changes.history[at]
+        return changes
 
     with replaced(StreamHistory, "take_changes", take_changes):
         yield
-
-
-def _is_of_streams(pane: PaneId) -> bool:
-    return (pane.incarnation, pane.nonce) == NOBODY[:2]
 
 
 @of_streams

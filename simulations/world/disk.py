@@ -24,8 +24,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from crdts import Replica
-from device_agent.agent.changes import BlockId, Changes, PaneId, PaneRow, WaitingRow
+from device_agent.agent.changes import BlockId, Changes, HistoryRow, PaneId, PaneRow, WaitingRow
 from device_agent.agent.state.pane_table import PaneTable
 from device_agent.agent.state.store import FILE_NAME, Store
 
@@ -47,10 +46,8 @@ class EmptyStore:
         """There is no entry."""
         return []
 
-    def own_panes(
-        self, _replica: Replica, _stream: int, _least_us: int, _end_us: int
-    ) -> list[tuple[PaneId, PaneRow]]:
-        """There is no entry."""
+    def history(self, _stream: int, _least_us: int, _end_us: int) -> list[tuple[int, HistoryRow]]:
+        """Nothing is kept."""
         return []
 
     def newest_panes(self, _stream: int, _span_us: int) -> list[tuple[PaneId, PaneRow]]:

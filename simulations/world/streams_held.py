@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from device_agent.agent.changes import PaneRow
-from device_agent.agent.scans.history import NOBODY
 from device_agent.agent.scans.rows import rows_in
 from device_agent.agent.state.pane_table import pane_of
 from device_agent.storage.sealed_file import finding_damage
@@ -91,10 +90,8 @@ _LOOKS: WeakKeyDictionary[OpenedStore, tuple[int, Plan, StreamsHeld | None]] = W
 def _stored(store: OpenedStore) -> Mapping[int, list[Columns]]:
     """Return the rows of streams as they are stored, by stream, in order."""
     found: dict[int, list[Columns]] = defaultdict(list)
-    for columns in store.database.execute(
-        "SELECT * FROM pane WHERE incarnation = ? AND nonce = ? ORDER BY pane_us, stream, key",
-        (NOBODY.incarnation, NOBODY.nonce),
-    ):
+    query = "SELECT * FROM pane WHERE incarnation = 0 ORDER BY pane_us, stream"
+    for columns in store.database.execute(query):
         found[columns[1]].append(columns)
     return found
 

@@ -145,12 +145,6 @@ class Panes:
             self.restore(store.panes_named(gone))
         return [entries[pane].partial for pane in panes if pane in entries]
 
-    def begun(self, stream: int, first_us: int, end_us: int, store: StoreReader) -> set[int]:
-        """Return the panes of a stream, from one time to another, that any life has begun."""
-        here = {p.pane_us for p in self.entries if p.stream == stream and p.pane_us >= first_us}
-        there = store.panes_present(stream, first_us, end_us)
-        return there | {pane_us for pane_us in here if pane_us < end_us}
-
     def changed(
         self, pane: PaneId, added: Partial, store: StoreReader, taken_back: Partial | None = None
     ) -> Partial:

@@ -156,7 +156,7 @@ class MissingPanes(Part):
             at, end_us = (piece.stream, pane_us), pane_us + piece.span_us
             is_doubtful = _is_doubtful(pane_us, doubt_us)
             is_there = at in self._built or (pane_us > known_us and not is_doubtful)
-            is_there = is_there or bool(self._panes.begun(piece.stream, pane_us, end_us, store))
+            is_there = is_there or bool(self._begun(piece.stream, pane_us, end_us, store))
             if is_there or (is_doubtful and self._doubted[1] == self._agent.control):
                 self._fold(piece, pane_us, by_key, store)
             elif is_doubtful:
@@ -180,6 +180,12 @@ class MissingPanes(Part):
                 self._panes.change(pane, partial, self._now_us, store)
             except ValueError:  # it could not be sent
                 self._agent.counters.note("window: a partial would be out of range")
+
+    def _begun(self, stream: int, first_us: int, end_us: int, store: StoreReader) -> set[int]:
+        """Return the panes of a stream, from one time to another, that any life has begun."""
+        here = {pane.pane_us for pane in self._panes.entries if pane.stream == stream}
+        there = store.panes_present(stream, first_us, end_us)
+        return there | {pane_us for pane_us in here if first_us <= pane_us < end_us}
 
     def _build(self, store: StoreReader) -> None:
         """Build the oldest panes of each window that are not there."""
@@ -211,7 +217,7 @@ class MissingPanes(Part):
         cells, event = PaneCells(), regimes.window.source.name
         known = columns_known(self._intake.identities, event, first_us, end_us, store)
         self._counter.count(regimes, known, cells)
-        begun = self._panes.begun(piece.stream, first_us, end_us, store)
+        begun = self._begun(piece.stream, first_us, end_us, store)
         doubt_us = self._doubt_us
         for other, pane_us, by_key in cells:
             is_wanted = other.stream == piece.stream and first_us <= pane_us < end_us

@@ -4,13 +4,12 @@ A row in the store is what a handler sees and people read, with its place. The n
 the newest tentative one of each key are remembered for the topics.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgpack
 
-from device_agent.agent.changes import PaneId, PaneRow
-from device_agent.agent.scans.history import NOBODY, StreamHistory
+from device_agent.agent.scans.history import Read, StreamHistory
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts
@@ -26,7 +25,7 @@ MOST_KEYS = 1_000
 """Keys of a result of which the newest rows are remembered: who has more shows the last ones."""
 
 LAST_US = 86_400_000_000
-"""Microseconds before the newest row that people are shown: a day."""
+"""Microseconds before the newest reading of which people are shown rows, if there are any."""
 
 
 class Newest(NamedTuple):
@@ -231,18 +230,16 @@ def rows_in(result: StreamResult, stored: bytes) -> dict[Place, ResultRow]:
 _NO_TAGS: Mapping[str, Any] = {}
 
 
-def stored_rows(
-    newest: Callable[[int, int], list[tuple[PaneId, PaneRow]]], result: StreamResult, count: int
-) -> list[StreamRow]:
-    """Return the last rows of a result, of those not long before the newest one.
+def stored_rows(read: Read, result: StreamResult, high_us: int, count: int) -> list[StreamRow]:
+    """Return the last rows of a result.
 
     Args:
-        newest: returns the entries of a stream that start within a span before its last one.
+        read: reads the store.
         result: of the program.
+        high_us: how far the readings have come.
         count: how many, at most.
     """
-    # Beside the cells, which are nobody's, there are the rows that a replica sends, one by one.
-    found = newest(result.stream, LAST_US)
-    cells = [row.partial[0] for pane, row in found if pane.incarnation == NOBODY.incarnation]
-    rows = [found for stored in cells for found in rows_in(result, stored).items()]
+    cells = read(result.stream, high_us - LAST_US, FOR_EVER_US)
+    cells = cells or read(result.stream, 0, FOR_EVER_US)
+    rows = [found for _, cell in cells for found in rows_in(result, cell.content).items()]
     return [shown_row(result, place, row) for place, row in sorted(rows, key=_place)[-count:]]

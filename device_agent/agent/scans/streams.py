@@ -106,7 +106,7 @@ class Streams(Part):
         if self._begun and not taken and not self._waits:
             return
         self._waits = False
-        self._history.read = store.own_panes
+        self._history.read = store.history
         if not self._begun:
             self._begin(store)
         before_us = self.engine.since_us
@@ -211,8 +211,7 @@ class Streams(Part):
         self._failing = set(failing)
 
     def take_changes(self) -> Changes | None:
-        panes = self._history.take_changes()
-        return Changes(panes=panes) if panes else None
+        return self._history.take_changes()
 
     def connected(self, _now_us: int) -> None:
         self._retained.again()

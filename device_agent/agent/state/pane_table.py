@@ -1,8 +1,12 @@
-"""The store's table of pane entries, and what is asked of it.
+"""The store's table of pane entries and of what is kept of streams, and what is asked of it.
 
 Its index holds the dirty entries alone, by replica and seq: so they are found by what an
 acknowledgement names, and are swept in the order in which they were written. All that a sum over
 the dirty ones needs is in the index.
+
+What is kept of streams has incarnation 0, which no replica has, and is never dirty. It stands here
+because a commit writes whole pages: its rows are of the same times as the pane entries beside them.
+In a table of its own, a commit of one reading wrote 13 % more to the card.
 """
 
 import sqlite3
@@ -11,12 +15,12 @@ from typing import Any
 
 import msgpack
 
-from crdts import Replica
 from crdts.packing import pack
 from device_agent.agent.changes import (
     EVERY_SINK,
     Changes,
     EntryKey,
+    HistoryRow,
     PaneId,
     PaneRow,
     StoreWide,
@@ -58,16 +62,18 @@ class PaneTable:
                 "DELETE FROM pane WHERE stream = ? AND pane_us >= ? AND pane_us < ?",
                 changes.abandoned,
             )
-        if changes.panes:
-            self._db.executemany(
-                "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    sealed_pane(
-                        (*pane, row.seq, row.end_us, pack(row.partial), row.dirty, row.refused)
-                    )
-                    for pane, row in changes.panes.items()
-                ],
-            )
+        rows = [
+            (*pane, row.seq, row.end_us, pack(row.partial), row.dirty, row.refused)
+            for pane, row in changes.panes.items()
+        ]
+        rows += [
+            (*at, "", 0, 0, 0, row.end_us, pack((row.content,)), 0, 0)
+            for at, row in changes.history.items()
+        ]
+        self._db.executemany(
+            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            map(sealed_pane, rows),
+        )
 
     def _set(self, masks: str) -> None:
         self._db.execute(f"UPDATE pane SET {masks}")  # noqa: S608 - masks of ours
@@ -85,16 +91,16 @@ class PaneTable:
             [(incarnation, nonce, *run) for run in runs],
         )
 
-    def own(
-        self, replica: Replica, stream: int, least_us: int, end_us: int
-    ) -> list[tuple[PaneId, PaneRow]]:
-        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
+    def history(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
+        """Return what is kept of a stream with least_us <= time < end_us, each with its time."""
         rows = self._db.execute(
             "SELECT * FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
-            " AND incarnation = ? AND nonce = ?",
-            (least_us, end_us, stream, replica.incarnation, replica.nonce),
+            " AND incarnation = 0",
+            (least_us, end_us, stream),
         )
-        return [pane_of(row) for row in rows]
+        return [
+            (at.pane_us, HistoryRow(row.end_us, *row.partial)) for at, row in map(pane_of, rows)
+        ]
 
     def present(self, stream: int, first_us: int, end_us: int) -> set[int]:
         """Return the panes of a stream, first_us <= start < end_us, that any replica has begun."""

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from crdts import Replica
 from device_agent.agent.changes import (
     BLOCK_US,
     BlockId,
     Changes,
     EntryKey,
+    HistoryRow,
     PaneId,
     PaneRow,
     Restored,
@@ -163,11 +163,9 @@ class Store(SealedFile):
         return self._panes.present(stream, first_us, end_us)
 
     @finding_damage
-    def own_panes(
-        self, replica: Replica, stream: int, least_us: int, end_us: int
-    ) -> list[tuple[PaneId, PaneRow]]:
-        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
-        return self._panes.own(replica, stream, least_us, end_us)
+    def history(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
+        """Return what is kept of a stream with least_us <= time < end_us, each with its time."""
+        return self._panes.history(stream, least_us, end_us)
 
     @finding_damage
     def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:

@@ -223,8 +223,9 @@ def _results(store: Store, plan: Plan) -> dict[str, list[dict[str, Any]]]:
     """Return the last rows of each result."""
     from device_agent.agent.scans.rows import stored_rows  # noqa: PLC0415 - of programs with streams
 
+    high_us = store.restored().facts.high_us or 0
     return {
-        name: [row.plain() for row in stored_rows(store.newest_panes, result, ROWS)]
+        name: [row.plain() for row in stored_rows(store.history, result, high_us, ROWS)]
         for name, result in plan.stream_results.items()
     }
 

@@ -93,7 +93,7 @@ class Metered(Device):
     def said(self, result):
         """Return the rows of a result, from the store: place -> value and status."""
         history = self.core.streams._history
-        history.read = self.store.own_panes
+        history.read = self.store.history
         found = {}
         for _, stored in history.rows(result, 0, FOR_EVER_US):
             found |= rows_in(self.program.stream_results[result], stored)

@@ -44,7 +44,7 @@ def test_rows_land_and_what_is_taken_back_goes(begin):
     values = [row.parts for _, row in sorted(device.landed.rows(device.program, "used").items())]
     assert values == [(60,), (60,), (40,), (40,)]
     result = device.program.stream_results["used"]
-    rows = stored_rows(device.store.newest_panes, result, 3)
+    rows = stored_rows(device.store.history, result, at_us, 3)
     assert [row.parts.get("difference") for row in rows] == [None, 20.0, 20.0]
 
 
