@@ -6,5 +6,5 @@
 - `parameters`: what operators set, and what that touches
 - `dashboard`: a page that shows a fleet
 - `own_windows`: the windows of one device, from its store; `belonging`: whose store it is
-- `lean`: an agent's process without modules that it does not need
+- `small_process`: an agent's process without modules that it does not need
 """

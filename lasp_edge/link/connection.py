@@ -363,7 +363,7 @@ class Connection:
         )
 
 
-def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a lean agent has no such name
+def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a small process has no such name
     from lasp_edge.link.tls_files import TlsFileError, tls_context  # noqa: PLC0415 - few do
 
     try:

@@ -73,7 +73,7 @@ def closed(error: str, broker: BrokerUrl, *, answered: bool) -> str:
 
 def unreachable(error: OSError, broker: BrokerUrl) -> str:
     """Return the line for an address where no broker answers, or whose TLS fails."""
-    untrusted: str | None = getattr(error, "verify_message", None)  # the lean agent has no ssl
+    untrusted: str | None = getattr(error, "verify_message", None)  # a small process has no ssl
     if untrusted is not None:
         return _untrusted(untrusted, broker)
     why = error.strerror or str(error)

@@ -38,7 +38,7 @@ from device_agent.console.configuration.agent_options import (
 )
 from device_agent.console.configuration.alert_options import caller_of
 from device_agent.console.configuration.arguments import AgentRequest, asked
-from device_agent.console.lean import become_lean
+from device_agent.console.small_process import become_small
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
@@ -63,7 +63,7 @@ def run(given: argparse.Namespace) -> int:
     wanted = requested(given)
     arguments = wanted.arguments
     if not arguments.broker.lower().startswith("mqtts"):
-        become_lean()
+        become_small()
     set_up_logs(arguments, device=arguments.device)
     try:
         stopped = _run(wanted, load_plan(arguments.program))

@@ -18,7 +18,7 @@ from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
 
 {wants}
-program = Program("lean")
+program = Program("small")
 event = program.event("x")
 samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
 program.fold_dynamic(program.fold(samples, folds.mean(), "here"), "everywhere")
@@ -114,7 +114,7 @@ def test_agent_without_tls_loads_no_heavy_library(tmp_path, more):
 
 
 @pytest.mark.parametrize(("given", "arenas"), [(None, "1"), ("3", "3")])
-def test_threads_of_a_lean_agent_share_what_was_given_back(tmp_path, monkeypatch, given, arenas):
+def test_threads_of_a_small_process_share_what_was_given_back(tmp_path, monkeypatch, given, arenas):
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
     if given is not None:
         monkeypatch.setenv("MALLOC_ARENA_MAX", given)

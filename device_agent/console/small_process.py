@@ -1,4 +1,4 @@
-"""A process without OpenSSL and HTTP: together they take some 6 MiB of a small device's memory.
+"""A small process, without OpenSSL and HTTP: they take some 6 MiB of a small device's memory.
 
 An agent whose broker is reached without TLS does not use them, but `hashlib` and paho import them.
 So the command starts itself again, as this module and in the same process, and keeps them out while
@@ -12,7 +12,7 @@ an agent seldom does. They are put off: each is run at the first use of a name i
 3.12 on that keeps out less, as each dataclass uses `inspect`.
 
 The link has a thread of its own, and glibc gives each thread an arena of its own: what one of them
-gives back the other cannot use, 1 MiB after a day's replay. So a lean process has one arena, and
+gives back the other cannot use, 1 MiB after a day's replay. So a small process has one arena, and
 gives memory back in smaller pieces, unless the environment says otherwise.
 """
 
@@ -35,18 +35,18 @@ address in brackets, for a client without an id."""
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
 
 
-def is_lean() -> bool:
+def is_small() -> bool:
     """Return whether this process was started without OpenSSL."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return spec is not None and spec.name == "device_agent.console.lean"
+    return spec is not None and spec.name == "device_agent.console.small_process"
 
 
-def become_lean() -> None:
-    """Start `lasp-edge agent ...` again in this process, unless it is lean or no such command."""
+def become_small() -> None:
+    """Start `lasp-edge agent ...` again in this process, unless it is small or no such command."""
     as_command = sys.argv[1:2] == ["agent"] and sys.executable and os.name == "posix"
-    if as_command and not is_lean():
+    if as_command and not is_small():
         sys.stdout.flush()
-        line = [sys.executable, "-P", "-m", "device_agent.console.lean", *sys.argv[1:]]
+        line = [sys.executable, "-P", "-m", "device_agent.console.small_process", *sys.argv[1:]]
         environment = _SMALL_HEAP | os.environ
         os.execve(sys.executable, line, environment)  # noqa: S606 - this interpreter, these words
 
