@@ -1,12 +1,12 @@
-"""The demo's checks (a) to (d), and (f) and (g): the first four compare integers, key by key.
+"""The demo's checks (a) to (d): each compares a table with what is right, exactly, row by row.
 
 What the devices hold comes from their reports, what was merged from the rows that commands print,
 and what is right from `simulations.oracle`. A value without `key=` has the one key "".
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet
 from lasp_edge.folds.columns import Partial
@@ -22,14 +22,15 @@ from simulations.demo.finality import settings_finding, waiting_finding
 from simulations.demo.settings import log_of
 from simulations.oracle import dynamic_partials, left_out, rows, windows
 
-Place = TypeVar("Place", bound=Hashable)
+Table = Mapping[tuple[Any, ...], Row]
+"""The rows of a value, a window or a result, by what tells them apart."""
 
-_EXAMPLES = 2
 _MOST_FINDINGS = 3
 _WIDTH = 79
 _INDENT = " " * 12
-_STATE = frozenset({"settled", "except", "devices"})
-"""What a report says of a value beside what the device holds."""
+_STATE = frozenset({"settled", "except", "devices", "parts"})
+"""What a report has of a value beside its exact columns."""
+_DIGEST = 16
 
 
 class Verdict(NamedTuple):
@@ -82,71 +83,81 @@ def _joined(letter: str, findings: Sequence[Finding]) -> Verdict:
         return Verdict(letter, None, f"nothing to check: the program has no {what}")
     outcomes = {finding.ok for finding in findings}
     ok = False if False in outcomes else True if True in outcomes else None
-    shown = [finding for finding in findings if finding.ok is ok]
-    shown += [finding for finding in findings if ok and finding.ok is None]
-    texts = [finding.text for finding in shown[:_MOST_FINDINGS]]
-    if len(shown) > len(texts):
-        texts.append(f"and {len(shown) - len(texts)} more {'differ' if ok is False else 'alike'}")
+    shown = [finding.text for finding in findings if finding.ok is ok]
+    shown += [finding.text for finding in findings if ok and finding.ok is None]
+    more = len(shown) - _MOST_FINDINGS
+    texts = shown[:_MOST_FINDINGS]
+    texts += [f"and {more} more {'differ' if ok is False else 'alike'}"] * (more > 0)
     return Verdict(letter, ok, "; ".join(texts))
 
 
-def unlike(found: Mapping[Place, object], right: Mapping[Place, object]) -> list[Place]:
-    """Return where two tables differ, sorted.
+def compared(name: str, found: Table, right: Table, done: str, whose: str = "right is") -> Finding:
+    """Return whether a table is right, with the text `done`; else how it differs.
 
-    >>> unlike({"a": 1, "b": 2}, {"b": 3, "c": 4})
-    ['a', 'b', 'c']
+    >>> compared("t", {("a",): {"n": 7}}, {("a",): {"n": 8}, ("b",): {"n": 1}}, "fine").text
+    't: 2 of 2 rows differ: at a there is n 7, and right is n 8'
     """
     places = found.keys() | right.keys()
-    return sorted(at for at in places if found.get(at) != right.get(at))  # type: ignore[type-var]
+    wrong = sorted(at for at in places if found.get(at) != right.get(at))
+    if not wrong:
+        return holds(done)
+    at = " ".join(str(part) or "''" for part in wrong[0])
+    there, instead = (_shown(table.get(wrong[0])) for table in (found, right))
+    count = f"{len(wrong):,} of {len(places):,} rows differ"
+    return differs(f"{name}: {count}: at {at} there is {there}, and {whose} {instead}")
 
 
-def _counted(evidence: Evidence, name: str) -> dict[str, Value | None]:
+def _shown(row: Row | None) -> str:
+    if row is None:
+        return "nothing"
+    return ", ".join(f"{name} {_part(part)}" for name, part in row.items() if name != "of_all")
+
+
+def _part(part: Any) -> str:
+    is_bytes = isinstance(part, str) and len(part) > _DIGEST
+    return f"{len(part) // 2:,} bytes" if is_bytes else number(part, 2)
+
+
+def _counted(evidence: Evidence, name: str) -> dict[str, Value]:
     """Return a value of each device; those that the value leaves out do not know of the others."""
     gone = set[str]()
     if name in evidence.plan.dynamic_folds:
         gone = left_out(evidence.plan, name, evidence.silent_us)
-    return {d: values.get(name) for d, values in evidence.values.items() if d not in gone}
+    return {d: of.get(name, {}) for d, of in evidence.values.items() if d not in gone}
 
 
 def _agreement(evidence: Evidence, name: str) -> Finding:
     counted = _counted(evidence, name)
-    values = {device: value for device, value in counted.items() if value is not None}
-    if silent := sorted(counted.keys() - values.keys()):
-        return differs(f"{name}: {', '.join(silent)} reported no value")
-    fold = evidence.plan.dynamic_folds.get(name)
-    places = 2 if fold is None else decimals(fold.resolution)
-    held = {device: _held(value) for device, value in values.items()}
-    first = next(iter(held.values()))
-    different = sorted({key for keys in held.values() for key in unlike(keys, first)})
-    if different or len({value.get("inputs") for value in values.values()}) > 1:
-        key = min(different, default="")
-        each = ", ".join(
-            f"{device} {_text(keys.get(key), places)} from {values[device].get('inputs', '-')}"
-            for device, keys in held.items()
-        )
-        return differs(f"{name}: different values{_of(key)}: {each}")
-    key = min(first, default="")
-    text = _text(first.get(key), places)
+    first = next(iter(counted), "")
+    if silent := [device for device, value in counted.items() if not value] or not first:
+        return differs(f"{name}: {silent} reported no value")
+    held = {device: _held(value) for device, value in counted.items()}
+    found = {(device, key): row for device, keys in held.items() for key, row in keys.items()}
+    right = {(device, key): row for device in held for key, row in held[first].items()}
+    fold, keys = evidence.plan.dynamic_folds.get(name), by_key(counted[first])
+    key = min(keys, default="")
+    text = _text(keys[key], 2 if fold is None else decimals(fold.resolution)) if keys else ""
     if fold is not None and fold.keyed:
-        text = f"{len(first):,} keys" + f" (such as {key}: {text})" * bool(first)
-    return holds(f"all {len(held)} devices hold the same {name}: {text}")
+        text = f"{len(keys):,} keys" + f" (such as {key}: {text})" * bool(keys)
+    done = f"all {len(held)} devices hold the same {name}: {text}"
+    return compared(name, found, right, done, f"{first} has")
 
 
-def _held(value: Value) -> dict[str, Value]:
-    """Return what a device holds of each key."""
+def _held(value: Value) -> dict[str, Row]:
+    """Return what a device holds of each key, and what all of it was made from."""
+    of_all = {"of_all": value.get("inputs")}
     return {
-        key: {name: part for name, part in one.items() if name not in _STATE}
+        key: {**one["parts"], **{n: p for n, p in one.items() if n not in _STATE}, **of_all}
         for key, one in by_key(value).items()
     }
 
 
-def _text(value: Value | None, places: int) -> str:
+def _text(value: Value, places: int) -> str:
     """Return a value for people."""
-    parts = {} if value is None else value["parts"]
-    shown = [number(each, places) for each in parts.values()]
-    if len(shown) < 2:  # noqa: PLR2004 - one part needs no name
-        return "".join(shown) or number(None, 0)
-    return ", ".join(f"{in_words(part)} {each}" for part, each in zip(parts, shown, strict=True))
+    shown = {in_words(part): number(each, places) for part, each in value["parts"].items()}
+    if len(shown) == 1:
+        return "".join(shown.values())
+    return ", ".join(f"{part} {each}" for part, each in shown.items())
 
 
 def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
@@ -155,55 +166,39 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
     if bottom.max_age_s is not None and bottom.max_age_s <= evidence.lasted_s:
         text = f"{fold.name}: not recomputed, samples expired by the clock meanwhile"
         return Finding(None, text)
-    counted = _counted(evidence, fold.name)
-    gone = sorted(evidence.values.keys() - counted.keys())
-    what = f"each device's last {bottom.bound:,} readings" if bottom.bound else "all readings"
-    what += " of a key" * fold.keyed + f", without {', '.join(gone)}" * bool(gone)
-    right = _recomputed(evidence, fold)
-    wrong = []
-    for device, value in counted.items():
-        held = right if value is None else _integers_of(fold.fold, by_key(value))
-        wrong += [
-            f"{device} holds {_integers(held.get(key))}{_of(key)}, and right is "
-            f"{_integers(right.get(key))}"
-            for key in unlike(held, right)[:1]
-        ]
-    if wrong:
-        return differs(f"{fold.name} from {what}: {'; '.join(wrong)}")
-    equal = f"{len(right):,} keys" if fold.keyed else _integers(right[""])
-    return holds(f"{_name(evidence, fold)}recomputed from {what}: equal ({equal})")
-
-
-def _recomputed(evidence: Evidence, fold: DynamicFold) -> dict[str, Row]:
     # Nothing has expired: as if all was accepted in the same moment.
     at_once = {d: [r._replace(accepted_us=0) for r in of] for d, of in evidence.readings.items()}
     silent_us = evidence.silent_us
-    right = dynamic_partials(evidence.plan, fold.name, at_once, now_us=0, silent_us=silent_us)
-    return {key: _plain(fold.fold, partial) for key, partial in right.items()}
+    truth = dynamic_partials(evidence.plan, fold.name, at_once, now_us=0, silent_us=silent_us)
+    counted = {d: value for d, value in _counted(evidence, fold.name).items() if value}
+    found = {
+        (d, key): _columns(fold.fold, one)
+        for d, of in counted.items()
+        for key, one in by_key(of).items()
+    }
+    right = {(d, key): _plain(fold.fold, truth[key]) for d in counted for key in truth}
+    gone = sorted(evidence.values.keys() - _counted(evidence, fold.name).keys())
+    what = f"each device's last {bottom.bound:,} readings" if bottom.bound else "all readings"
+    what += " of a key" * fold.keyed + f", without {', '.join(gone)}" * bool(gone)
+    equal = f"{len(truth):,} keys" if fold.keyed else _shown(_plain(fold.fold, truth[""]))
+    done = f"{_name(evidence, fold)}recomputed from {what}: equal ({equal})"
+    return compared(f"{fold.name} from {what}", found, right, done)
 
 
 def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
     if evidence.globals is None:
         return Finding(None, f"{fold.name}: a gateway keeps windows, and the devices the value")
-    held = [value for value in _counted(evidence, fold.name).values() if value is not None]
-    rows = newest([row for row in evidence.globals if row["name"] == fold.name], "key")
-    there = [row for row in rows if row["devices_in"] or not fold.keyed]
-    names = (*fold.fold.columns_named, "inputs")
-    stored = {row["key"]: {name: row[name] for name in names} for row in there}
-    if len(stored) < len(there) or not held or (not stored and not fold.keyed):
+    current = newest([row for row in evidence.globals if row["name"] == fold.name], "key")
+    there = [row for row in current if row["devices_in"] or not fold.keyed]
+    found = _table(there, ("key",), (*fold.fold.columns_named, "inputs"))
+    held = next((value for value in _counted(evidence, fold.name).values() if value), {})
+    of_devices = [{"key": key, **one} for key, one in by_key(held).items()] if held else []
+    right = _table(of_devices, ("key",), (*fold.fold.columns_named, "inputs"))
+    keys = f"{len(found):,} keys" if fold.keyed else held.get("inputs", "none")
+    done = f"Spark's table: {_name(evidence, fold)}the same, from the same inputs ({keys})"
+    if len(found) < len(there) or not held:
         return differs(f"globals has {len(there)} current rows of {fold.name}")
-    on_devices = {
-        key: {name: value[name] for name in names} for key, value in by_key(held[0]).items()
-    }
-    if wrong := unlike(stored, on_devices):
-        spark, devices = stored.get(wrong[0]), on_devices.get(wrong[0])
-        return differs(
-            f"{fold.name}{_of(wrong[0])}: Spark has {_integers(spark)}, the devices have "
-            f"{_integers(devices)}"
-        )
-    keys = f"{len(stored):,} keys" if fold.keyed else held[0]["inputs"]
-    same = f"{_name(evidence, fold)}the same, from the same inputs ({keys})"
-    return holds(f"Spark's table: {same}")
+    return compared(f"Spark's {fold.name}", found, right, done, "the devices have")
 
 
 def _name(evidence: Evidence, fold: DynamicFold) -> str:
@@ -228,95 +223,51 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
         at: {**_plain(window.fold, true.partial), "devices_in": true.devices_in}
         for at, true in truth.items()
     }
-    rows = newest(evidence.windows[window.name], "key", "start_us")
-    names = (*window.fold.columns_named, "devices_in")
-    stored = {(row["key"], row["start_us"]): {name: row[name] for name in names} for row in rows}
-    wrong = set(unlike(stored, right))
-    text = f"{window.name}: {len(rows):,} windows"
-    if not wrong and len(rows) == len(stored):
-        count = evidence.count_of(window.source.name)
-        return holds(f"{text} equal the recomputation from {count:,} readings")
-    missing, extra = wrong - stored.keys(), wrong - right.keys()
-    kinds = {"missing": missing, "extra": extra, "with other integers": wrong - missing - extra}
-    parts = [f"{len(at):,} {kind}{_examples(at)}" for kind, at in kinds.items() if at]
-    parts += [f"{len(rows) - len(stored):,} doubled"] if len(rows) > len(stored) else []
-    return differs(f"{text} in the table: {', '.join(parts)}")
-
-
-def _examples(places: Iterable[tuple[str, int]]) -> str:
-    shown = sorted(places)[:_EXAMPLES]
-    return f" (such as {', '.join(f'{start}{_of(key)}' for key, start in shown)})"
+    current = newest(evidence.windows[window.name], "key", "start_us")
+    found = _table(current, ("key", "start_us"), (*window.fold.columns_named, "devices_in"))
+    name = f"{window.name}: {len(current):,} windows"
+    if doubled := len(current) - len(found):
+        return differs(f"{name} in the table, {doubled:,} of them doubled")
+    count = evidence.count_of(window.source.name)
+    done = f"{name} equal the recomputation from {count:,} readings"
+    return compared(f"{name} in the table", found, right, done)
 
 
 def _results(evidence: Evidence, result: StreamResult) -> Finding:
     """Return whether a result's rows are those that follow from the readings, in their order."""
-    right = rows(evidence.plan, result.name, evidence.all_readings())
-    wrong, where = list[str](), "the last on the devices"
+    truth = rows(evidence.plan, result.name, evidence.all_readings())
+    found, right, where = dict[tuple[Any, ...], Row](), dict[tuple[Any, ...], Row](), ""
     if evidence.results is not None:
-        where = f"in the lake and {where}"
-        expected = {
-            (device, place_text(place)): [row.key, *(row.parts or ())]
-            for (device, place), row in right.items()
-        }
-        stored = newest(evidence.results[result.name], "device", "time_us", "place")
-        held = {
-            (row["device"], row["place"]): [row["key"], *(row[name] for name in result.columns)]
-            for row in stored
-            if row["present"]
-        }
-        wrong += [
-            f"the lake has {held.get(at, 'nothing')} at {at}, and right is "
-            f"{expected.get(at, 'nothing')}"
-            for at in unlike(held, expected)
-        ]
+        where = "in the lake and "
+        names = ("key", *result.columns)
+        current = newest(evidence.results[result.name], "device", "time_us", "place")
+        found |= _table([row for row in current if row["present"]], ("device", "place"), names)
+        for (device, place), row in truth.items():
+            values = (row.key, *(row.parts or ()))
+            right[device, place_text(place)] = dict(zip(names, values, strict=True))
+    parts = [name for name, _ in result.parts]
     for device, of_device in evidence.device_rows.items():
-        own = sorted((place, row) for (of, place), row in right.items() if of == device)
-        names = [name for name, _ in result.parts]
-        found = [row for row in of_device.get(result.name, ()) if all(n in row for n in names)]
-        last = [
-            {"key": row.key, "time_us": place[0]}
-            | shown_parts(result, row_parts(result, row.parts or ()))
-            for place, row in own[len(own) - len(found) :]
-        ]
-        if [{n: row[n] for n in ("key", "time_us", *names)} for row in found] != last or (
-            own and not found
-        ):
-            wrong.append(f"{device} has {found[-1:]}, and right is {last[-1:] or own[-1:]}")
-    if wrong:
-        more = f" and {len(wrong) - _EXAMPLES:,} more" if len(wrong) > _EXAMPLES else ""
-        return differs(f"{result.name}: {'; '.join(wrong[:_EXAMPLES])}{more}")
-    text = f"{result.name}: {len(right):,} rows, {where},"
+        last = [row for row in of_device.get(result.name, ()) if all(n in row for n in parts)]
+        own = sorted((place, row) for (of, place), row in truth.items() if of == device)
+        for number_, (place, row) in enumerate(own[-max(len(last), 1) :]):
+            shown = shown_parts(result, row_parts(result, row.parts or ()))
+            right[device, "last", number_] = {"key": row.key, "time_us": place[0], **shown}
+        for number_, held in enumerate(last):
+            found[device, "last", number_] = {n: held[n] for n in ("key", "time_us", *parts)}
     count = evidence.count_of(result.name)
-    return holds(f"{text} equal the recomputation from {count:,} readings")
+    name = f"{result.name}: {len(truth):,} rows, {where}the last on the devices,"
+    return compared(name, found, right, f"{name} equal the recomputation from {count:,} readings")
+
+
+def _table(rows: Sequence[Row], identity: Sequence[str], columns: Sequence[str]) -> Table:
+    return {tuple(row[n] for n in identity): {n: row[n] for n in columns} for row in rows}
+
+
+def _columns(fold: Fold, row: Row) -> Row:
+    return {name: row[name] for name in fold.columns_named}
 
 
 def _plain(fold: Fold, partial: Partial) -> Row:
     """Return a partial by column, as JSON has it."""
     parts = zip(fold.columns_named, partial, strict=True)
     return {name: part.hex() if isinstance(part, bytes) else part for name, part in parts}
-
-
-def _integers_of(fold: Fold, keys: Mapping[str, Value]) -> dict[str, Row]:
-    """Return the columns alone of what a device holds of each key."""
-    return {key: {name: one[name] for name in fold.columns_named} for key, one in keys.items()}
-
-
-def _integers(row: Row | None) -> str:
-    """Return the columns of a row for people.
-
-    >>> _integers({"count": 500, "total_q": 1_014_834, "seen": "00ff"})
-    'count 500, total_q 1,014,834, seen 2 bytes'
-    """
-    if row is None:
-        return "nothing"
-    return ", ".join(f"{name} {_integer(name, part)}" for name, part in row.items())
-
-
-def _integer(name: str, part: Any) -> str:
-    if name == "inputs" or part is None:
-        return str(part or "-")
-    return f"{len(part) // 2:,} bytes" if isinstance(part, str) else number(part, 0)
-
-
-def _of(key: str) -> str:
-    return f" of {key!r}" if key else ""
