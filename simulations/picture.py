@@ -23,7 +23,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from lasp_edge.errors import EnvironmentLacks
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 
 PROGRAM: Final = "lasp_edge.examples.greenhouse:program"
 ROOMS: Final = {"attic": 24.6, "bedroom": 19.4, "cellar": 15.1, "kitchen": 22.6, "office": 20.9}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.link import Connected, Event, Link, Message
-from simulations.demo.broker import Broker, Kind, PrivateBroker, find_broker
+from simulations.processes.broker import Broker, Kind, PrivateBroker, find_broker
 from tests.support_missing import lacks
 
 PATIENCE_S = 300.0

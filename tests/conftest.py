@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from tests.support_missing import lacks
 
 if TYPE_CHECKING:
-    from simulations.demo.broker import PrivateBroker
+    from simulations.processes.broker import PrivateBroker
 
 for _profile, _examples in {"dev": 60, "ci": 200}.items():
     settings.register_profile(

@@ -3,7 +3,7 @@
 import pytest
 
 from lasp_edge.tool.loading import load_plan
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import Mosquitto, free_port, runs_as_us
 from tests.support_containers import CHECKOUT, compose, copied, parsed, stages
 from tests.support_wheel import PACKAGES

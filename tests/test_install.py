@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 
 from lasp_edge.release import RELEASE
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program
 from tests.support_wheel import CHECKOUT, PACKAGES, PROJECT, build_wheel, install_wheel
 

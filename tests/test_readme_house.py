@@ -11,7 +11,7 @@ import pytest
 
 from device_agent.agent.timing.system_clock import wall_us
 from lasp_edge.link import BrokerUrl, Link
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_true
 from tests.support_readme import block, replaced
 

@@ -12,7 +12,7 @@ from cloud_tier.lake.tables import LakeTables
 from device_agent.agent.changes import Retraction
 from lasp_edge.language.streaming import parts_of, shown_parts
 from lasp_edge.tool.command_line import main
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_true
 from tests.cloud_tier.support_devices import row, table
 from tests.device_agent.agent.scans.support_streams import SECOND_US, Metered

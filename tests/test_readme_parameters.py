@@ -12,8 +12,8 @@ import pytest
 from crdts import ControlLog
 from device_agent.agent.timing.system_clock import wall_us
 from lasp_edge.examples import hothouse
-from simulations.demo.broker import PrivateBroker
 from simulations.oracle import Reading, windows
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import broker_program, until_true
 from tests.support_readme import BIN, block, commands, here, succeeds
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from lasp_edge.release import RELEASE
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, ConfiguredMosquitto, Mosquitto, free_port
 from tests.end_to_end.secured import need_commands, password, set_up
 from tests.support_missing import lacks

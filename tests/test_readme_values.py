@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from device_agent.agent.timing.system_clock import wall_us
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_true
 from tests.support_readme import block, commands, here, replaced, succeeds
 

@@ -33,8 +33,8 @@ from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.tool.loading import load_plan
 from simulations.benchmarks.measure import MET, MISSED, OURS, Line, at_most, quantity
 from simulations.benchmarks.wiretap import Wiretap
-from simulations.demo.broker import PrivateBroker
-from simulations.demo.relay import Relay
+from simulations.processes.broker import PrivateBroker
+from simulations.processes.relay import Relay
 from simulations.world.lander import SimulatedLander
 
 DEVICES = ("kitchen", "cellar", "attic")

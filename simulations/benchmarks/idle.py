@@ -20,7 +20,7 @@ from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.tool.loading import load_plan
 from simulations.benchmarks.economy import MODULE, PROGRAM, SmallLander
 from simulations.benchmarks.measure import OURS, Line, at_most
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 
 READINGS_A_SECOND = 10
 START_S, MEASURED_S, QUICK_S = 10, 100, 40

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from simulations.benchmarks.economy import DEVICES, MODULE, PROGRAM, MeasuredAgent
 from simulations.benchmarks.measure import OURS, Line, sizes, times
 from simulations.benchmarks.wiretap import Packet
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 
 GOAL_S, GOAL_MIB = 1.0, 30.0
 ROUNDS, QUICK_ROUNDS = 3, 1

@@ -31,10 +31,10 @@ from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.screen import Screen
 from simulations.demo import ending, story
-from simulations.demo.processes import COMMAND
 from simulations.demo.recording import devices_in, is_csv
 from simulations.demo.rooms import HOUSE, ROOMS, source_words
 from simulations.demo.site import Cast, Site, Trouble
+from simulations.processes.process import COMMAND
 
 SECTION = "begin"
 LIVE_PROGRAM = "simulations.demo.program:program"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from simulations.demo.broker import PrivateBroker
-from simulations.demo.processes import Process, now_s
-from simulations.demo.relay import Relay
+from simulations.processes.broker import PrivateBroker
+from simulations.processes.process import Process, now_s
+from simulations.processes.relay import Relay
 
 REPORT_S = 0.5
 

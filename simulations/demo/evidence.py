@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Self
 
 from lasp_edge.language.plan import Plan
 from simulations.demo.devices import Value
-from simulations.demo.processes import now_s
 from simulations.demo.settings import Setting
 from simulations.demo.site import Site
 from simulations.oracle import Reading
+from simulations.processes.process import now_s
 
 Row = Mapping[str, Any]
 """A row of a table, by column."""

@@ -17,12 +17,12 @@ from typing import Any, Self
 from lasp_edge.errors import CommandError, Exit
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.screen import Screen, aligned
-from simulations.demo.broker import PrivateBroker
 from simulations.demo.devices import Device
 from simulations.demo.live import LiveTable, Measure
-from simulations.demo.processes import COMMAND, Process, Processes, now_s, stop
 from simulations.demo.rooms import HOUSE, measurements
 from simulations.demo.settings import Setting
+from simulations.processes.broker import PrivateBroker
+from simulations.processes.process import COMMAND, Process, Processes, now_s, stop
 
 time_ns = time.time_ns  # noqa: TID251 - an operator's times are those of this machine's clock
 

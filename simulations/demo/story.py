@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US
 from simulations.demo.devices import Condition, Device
-from simulations.demo.processes import now_s
 from simulations.demo.settings import Setting
 from simulations.demo.site import PATIENCE_S, Site
+from simulations.processes.process import now_s
 
 MEASURE_S = KILLED_S = SHORT_S = 2.0
 """A link tries to connect again after 0.5, 1, 2, 4 ... seconds: it is back in time after two."""

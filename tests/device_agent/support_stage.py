@@ -19,8 +19,8 @@ from lasp_edge.protocol.frames import PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.tool.loading import load_plan
-from simulations.demo.broker import PrivateBroker
 from simulations.oracle import Reading, windows
+from simulations.processes.broker import PrivateBroker
 from simulations.world.lander import SimulatedLander
 from tests.brokers import PATIENCE_S, broker_program
 

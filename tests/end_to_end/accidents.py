@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from simulations.demo.processes import now_s
+from simulations.processes.process import now_s
 from tests.brokers import PATIENCE_S
 from tests.end_to_end.support_site import Site
 

@@ -18,8 +18,8 @@ from random import Random
 from lasp_edge.link import BrokerUrl, Link, TlsFiles
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool import broker_command
-from simulations.demo.broker import PrivateBroker
 from simulations.oracle import Reading, windows
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, Mosquitto, broker_program, free_port, until_true
 from tests.device_agent.support_stage import MAIN, NAME, PROGRAM
 from tests.support_missing import lacks

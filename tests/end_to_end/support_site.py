@@ -17,10 +17,10 @@ from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
-from simulations.demo import processes
-from simulations.demo.broker import PrivateBroker
-from simulations.demo.processes import now_s
-from simulations.demo.watchdog import kill_sessions
+from simulations.processes import process
+from simulations.processes.broker import PrivateBroker
+from simulations.processes.process import now_s
+from simulations.processes.watchdog import kill_sessions
 from tests.brokers import PATIENCE_S, broker_program
 from tests.cloud_tier.lakes import QUICK
 from tests.conftest import CHECKOUT
@@ -58,7 +58,7 @@ def session_of(leader: int) -> dict[int, str]:
     return found
 
 
-class Process(processes.Process):
+class Process(process.Process):
     """A command of which no process may be left; the arguments are those of the demo's."""
 
     def __init__(self, *arguments: Any) -> None:

@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from simulations.demo.processes import now_s
+from simulations.processes.process import now_s
 from tests.brokers import PATIENCE_S, broker_program
 from tests.end_to_end import support_recorded, tables, truth
 from tests.end_to_end.stranger import Stranger, huge, publications

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]

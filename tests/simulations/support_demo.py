@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from lasp_edge.errors import EnvironmentLacks, Exit
-from simulations.demo.broker import find_broker
-from simulations.demo.processes import COMMAND
+from simulations.processes.broker import find_broker
+from simulations.processes.process import COMMAND
 from tests.brokers import PATIENCE_S
 from tests.simulations.watching import eventually, processes_of
 from tests.support_missing import lacks

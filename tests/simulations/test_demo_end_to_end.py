@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from simulations.demo.processes import COMMAND
+from simulations.processes.process import COMMAND
 from tests.end_to_end import truth
 from tests.simulations.support_demo import demo, outcomes
 from tests.support_readme import checks_shown, shape

@@ -15,8 +15,8 @@ from lasp_edge.errors import EnvironmentLacks, Exit
 from lasp_edge.tool.screen import Screen
 from lasp_edge.tool.typed import typed_in
 from simulations.demo import command, story
-from simulations.demo.broker import find_broker
 from simulations.demo.site import Trouble
+from simulations.processes.broker import find_broker
 from tests.simulations.watching import eventually, processes_of, runs
 from tests.support_missing import lacks
 

@@ -15,7 +15,7 @@ import pytest
 
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import Exit
-from simulations.demo.processes import COMMAND
+from simulations.processes.process import COMMAND
 from tests.brokers import free_port
 from tests.cloud_tier.cluster import support_rooms
 from tests.cloud_tier.cluster.support_cluster import LIGHT, answers, finish, until

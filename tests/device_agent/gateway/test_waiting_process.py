@@ -12,8 +12,8 @@ import pytest
 from device_agent.gateway import table
 from lasp_edge.errors import NotFound
 from lasp_edge.tool.printing import RowsWanted
-from simulations.demo.broker import PrivateBroker
-from simulations.demo.relay import Relay
+from simulations.processes.broker import PrivateBroker
+from simulations.processes.relay import Relay
 from tests.brokers import PATIENCE_S, broker_program, until_true
 from tests.device_agent.support_stage import MAIN
 

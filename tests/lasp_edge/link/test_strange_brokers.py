@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from lasp_edge.link import Disconnected, Limits
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import (
     broker_program,
     until,

@@ -14,7 +14,7 @@ from device_agent.console.configuration.agent_options import DEFAULTS, add_argum
 from device_agent.console.configuration.arguments import asked
 from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import broker_program
 from tests.device_agent.agents import greenhouse
 from tests.device_agent.support_stage import lasp_edge

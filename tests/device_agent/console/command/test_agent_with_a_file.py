@@ -10,7 +10,7 @@ import pytest
 
 from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl, Link
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_true
 from tests.device_agent.support_stage import MAIN, lasp_edge
 

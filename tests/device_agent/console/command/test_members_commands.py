@@ -16,7 +16,7 @@ from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
 from tests.device_agent.support_stage import lasp_edge
 

@@ -12,7 +12,7 @@ from device_agent.console.command import template
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.typed import typed_in
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, Mosquitto, broker_program, free_port, runs_as_us
 from tests.support_containers import compose, parsed
 

@@ -8,7 +8,7 @@ import pytest
 
 from device_agent.console.dashboard import command
 from lasp_edge.errors import BrokerUnreachable, Exit, NotFound, UsageError
-from simulations.demo.broker import PrivateBroker
+from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, mosquitto
 
 

@@ -5,7 +5,7 @@ from threading import Thread
 
 import pytest
 
-from simulations.demo.relay import Relay
+from simulations.processes.relay import Relay
 from tests.brokers import PATIENCE_S
 
 

@@ -7,7 +7,7 @@ import pytest
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.link import BrokerUrl, Limits, Link
 from lasp_edge.tool.installing import install_line
-from simulations.demo.broker import AMQTT_LACKS, Broker, PrivateBroker, find_broker
+from simulations.processes.broker import AMQTT_LACKS, Broker, PrivateBroker, find_broker
 from tests.brokers import broker_program, messages, until, until_messages, until_true
 
 pytestmark = pytest.mark.broker

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from simulations.demo import watchdog
+from simulations.processes import watchdog
 
 COMMAND = (sys.executable, "-m", "lasp_edge")
 """`lasp-edge` as this very Python has it installed, wherever its scripts are."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulations.demo.processes import Process, Processes, stop
+from simulations.processes.process import Process, Processes, stop
 from tests.simulations.watching import eventually, runs
 
 PYTHON = [sys.executable, "-c"]
@@ -26,7 +26,7 @@ time.sleep(600)
 """
 PLAY = f"""
 import time
-from simulations.demo.processes import Processes
+from simulations.processes.process import Processes
 
 with Processes() as processes:
     parent = processes.new("parent", {PYTHON!r})
