@@ -1,17 +1,22 @@
 """The windows of one device: what Spark would give for a fleet of this device alone.
 
 They are put together from the panes that the agent's store keeps: all of this device's replicas,
-as long as readings are retained. Nothing is kept up to date for them; they are made when asked for.
+as long as readings are retained. Which panes a window has at each time follows from the operators'
+entries that the device has received (`lasp_edge.language.regimes`).
 """
 
 from typing import Any, NamedTuple
 
+from crdts import ControlLog
 from device_agent.agent.state.store import Store
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.lowered import lowered
 from lasp_edge.language.declarations import Window
+from lasp_edge.language.forms import WindowForm
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.reasons import reason_of
 
 
@@ -53,30 +58,51 @@ class OwnWindow(NamedTuple):
             return {"parts": dict.fromkeys(self.fold.parts), "failed": reason_of(error)}
 
 
-def own_windows(store: Store, window: Window, last: int) -> list[OwnWindow]:
+def own_windows(store: Store, plan: Plan, window: Window, last: int) -> list[OwnWindow]:
     """Return the windows with readings among the last starts, by start and key.
+
+    Panes that are still to be built, after an operator changed a parameter, are missing here, too.
 
     Args:
         store: of an agent, which may be running.
-        window: of its program, without parameters.
+        plan: its program.
+        window: of the program.
         last: starts to go back from the one before the newest reading.
     """
-    newest = store.newest_panes(window.stream, last * window.slide_us)
-    if not newest:
+    facts, (_, _, device) = store.restored().facts, store.replica() or (0, 0, "")
+    log = (facts.control or ControlLog()).of_parameters(plan.parameters)
+    regimes = WindowRegimes(window, plan.functions, log, device)
+    ends_us = {
+        piece.stream: pane.pane_us
+        for piece in regimes.pieces
+        for pane, _ in store.newest_panes(piece.stream, 1)
+    }
+    if not ends_us:
         return []
-    last_us = max(pane.pane_us for pane, _ in newest) // window.slide_us * window.slide_us
-    first_us = last_us - (last - 1) * window.slide_us
-    held: dict[tuple[int, str], Partial] = {}
-    for pane, row in newest:
-        start_us = pane.pane_us // window.slide_us * window.slide_us
-        while start_us + window.size_us > pane.pane_us:
-            if start_us >= first_us:
-                at = (start_us, pane.key)
-                held[at] = window.fold.combine(held.get(at, window.fold.zero), row.partial)
-            start_us -= window.slide_us
-    high_us = store.restored().facts.high_us or 0
+    first_us = _first_of(regimes, max(ends_us.values()), last)
+    found: dict[tuple[int, str], tuple[WindowForm, Partial]] = {}
+    for piece in regimes.pieces:
+        span_us = ends_us.get(piece.stream, first_us - 1) - first_us + 1
+        for pane, row in store.newest_panes(piece.stream, span_us):
+            if not piece.first_us <= pane.pane_us < piece.end_us:
+                continue  # another piece of the same stream
+            for start_us, form in regimes.starts_over(piece, pane.pane_us):
+                if start_us >= first_us:
+                    _, partial = found.get((start_us, pane.key), (form, form.fold.zero))
+                    found[start_us, pane.key] = (form, form.fold.combine(partial, row.partial))
+    high_us = facts.high_us or 0
     return [
-        OwnWindow(key, start_us, end_us, partial, end_us <= high_us, window.fold)
-        for (start_us, key), partial in sorted(held.items())
-        for end_us in [start_us + window.size_us]
+        OwnWindow(key, start_us, end_us, partial, end_us <= high_us, form.fold)
+        for (start_us, key), (form, partial) in sorted(found.items(), key=lambda item: item[0])
+        for end_us in [start_us + form.size_us]
     ]
+
+
+def _first_of(regimes: WindowRegimes, last_us: int, count: int) -> int:
+    """Return the first of the last starts, that many, at or before a time."""
+    first_us = last_us
+    for form in reversed(regimes.forms):
+        starts = form.starts(form.from_us, last_us)[-count:] if count else ()
+        if starts:
+            first_us, count = starts[0], count - len(starts)
+    return first_us

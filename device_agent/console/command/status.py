@@ -20,10 +20,9 @@ from device_agent.agent.panes.standing import standing
 from device_agent.agent.state.counters import OUTCOMES
 from device_agent.agent.state.store import Store, existing_store
 from device_agent.agent.state.stored import set_aside
-from device_agent.console.own_windows import OwnWindow, own_windows
+from device_agent.console.own_windows import own_windows
 from device_agent.storage.damage import damaged_files, deletion_line, kept_bytes
 from lasp_edge.errors import Exit, UsageError
-from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.tool.loading import load_plan
@@ -61,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         status["results"] = _results(store, plan)
     if plan is not None and last is not None:
         status["windows"] = {
-            name: [each.plain(window) for each in _own_windows(store, plan, window, last)]
+            name: [each.plain(window) for each in own_windows(store, plan, window, last)]
             for name, window in plan.windows.items()
         }
     store.close()
@@ -74,14 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
     lines += [line for window in windows for line in _windows(*window)]
     print("\n".join(lines))  # noqa: T201
     return Exit.FINE
-
-
-def _own_windows(store: Store, plan: Plan, window: Window, last: int) -> list[OwnWindow]:
-    if window.is_fixed:
-        return own_windows(store, window, last)
-    from device_agent.console.parameters.own_windows import own_windows_controlled  # noqa: PLC0415 - rare
-
-    return own_windows_controlled(store, plan, window, last)
 
 
 def _status(store: Store) -> dict[str, Any]:

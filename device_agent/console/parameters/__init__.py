@@ -1,5 +1,4 @@
 """Parameters as operators set them.
 
 - `change`: an entry as it is typed; `effect`: the panes and windows that it touches
-- `own_windows`: the windows of one device
 """

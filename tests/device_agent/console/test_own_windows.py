@@ -58,7 +58,7 @@ def test_own_windows_equal_the_recomputation(tmp_path, seed, size_s, slide_s):
     truth = oracle.windows(plan, "by_room", readings)
     window = plan.windows["by_room"]
     for last in (1, 3, 1_000):
-        made = own_windows(device.store, window, last)
+        made = own_windows(device.store, plan, window, last)
         found = {(each.key, each.start_us): each.partial for each in made}
         assert found == newest(truth, window.slide_us, last), f"replay with seed={seed}"
     device.kill()
@@ -70,13 +70,13 @@ def test_a_window_is_closed_once_a_later_reading_has_come(tmp_path):
     start_us = NOW_US // (20 * SECOND_US) * 20 * SECOND_US
     device.read([1.0], [start_us])
     device.tick(1)
-    (first,) = own_windows(device.store, plan.windows["by_room"], 5)
+    (first,) = own_windows(device.store, plan, plan.windows["by_room"], 5)
     assert not first.closed
     device.read([1.0], [start_us + 21 * SECOND_US])
     device.tick(20)
     device.core.handle_stop()
     device.tick(20)
-    first, second = own_windows(device.store, plan.windows["by_room"], 5)
+    first, second = own_windows(device.store, plan, plan.windows["by_room"], 5)
     assert (first.closed, second.closed) == (True, False)
     device.kill()
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from device_agent.console.command import status
-from device_agent.console.parameters.own_windows import own_windows_controlled
+from device_agent.console.own_windows import own_windows
 from lasp_edge.units import SECOND_US as S
 from tests.device_agent.agent.controlled.test_controlled import Fleet, wander
 from tests.device_agent.agents import NOW_US
@@ -34,9 +34,9 @@ def test_own_windows_are_those_of_the_regimes(tmp_path, seed):
     fleet.build()
     for name, window in fleet.plan.windows.items():
         truth = fleet.truth(name)
-        made = own_windows_controlled(device.store, fleet.plan, window, 10_000)
+        made = own_windows(device.store, fleet.plan, window, 10_000)
         assert {(each.key, each.start_us): each.partial for each in made} == truth
-        few = own_windows_controlled(device.store, fleet.plan, window, 2)
+        few = own_windows(device.store, fleet.plan, window, 2)
         first_us = min(each.start_us for each in few)
         assert {(each.key, each.start_us): each.partial for each in few} == {
             at: partial for at, partial in truth.items() if at[1] >= first_us
