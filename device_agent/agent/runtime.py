@@ -260,13 +260,13 @@ class Runtime:
             self._core.handle_disconnected()
 
     def _read(self, source: Source) -> None:
-        batch = source.poll(self._clock.now_us())
-        if batch is None:
-            return
-        durable = partial(source.acknowledge, batch.cursor)
-        self._durable.read(batch, self._clock.now_us(), durable, is_pressing=source.is_full)
-        if batch.done:
-            log.info("%s: finished", source.name, extra={"source": source.name})
+        while (batch := source.poll(self._clock.now_us())) is not None:
+            durable = partial(source.acknowledge, batch.cursor)
+            self._durable.read(batch, self._clock.now_us(), durable, is_pressing=source.is_full)
+            if batch.done:
+                log.info("%s: finished", source.name, extra={"source": source.name})
+            if batch.arrived_us is None:
+                return
 
     def _count_dropped(self) -> None:
         """Let `status` show which messages the link dropped, and why."""

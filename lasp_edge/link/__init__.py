@@ -14,7 +14,7 @@ broker_url    mqtt://[user:password@]host[:port], and the files for TLS
 tls_files     whether these files can be used, and what of them a connection needs
 """
 
-from lasp_edge.link.broker_url import BrokerUrl, TlsFiles
+from lasp_edge.link.broker_url import BrokerUrl, MqttVersion, TlsFiles
 from lasp_edge.link.events import (
     Connected,
     Counts,
@@ -22,7 +22,6 @@ from lasp_edge.link.events import (
     Event,
     Limits,
     Message,
-    MqttVersion,
     SocketBytes,
     Will,
 )

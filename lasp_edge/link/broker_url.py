@@ -2,10 +2,11 @@
 
 import re
 import sys
-from typing import NamedTuple, Self, cast
+from typing import Literal, NamedTuple, Self, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from lasp_edge.link.events import MQTT_VERSIONS, MqttVersion
+MqttVersion = Literal["5", "3.1.1"]
+MQTT_VERSIONS: tuple[MqttVersion, ...] = ("5", "3.1.1")
 
 
 class TlsFiles(NamedTuple):

@@ -14,8 +14,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
@@ -25,11 +25,11 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from lasp_edge.link.aliases import Aliases
-from lasp_edge.link.broker_url import BrokerUrl, TlsFiles
-from lasp_edge.link.events import Connected, Counts, Limits, Message, MqttVersion, SocketBytes, Will
+from lasp_edge.link.broker_url import MqttVersion, TlsFiles
+from lasp_edge.link.events import Connected, ConnectionSettings, Counts, Message, SocketBytes
 from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
-from lasp_edge.link.seal import BrokenSealError, Seal
+from lasp_edge.link.seal import BrokenSealError
 from lasp_edge.link.taken_sizes import TakenSizes
 from lasp_edge.link.trouble import (
     Refusals,
@@ -40,7 +40,6 @@ from lasp_edge.link.trouble import (
 )
 
 now_s = time.monotonic  # noqa: TID251 a network's time-outs are real ones
-
 _VERSIONS: dict[MqttVersion, MQTTProtocolVersion] = {
     "5": MQTTProtocolVersion.MQTTv5,
     "3.1.1": MQTTProtocolVersion.MQTTv311,
@@ -49,19 +48,7 @@ _UNSUPPORTED_PROTOCOL = 0x84
 _PACKET_OVERHEAD_BYTES = 32  # fixed header, packet number and properties of a PUBLISH, generously
 _LONGEST_TOPIC_BYTES = 1 << 16
 _GOODBYE_S = 1.0  # how long a DISCONNECT may take to leave
-
-
-class ConnectionSettings(NamedTuple):
-    """What all connections of a link have in common."""
-
-    broker: BrokerUrl
-    client_id: str
-    subscriptions: tuple[str, ...]
-    last_will: Will | None
-    keep_session_s: int
-    limits: Limits
-    seal: Seal | None = None
-    expects_refusal: Callable[[str], bool] | None = None
+_FEW_PACKETS = 8  # less are gathered; of more, mosquitto waits for answers after 20
 
 
 class ConnectionEnded(Exception):  # noqa: N818 the end of a connection is no error of ours
@@ -107,7 +94,7 @@ class Connection:
         self._final_traffic = SocketBytes()
         self._session_present = False
         self._subscribing: dict[int, Sequence[str]] = {}
-        self._early: list[Message] = []
+        self._early, self._gathers_until_s = list[Message](), 0.0
         limits = settings.limits
         self._in_flight = InFlight(limits.in_flight, limits.in_flight_bytes, self.refusals, sizes)
         self._most_packet_bytes = 1 << 28
@@ -188,8 +175,7 @@ class Connection:
             idle = self.ready and not leaving
             # paho's keep-alive is done by `loop_misc`, whose pings are late by up to this wait.
             wait_s = keep_alive_s / 4 if idle else max(0.0, deadline_s - now_s())
-            if self._wait(poller, sock, wake, wait_s):
-                client.loop_read()
+            self._read(poller, sock, wake, wait_s)
             if client.want_write():
                 client.loop_write()
             client.loop_misc()
@@ -198,9 +184,27 @@ class Connection:
         broker, error = self._settings.broker, self._errors.last
         raise ConnectionEnded(self._ended_because or closed(error, broker, answered=self.answered))
 
-    def _wait(self, poller: Any, sock: Any, wake: socket.socket, wait_s: float) -> bool:
+    def _read(self, poller: Any, sock: Any, wake: socket.socket, wait_s: float) -> None:
+        """Wait until there is something to do, and read the packets that are there.
+
+        Where they are few the socket then rests, so that one wake-up reads several.
+        """
+        gather_s, packets = self._settings.limits.gather_s, 0
+        rest_s = self._gathers_until_s - now_s()
+        wait_s = min(wait_s, rest_s) if rest_s > 0 else wait_s
+        while self._wait(poller, sock, wake, wait_s, reads=rest_s <= 0):
+            self._client.loop_read()
+            packets, wait_s = packets + 1, 0.0
+            if packets == _FEW_PACKETS or not gather_s or self._client.socket() is not sock:
+                return
+        if packets and self.ready:
+            self._gathers_until_s = now_s() + gather_s
+
+    def _wait(
+        self, poller: Any, sock: Any, wake: socket.socket, wait_s: float, *, reads: bool
+    ) -> bool:
         """Wait until there is something to do; return whether there is something to read."""
-        reading = 0 if self._inbox.makes_wait() else select.POLLIN
+        reading = select.POLLIN if reads and not self._inbox.makes_wait() else 0
         writing = select.POLLOUT if self._client.want_write() else 0
         poller.register(sock.fileno(), reading | writing)
         # TLS may hold decrypted bytes that the kernel knows nothing of.
@@ -270,7 +274,9 @@ class Connection:
         except UnicodeDecodeError:
             topic = ""  # no topic is empty, so nothing can be lost by this
         payload = bytes(packet.payload)
-        reason = self._reason_to_drop(topic, len(payload))
+        reason = _reason_to_drop(
+            topic, len(payload), self._settings.limits.payload_bytes, self._asked_for
+        )
         if reason is None and self._settings.seal is not None:
             try:
                 payload = self._settings.seal.opened(topic, payload)
@@ -282,22 +288,12 @@ class Connection:
             return
         self._counts.received += 1
         token = (self.number, packet.mid)
-        message = Message(topic, payload, packet.retain, packet.qos, token, packet.dup)
+        message = Message(topic, payload, packet.retain, packet.qos, token, packet.dup, now_s())
         # Some brokers send what is retained, or kept for the session, before they answer SUBSCRIBE.
         if self.ready:
             self._inbox.put(message)
         else:
             self._early.append(message)
-
-    def _reason_to_drop(self, topic: str, payload_bytes: int) -> str | None:
-        if not topic:
-            return "topic is not UTF-8"
-        if payload_bytes > self._settings.limits.payload_bytes:
-            return "oversized"
-        # One embedded broker (amqtt 0.12) sends a newcomer what others' subscriptions retain.
-        if not any(True for _ in self._asked_for.iter_match(topic)):
-            return "not subscribed"
-        return None
 
     def _on_publish(self, _c: Client, _u: Any, packet: int, reason: Any, _p: Any) -> None:
         self._in_flight.answer(packet, str(reason) if reason.is_failure else None, now_s())
@@ -361,6 +357,15 @@ class Connection:
         return (
             self._final_traffic if sock is None else (SocketBytes.of(sock) or self._final_traffic)
         )
+
+
+def _reason_to_drop(topic: str, payload_bytes: int, most_bytes: int, asked_for: Any) -> str | None:
+    if not topic:
+        return "topic is not UTF-8"
+    if payload_bytes > most_bytes:
+        return "oversized"
+    # One embedded broker (amqtt 0.12) sends a newcomer what others' subscriptions retain.
+    return None if any(True for _ in asked_for.iter_match(topic)) else "not subscribed"
 
 
 def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a small process has no such name

@@ -2,10 +2,11 @@
 
 import socket
 import struct
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
-MqttVersion = Literal["5", "3.1.1"]
-MQTT_VERSIONS: tuple[MqttVersion, ...] = ("5", "3.1.1")
+from lasp_edge.link.broker_url import BrokerUrl, MqttVersion
+from lasp_edge.link.seal import Seal
 
 
 class Will(NamedTuple):
@@ -37,6 +38,7 @@ class Message(NamedTuple):
     Attributes:
         token: names the connection and packet it came by.
         again: the broker has sent this packet before, and knows of no acknowledgement (MQTT's DUP).
+        arrived_s: when it was read from the socket, on the link's clock (`connection.now_s`).
     """
 
     topic: str
@@ -45,6 +47,7 @@ class Message(NamedTuple):
     qos: int
     token: tuple[int, int]
     again: bool = False
+    arrived_s: float | None = None
 
 
 Event = Connected | Disconnected | Message
@@ -66,6 +69,20 @@ class Limits(NamedTuple):
     in_flight_bytes: int = 1 << 20
     payload_bytes: int = 4 * (1 << 16)  # greater ones are dropped where they come in
     inbox_bytes: int = 4 << 20  # above this the socket is not read until somebody polls
+    gather_s: float = 0.0  # after reading a few packets the socket is left unread for this long
+
+
+class ConnectionSettings(NamedTuple):
+    """What all connections of a link have in common."""
+
+    broker: BrokerUrl
+    client_id: str
+    subscriptions: tuple[str, ...]
+    last_will: Will | None
+    keep_session_s: int
+    limits: Limits
+    seal: Seal | None = None
+    expects_refusal: Callable[[str], bool] | None = None
 
 
 class SocketBytes(NamedTuple):

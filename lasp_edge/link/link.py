@@ -27,15 +27,15 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 
-from lasp_edge.link.broker_url import BrokerUrl
-from lasp_edge.link.connection import Connection, ConnectionEnded, ConnectionSettings, now_s
+from lasp_edge.link.broker_url import BrokerUrl, MqttVersion
+from lasp_edge.link.connection import Connection, ConnectionEnded, now_s
 from lasp_edge.link.events import (
+    ConnectionSettings,
     Counts,
     Disconnected,
     Event,
     Limits,
     Message,
-    MqttVersion,
     SocketBytes,
     Will,
 )

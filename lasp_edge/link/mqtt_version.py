@@ -1,7 +1,7 @@
 """Which MQTT version the next connection tries: 5, or 3.1.1 where the broker knows no 5."""
 
+from lasp_edge.link.broker_url import MqttVersion
 from lasp_edge.link.connection import Connection
-from lasp_edge.link.events import MqttVersion
 
 _SILENT_TRIES = 3
 """Unanswered CONNECTs before a version that has worked is given up: a broker that is killed during

@@ -20,6 +20,7 @@ class Batch:
         cursor: where the source resumes once this batch is durable.
         refused: reason -> number of lines that gave no reading.
         done: the source is finished.
+        arrived_us: when it arrived, on the driver's clock; None: when it is read.
         came_us: when it came, where it had to wait for the clock; readings without a time of their
             own are placed there.
     """
@@ -33,6 +34,7 @@ class Batch:
     refused: dict[str, int] = field(default_factory=dict)
     done: bool = False
     came_us: int | None = None
+    arrived_us: int | None = None
 
     def __len__(self) -> int:
         return len(self.names)

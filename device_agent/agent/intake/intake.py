@@ -92,7 +92,7 @@ class Intake(Part):
         self.highs, self.tellings = known.highs, known.tellings
         self._held, self._taken_in = HeldBatches(settings.commit_every_us), list[HeldBatch]()
         self._prune = Timer(PRUNE_US)
-        self.read_us = 0
+        self.read_us = self._asked_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
         complete = len(restored.last_blocks) <= KEPT_STREAMS
         self.identities = Identities(reversed(newest), complete=complete)
@@ -112,6 +112,9 @@ class Intake(Part):
             held: the batch.
             is_pressing: its source gives nothing more before that.
         """
+        if held.batch.arrived_us is not None:  # but not before what was promised already
+            at_us = min(held.at_us, max(held.batch.arrived_us, self._asked_us))
+            held = held._replace(at_us=at_us)
         self._held.add(held, is_pressing=is_pressing)
         self.read_us = held.at_us
         return self._held.is_pressing
@@ -190,6 +193,7 @@ class Intake(Part):
 
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which no source has more; None while that is unknown."""
+        self._asked_us = now_us
         if self._clock.holds_back:
             return None
         if self.held_since_us is not None:

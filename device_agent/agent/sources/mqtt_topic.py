@@ -20,7 +20,7 @@ import hashlib
 import json
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from device_agent.agent.intake.batch import Batch
@@ -36,7 +36,9 @@ from device_agent.agent.sources.mapping_options import (
 from device_agent.agent.sources.retained import SeenContents
 from device_agent.agent.sources.source import Source, SourceContext
 from device_agent.agent.sources.topic_pattern import TopicPattern, matcher_of
-from lasp_edge.link import BrokerUrl, Event, Link, Message
+from lasp_edge.link import BrokerUrl, Event, Limits, Link, Message
+from lasp_edge.link.connection import now_s
+from lasp_edge.units import SECOND_US
 
 MOST_UNACKNOWLEDGED = 16
 """Messages of QoS 1 that may be unacknowledged: mosquitto stops at 20, others later."""
@@ -53,8 +55,15 @@ send without an answer, and far fewer than there are numbers of packets."""
 SENT_AGAIN = "sent again by the broker, and taken before"
 RETAINED = "retained by the broker (--retained takes it once)"
 REPEATED = "retained by the broker, and taken before"
-_LOOK_AGAIN_US = 100_000
-"""Microseconds between two looks for messages, where nothing wakes the agent."""
+_GATHER_S = 0.25
+"""Seconds for which the socket rests after a few messages: a tick comes every 0.5 s, and reads what
+has come since the last one."""
+_TOGETHER_S = 0.1
+"""Seconds between the first message of a batch and its last one, which says when it came."""
+_BUSY = 8
+"""Messages in one look from which on the next one is soon: the broker may wait for answers."""
+_SOON_US, _LATER_US = 100_000, 500_000
+"""Microseconds until the next look, where there was much and else: an agent ticks as often."""
 
 
 class MqttTopic(Source):
@@ -67,14 +76,13 @@ class MqttTopic(Source):
         broker: where it is published.
         device: the device's id.
         jitter: for the link.
-        wake: wakes the agent when something has come; without it the agent looks every 0.1 s.
         retained: a message that the broker retained is a reading, once.
         ignored: topic filters of messages that are no readings.
     """
 
     replayable = False
 
-    def __init__(  # noqa: PLR0913 - what a subscription, a session and a mapping need
+    def __init__(
         self,
         name: str,
         pattern: TopicPattern,
@@ -83,14 +91,12 @@ class MqttTopic(Source):
         broker: BrokerUrl,
         device: str,
         jitter: random.Random,
-        wake: Callable[[], None] | None = None,
         retained: bool = False,
         ignored: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._seen = SeenContents() if retained else None
         self._mapping = mapping
-        self._wakes = wake is not None
         self._pattern, self._ignored = pattern, matcher_of(ignored)
         identity = name.removeprefix("mqtt:")
         mark = hashlib.sha256(f"{device}\0{identity}".encode()).hexdigest()[:16]
@@ -101,11 +107,11 @@ class MqttTopic(Source):
             manual_acknowledgement=True,
             keep_session_s=KEEP_SESSION_S,
             jitter=jitter,
-            notify=wake,
+            limits=Limits(gather_s=_GATHER_S),
         )
         self._waiting: deque[Event] = deque()
         self._unacknowledged: deque[tuple[int, Message]] = deque()
-        self._taken = 0
+        self._taken, self._is_busy = 0, False
         self._packets: dict[int, tuple[int, int]] = {}
 
     def open(self, cursor: str | None) -> None:
@@ -119,23 +125,24 @@ class MqttTopic(Source):
         """Whether its messages have a field with their time."""
         return self._mapping.has_times
 
-    def poll(self, now_us: int) -> Batch | None:  # noqa: ARG002
+    def poll(self, now_us: int) -> Batch | None:
         if not self._waiting:
             self._waiting.extend(self.link.poll(0.0))
+            self._is_busy = len(self._waiting) >= _BUSY
         records: list[Record | str] = []
         origins: list[Origin] = []
-        taken = self._taken
-        while self._waiting and self._taken - taken < ROWS:
-            event = self._waiting.popleft()
-            if isinstance(event, Message):
-                self._taken += 1
-                self._unacknowledged.append((self._taken, event))
-                origin, found = self._records(event)
-                records += found
-                origins += [origin] * len(found)
-        if self._taken == taken:
+        messages = _together(self._waiting)
+        for message in messages:
+            self._taken += 1
+            self._unacknowledged.append((self._taken, message))
+            origin, found = self._records(message)
+            records += found
+            origins += [origin] * len(found)
+        if not messages:
             return None
         batch = self._mapping.batch(self.name, records, origins)
+        if (arrived_s := messages[-1].arrived_s) is not None:
+            batch.arrived_us = now_us - round((now_s() - arrived_s) * SECOND_US)
         batch.cursor = str(self._taken)
         if self._seen is not None:
             batch.cursor += f" {self._seen.text()}"
@@ -150,7 +157,7 @@ class MqttTopic(Source):
     def due_us(self, now_us: int) -> int | None:
         if self._waiting:
             return now_us
-        return None if self._wakes else now_us + _LOOK_AGAIN_US
+        return now_us + (_SOON_US if self._is_busy else _LATER_US)
 
     def acknowledge(self, cursor: str | None) -> None:
         durable = 0 if cursor is None else int(cursor.partition(" ")[0])
@@ -200,6 +207,19 @@ class MqttTopic(Source):
         return self._mapping.record_of_value(value, level, event)
 
 
+def _together(waiting: deque[Event]) -> list[Message]:
+    """Take the messages that came together, at most `ROWS`, from those that wait."""
+    found: list[Message] = []
+    while waiting and len(found) < ROWS:
+        event = waiting[0]
+        if isinstance(event, Message):
+            if found and (event.arrived_s or 0.0) > (found[0].arrived_s or 0.0) + _TOGETHER_S:
+                break
+            found.append(event)
+        waiting.popleft()
+    return found
+
+
 _NOTHING: Any = object()
 
 
@@ -230,7 +250,6 @@ def make(name: str, place: str, context: SourceContext) -> MqttTopic:
         broker=context.broker,
         device=context.device,
         jitter=context.jitter,
-        wake=context.wake,
         retained=context.get(TAKE_RETAINED),
         ignored=tuple(ready.get(IGNORE)),
     )

@@ -44,10 +44,13 @@ class Source(Protocol):
         return
 
     def poll(self, now_us: int) -> Batch | None:
-        """Return what there is, up to some 500 rows; None if there is nothing. Never waits."""
+        """Return what there is, up to some 500 rows; None if there is nothing. Never waits.
+
+        It is asked again at once where the batch says when it arrived: there may be later ones.
+        """
 
     def due_us(self, now_us: int) -> int | None:
-        """Return when to poll next; None if it is finished, or wakes the agent by itself."""
+        """Return when to poll next; None if it is finished."""
 
     def acknowledge(self, cursor: str | None) -> None:  # noqa: ARG002 - the contract
         """Take note that the batch with this cursor, and all before it, are durable."""
@@ -121,7 +124,6 @@ class SourceContext(NamedTuple):
         device: the device's id.
         jitter: seeded; for waits between tries to connect.
         broker: the agent's broker.
-        wake: wakes the agent; may be called in any thread.
         options: option's name -> value; those that are not given are not in it.
         texts: those of the events whose readings are texts.
     """
@@ -130,7 +132,6 @@ class SourceContext(NamedTuple):
     device: str
     jitter: Random
     broker: BrokerUrl | None = None
-    wake: Callable[[], None] | None = None
     options: Mapping[str, Any] = {}
     texts: Collection[str] = ()
 

@@ -7,6 +7,7 @@ was booted, asleep or not, so it never jumps. The kernel's word on its wall cloc
 
 import contextlib
 import ctypes
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,9 @@ class SystemClock:
         self._boot = _text(_BOOT_ID)
         self._since_us = wall_us() - _elapsed_us()
         self._timex = _Timex()
+        self._uptime: int | None = None  # open for good: it is read at each tick
+        with contextlib.suppress(OSError):
+            self._uptime = os.open(_UPTIME, os.O_RDONLY)
         self._adjtimex: Callable[[Any], int] | None = None
         with contextlib.suppress(OSError, AttributeError):
             self._adjtimex = ctypes.CDLL(None).adjtimex
@@ -57,11 +61,9 @@ class SystemClock:
 
     def _monotonic_us(self) -> int:
         # The same as CLOCK_BOOTTIME, but for one that a test or a container has given an offset.
-        seconds = _text(_UPTIME).partition(" ")[0]
-        try:
-            return round(float(seconds) * 1_000_000)
-        except ValueError:
+        if self._uptime is None:  # no Linux
             return _elapsed_us()
+        return round(float(os.pread(self._uptime, 64, 0).partition(b" ")[0]) * 1_000_000)
 
     def _synchronised(self, now_us: int) -> bool:
         if self._adjtimex is None:

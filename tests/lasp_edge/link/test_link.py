@@ -46,6 +46,17 @@ def test_messages_and_retained_ones_arrive(mosquitto, connect, protocol):
     assert [(m.topic, m.payload, m.retain) for m in again] == [("t/1", b"kept", True)]
 
 
+def test_a_link_that_gathers_does_not_rest_between_many_messages(broker, connect):
+    sender, gather_s = connect(broker.url, client_id="sender"), 3.0
+    link = connect(broker.url, subscriptions=["t/#"], limits=Limits(gather_s=gather_s))
+    until_connected(sender)
+    until_connected(link)
+    for number in range(40):
+        publish_when_possible(sender, f"t/{number}", b"many")
+    came = until_messages(link, 40)
+    assert came[39].arrived_s - came[0].arrived_s < 4 * gather_s  # not a rest for each of them
+
+
 def test_subscriptions_are_renewed_at_an_emptied_broker(broker, connect):
     link = connect(broker.url, subscriptions=["t/#"], keep_session_s=600)
     until_connected(link)

@@ -200,3 +200,16 @@ def test_columns_of_an_older_time_follow_held_readings_of_a_newer_one(device):
     device.durable.commit(device.now_us)
     totals = device.core.counters.totals
     assert (totals["accepted"] - accepted, totals.get("refused", 0)) == (21, 0)
+
+
+@pytest.mark.parametrize("waited_s", [1, 20])
+def test_a_reading_is_stamped_when_it_arrived_but_not_before_the_last_promise(device, waited_s):
+    device.tick()
+    promised_us = device.now_us
+    device.tick(0)
+    device.now_us += 10 * SECOND_US
+    device.read([20.0], source="s", arrived_us=device.now_us - waited_s * SECOND_US)
+    stamp_us = max(promised_us, device.now_us - waited_s * SECOND_US)
+    assert device.core.intake.held_since_us == stamp_us
+    device.durable.commit(device.now_us)
+    assert device.core.intake.progress.high_us == stamp_us

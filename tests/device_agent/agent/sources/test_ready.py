@@ -25,7 +25,7 @@ def read(monkeypatch):
 
     def start(topic, messages, events=HOUSE, **options):
         broker = BrokerUrl.parse("mqtt://localhost")
-        context = SourceContext(events, "pi-1", random.Random(1), broker, None, options)
+        context = SourceContext(events, "pi-1", random.Random(1), broker, options)
         source = source_of(SourceSpec("mqtt", topic, f"mqtt:{topic}", {}, ""), context)
         opened.append(source)
         tokens = count()

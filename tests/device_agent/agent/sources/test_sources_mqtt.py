@@ -10,7 +10,8 @@ import pytest
 from device_agent.agent.sources.choice import source_from_spec
 from device_agent.agent.sources.mqtt_topic import SENT_AGAIN
 from device_agent.agent.sources.source import SourceContext
-from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.link import BrokerUrl, Link, Message
+from lasp_edge.link.connection import now_s
 from tests.brokers import until_connected, until_true
 
 pytestmark = pytest.mark.broker
@@ -30,13 +31,12 @@ def opened(broker):
     """Return a function that opens the source as a process would; all are closed at the end."""
     sources = []
 
-    def start(topic, *, wake=None, cursor=None, url=broker.url, **options):
+    def start(topic, *, cursor=None, url=broker.url, **options):
         context = SourceContext(
             ["temperature", "humidity"],
             "d",
             random.Random(1),
             BrokerUrl.parse(url),
-            wake,
             options,
         )
         source = source_from_spec(f"mqtt:{topic}", context)
@@ -147,14 +147,33 @@ def test_what_was_not_durable_comes_again_and_what_came_meanwhile_too(opened, se
     assert [value for _, _, value in readings(polled(last, 1))] == [4]
 
 
-def test_the_agent_is_woken_or_looks_again_soon(opened, sender):
-    woken = []
-    source = opened("s", wake=lambda: woken.append(1))
-    assert source.due_us(5) is None
-    polled_before = len(woken)
-    send(sender, "s", b'{"temperature": 1}')
-    until_true(lambda: len(woken) > polled_before)
-    assert opened("t").due_us(5) == 100_005
+def _arrive(source, monkeypatch, *ages_s):
+    """Let messages wait at the source that came some seconds ago."""
+    payload = b'{"temperature": 1}'
+    messages = [
+        Message("s", payload, retain=False, qos=0, token=(0, 0), arrived_s=now_s() - age_s)
+        for age_s in ages_s
+    ]
+    polls = iter([messages])
+    monkeypatch.setattr(source.link, "poll", lambda _timeout_s: next(polls, []))
+
+
+def test_after_much_the_source_looks_again_soon_and_else_at_the_next_tick(opened, monkeypatch):
+    source = opened("s")
+    assert (source.poll(5), source.due_us(5)) == (None, 500_005)
+    _arrive(source, monkeypatch, *[0.0] * 8)
+    assert (len(source.poll(5)), source.due_us(5)) == (8, 100_005)
+    assert (source.poll(5), source.due_us(5)) == (None, 500_005)
+
+
+def test_messages_that_came_together_are_a_batch_with_their_time(opened, monkeypatch):
+    source = opened("s")
+    _arrive(source, monkeypatch, 30.40, 30.35, 20.0, 0.0)
+    batches = [source.poll(60_000_000) for _ in range(3)]
+    assert [len(batch) for batch in batches] == [2, 1, 1]
+    ages_us = [60_000_000 - batch.arrived_us for batch in batches]
+    assert ages_us == pytest.approx([30_350_000, 20_000_000, 0], abs=5_000_000)
+    assert source.poll(60_000_000) is None
 
 
 def test_what_the_broker_retained_is_no_reading_at_any_start(opened, sender, broker):
