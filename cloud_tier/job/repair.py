@@ -7,14 +7,13 @@ sure. What comes out the same is not appended.
 
 from pyspark.sql import SparkSession
 
-from cloud_tier.job.control import ControlState, promised_under_log
+from cloud_tier.job.control import promised_under_log
 from cloud_tier.job.dynamic import touched
 from cloud_tier.job.finality import finality_of
 from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.job import Job
 from cloud_tier.job.starts import all_starts
 from cloud_tier.job.step import MergedState, append_globals, append_windows
-from lasp_edge.protocol.waiting import WindowWaiting
 
 
 def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
@@ -25,14 +24,12 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
         job: the program over the lake.
         known: what `step.recalled` returns.
     """
-    waiting = known.waiting or WindowWaiting.of(job.waits.values())
-    finality = finality_of(job, known.frontier, known.liveness, waiting)
+    finality = finality_of(job, known.frontier, known.liveness, known.waiting)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
     everything = touched(job.folds, {}, everything=True)
     append_globals(spark, job, known.liveness.membership, known, everything)
     coverage = finality.coverage._replace(frontier=known.frontier)
     recorded = finality._replace(coverage=coverage)
-    state = known.control or ControlState.of(job)
-    promised_us = promised_under_log(job, state, known.liveness)
-    starts = all_starts(job, state.regimes, known.frontier)
-    return append_windows(spark, StepWindows(job, state, starts, promised_us), recorded)
+    promised_us = promised_under_log(job, known.control, known.liveness)
+    starts = all_starts(job, known.control.regimes, known.frontier)
+    return append_windows(spark, StepWindows(job, known.control, starts, promised_us), recorded)

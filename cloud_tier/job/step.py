@@ -17,12 +17,12 @@ back at every start of a query.
 """
 
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import control, dynamic, merge, prefilter, stored, windows
-from cloud_tier.job.batch import append_joined
+from cloud_tier.job.batch import BatchSummary, append_joined
 from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
 from cloud_tier.job.formed import StepWindows
@@ -40,7 +40,7 @@ from cloud_tier.lake.sqltext import identifier
 from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.frontier import Coverage, Liveness
+from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness
 from lasp_edge.protocol.lake_columns import REPLACED
 from lasp_edge.protocol.waiting import WindowWaiting
 
@@ -55,25 +55,31 @@ class MergedState(NamedTuple):
     Attributes:
         frontier: F; None is bottom.
         liveness: every promise and tick, and who was retired.
+        control: the log of parameters, and the starts that wait for promises under it.
+        waiting: since when windows wait, and which were due in the last step of this process; at
+            its start none was, so the first step looks at all that are not final.
         current_rows: the newest rows of `globals`.
         complete: whether these are all of them (`dynamic.remembered`).
         rows_frontier: F of the last step of this process, which has made all rows of results before
             it final; None at its start.
-        control: the log of parameters, and the starts that wait for it; None before any.
-        waiting: since when windows wait, and which were due in the last step of this process; at
-            its start none was, so the first step looks at all that are not final.
         passed: at a start, which windows the frontier has passed, as a job of a former program may
             have moved it; None later.
     """
 
     frontier: int | None
     liveness: Liveness
+    control: ControlState
+    waiting: WindowWaiting
     current_rows: dynamic.CurrentRows = MappingProxyType({})
     complete: bool = True
     rows_frontier: int | None = None
-    control: ControlState | None = None
-    waiting: WindowWaiting | None = None
     passed: spans.PassedFrontier | None = None
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """Return the state of a lake into which nothing was merged."""
+        waiting = WindowWaiting.of(job.waits.values())
+        return cls(None, NOTHING_HEARD, ControlState.of(job), waiting)
 
     @property
     def before(self) -> spans.PassedFrontier:
@@ -117,56 +123,68 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         known: what the last step returned, or `recalled` at a start.
     """
     del batch_id
-    log = known.control or ControlState.of(job)
-    summary = append_joined(batch, job, log, known.frontier)
-    kept = control.liveness_under(log, summary.control, known.liveness)
-    liveness = kept.joined(summary.liveness)
-    before = known.waiting or WindowWaiting.of(job.waits.values())
-    steps = promised_steps(summary.device_rows, known.liveness.promises.entries)
-    now_us = clock_us(job, known.frontier, liveness)
-    waiting = before.joined(steps, now_us)
-    state = control.joined_promises(summary.control, steps, now_us)
-    finality = finality_of(job, known.frontier, liveness, waiting)
-    coverage = finality.coverage
-    rows = append_results(job, summary.panes_us, Frontiers(known.rows_frontier, coverage.frontier))
-    promised_us = control.promised_under_log(job, state, liveness)
-    due = become_due(job, before, waiting)
-    bounds = StepBounds(known.before, coverage.frontier, promised_us, due)
-    starts = starts_of_step(job, state, summary.panes_us, summary.sent, bounds)
-    step_windows = StepWindows(job, state, starts, promised_us)
-    appended = append_windows(batch.sparkSession, step_windows, finality)
+    spark = batch.sparkSession
+    summary = append_joined(batch, job, known.control, known.frontier)
+    now = _joined(job, known, summary)
+    finality = finality_of(job, known.frontier, now.liveness, now.waiting)
+    frontiers = Frontiers(known.rows_frontier, finality.coverage.frontier)
+    results = append_results(job, summary.panes_us, frontiers)
+    recomputed = _recomputed(job, known, now, summary, finality)
+    appended = append_windows(spark, recomputed, finality)
     members = summary.rows.get(MEMBER, 0)
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
-    news = append_globals(batch.sparkSession, job, liveness.membership, known, touched)
+    news = append_globals(spark, job, now.liveness.membership, known, touched)
+    after = now._replace(
+        frontier=finality.coverage.frontier,
+        rows_frontier=finality.coverage.frontier if job.results else None,
+        passed=None,
+        control=control.released(now.control, recomputed.promised_us),
+    )
     return Outcome(
-        _state(coverage.frontier, liveness, known, news)._replace(
-            rows_frontier=coverage.frontier if job.results else None,
-            waiting=waiting,
-            passed=None,
-            control=control.released(state, promised_us),
-        ),
-        coverage,
-        sum(summary.rows.values()),
-        summary.rows.get(PANE, 0),
-        summary.rows.get(VARIABLE, 0) + members + summary.rows.get(CONTROL, 0),
-        appended,
-        len(news),
-        too_late(job, state.regimes, summary.panes_us, known.frontier),
-        rows,
+        _with_rows(after, news),
+        finality.coverage,
+        rows=sum(summary.rows.values()),
+        panes=summary.rows.get(PANE, 0),
+        variables=summary.rows.get(VARIABLE, 0) + members + summary.rows.get(CONTROL, 0),
+        windows=appended,
+        globals=len(news),
+        too_late=too_late(job, now.control.regimes, summary.panes_us, known.frontier),
+        results=results,
     )
 
 
-def _state(
-    frontier: int | None, liveness: Liveness, before: MergedState, news: dynamic.CurrentRows
-) -> MergedState:
+def _joined(job: Job, known: MergedState, summary: BatchSummary) -> MergedState:
+    """Return the state after a batch's promises, ticks, member commands and control entries."""
+    kept = control.liveness_under(known.control, summary.control, known.liveness)
+    liveness = kept.joined(summary.liveness)
+    steps = promised_steps(summary.device_rows, known.liveness.promises.entries)
+    now_us = clock_us(job, known.frontier, liveness)
+    return known._replace(
+        liveness=liveness,
+        waiting=known.waiting.joined(steps, now_us),
+        control=control.joined_promises(summary.control, steps, now_us),
+    )
+
+
+def _recomputed(
+    job: Job, known: MergedState, now: MergedState, summary: BatchSummary, finality: StepFinality
+) -> StepWindows:
+    """Return the windows that a batch may have changed, or that the time has."""
+    promised_us = control.promised_under_log(job, now.control, now.liveness)
+    due = become_due(job, known.waiting, now.waiting)
+    bounds = StepBounds(known.before, finality.coverage.frontier, promised_us, due)
+    starts = starts_of_step(job, now.control, summary.panes_us, summary.sent, bounds)
+    return StepWindows(job, now.control, starts, promised_us)
+
+
+def _with_rows(state: MergedState, news: dynamic.CurrentRows) -> MergedState:
+    """Return the state with the rows that were appended to `globals`."""
     if not news:
-        return before._replace(frontier=frontier, liveness=liveness)
-    rows = {**before.current_rows, **news}
+        return state
+    rows = {**state.current_rows, **news}
     kept = dynamic.remembered(rows)
-    complete = before.complete and len(kept) == len(rows)
-    return before._replace(
-        frontier=frontier, liveness=liveness, current_rows=kept, complete=complete
-    )
+    complete = state.complete and len(kept) == len(rows)
+    return state._replace(current_rows=kept, complete=complete)
 
 
 def append_windows(spark: SparkSession, step_windows: StepWindows, finality: StepFinality) -> int:
@@ -257,5 +275,4 @@ def recalled(job: Job) -> MergedState:
     known = passed_frontiers(job.lake)
     less = {name: known.get(name) for name in job.plan.windows if known.get(name) != frontier}
     passed = spans.PassedFrontier(frontier, less) if less else None
-    state = MergedState(frontier, liveness, waiting=waiting, control=log, passed=passed)
-    return _state(state.frontier, liveness, state, rows)
+    return _with_rows(MergedState(frontier, liveness, log, waiting, passed=passed), rows)

@@ -13,7 +13,6 @@ from cloud_tier.lake.definitions import record
 from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.frontier import NOTHING_HEARD
 from simulations.benchmarks.cloud_queries import pane_rows
 from simulations.benchmarks.cloud_rows import BEGIN_US, SPAN_US, fleet_rows, greenhouse, landed
 from simulations.benchmarks.measure import OURS, Line
@@ -28,7 +27,8 @@ def lines(spark: SparkSession, folder: Path, panes: int) -> Iterator[Line]:
     """Yield what is asked of a lake of this many panes."""
     made, cpu = greenhouse(), Cpu(spark)
     lake = filled(spark, made, folder, panes)
-    job, known = Job(made, lake), MergedState(None, NOTHING_HEARD)
+    job = Job(made, lake)
+    known = MergedState.of(job)
     with measured(cpu) as figures:
         written = repair(spark, job, known)
     what = f"a lake of {panes:,} panes"

@@ -18,7 +18,6 @@ from cloud_tier.job.step import MergedState, step
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.frontier import NOTHING_HEARD
 from simulations.benchmarks.cloud_rows import BEGIN_US, SPAN_US, greenhouse, landed
 from simulations.benchmarks.measure import MET, MISSED, OURS, Line
 from simulations.benchmarks.measure_spark import Cpu, measured
@@ -107,7 +106,7 @@ def _merged(
     lake = LakeTables(folder)
     lake.create(made.columns)
     job = Job(made, lake, dead_after_us=DEAD_AFTER_US)
-    known, devices = MergedState(None, NOTHING_HEARD), len({each.device for each in read})
+    known, devices = MergedState.of(job), len({each.device for each in read})
     for number, batch in enumerate(_batches(read)):
         rows = spark.createDataFrame(landed(made, list(_rows(made, number, batch, devices))))
         known = step(rows, number, job, known).known

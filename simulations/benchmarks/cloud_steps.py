@@ -28,7 +28,6 @@ from cloud_tier.job.streaming import CONF, LOCAL_CONF, USUAL
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.spark.session import spark_session
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.frontier import NOTHING_HEARD
 from simulations.benchmarks.cloud_naive import Naive
 from simulations.benchmarks.cloud_rows import fleet_rows, greenhouse, keyed_rows, landed
 from simulations.benchmarks.measure import Line
@@ -107,7 +106,7 @@ class Steps:
         lake = LakeTables(folder)
         lake.create(made.columns)
         self._job = Job(made, lake)
-        self._known = MergedState(None, NOTHING_HEARD)
+        self._known = MergedState.of(self._job)
         self.costs: list[StepCost] = []
 
     def __call__(self, rows: pa.Table) -> None:

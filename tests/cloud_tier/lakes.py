@@ -14,7 +14,6 @@ from cloud_tier.job.streaming import CONF
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import ColumnValue, Partial
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.frontier import NOTHING_HEARD
 from tests.cloud_tier.support_devices import Row, table
 
 # Every step is a new query over a few rows: what would make many rows quick only costs here.
@@ -25,8 +24,6 @@ QUICK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-
-UNKNOWN = MergedState(None, NOTHING_HEARD)
 
 
 class GlobalValue(NamedTuple):
@@ -122,7 +119,7 @@ class LakeUnderTest(ReadLake):
             spark.conf.set(name, value)
         self.lake.create(program.columns, program.stream_results.values(), program.parameters)
         self.job = Job(program, self.lake, **options)
-        self.known = UNKNOWN
+        self.known = MergedState.of(self.job)
 
     def step(self, rows: Iterable[Mapping[str, Any]]) -> Outcome:
         """Merge one batch."""

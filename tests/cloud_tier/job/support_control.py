@@ -84,7 +84,7 @@ class LandedWorld(ToldFleet):
 
     def settle(self, steps=600):
         self.merge()
-        self.every = 20
+        self.every = 60
         super().settle(steps)
         self.merge()
 

@@ -109,12 +109,8 @@ def test_what_is_held_is_revised_when_it_is_due_and_says_who_is_missing(spark, t
     world.close()
 
 
-@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
-def test_a_window_under_an_empty_log_has_the_rows_of_the_plain_window(
-    spark, tmp_path, monkeypatch, most
-):
-    """And so has one with functions, in a program without any parameter."""
-    monkeypatch.setattr(frames, "MOST_ROWS", most)
+def test_a_window_under_an_empty_log_has_the_rows_of_the_plain_window(spark, tmp_path, monkeypatch):
+    """And so has one with functions, in a program without any parameter; of many rows, too."""
     plans = {
         "plain": sums(Program("example")),
         "unset": offset_program(),
@@ -126,7 +122,9 @@ def test_a_window_under_an_empty_log_has_the_rows_of_the_plain_window(
     }
     found = {name: rows_of_a_day(spark, tmp_path / name, each) for name, each in plans.items()}
     assert [row["status"] for row in found["plain"]].count(REVISED) == 2
-    assert found["unset"] == found["of functions"] == found["plain"]
+    monkeypatch.setattr(frames, "MOST_ROWS", 0)
+    many = rows_of_a_day(spark, tmp_path / "many", plans["unset"])
+    assert found["unset"] == found["of functions"] == found["plain"] == many
 
 
 def rows_of_a_day(spark, folder, program):

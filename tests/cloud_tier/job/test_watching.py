@@ -20,6 +20,7 @@ pytest.importorskip("pyspark", reason="needs the extra `cloud`")
 from cloud_tier.job import watching
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, Outcome
+from cloud_tier.lake.tables import LakeTables
 from tests.brokers import PATIENCE_S
 
 
@@ -36,11 +37,13 @@ class Compiler:
 
 
 def outcome(frontier_us, **counts):
+    job = Job(PROGRAM, LakeTables("unused"))
     now = Tick(1, Listening(BEGIN_US + 60 * SECOND_US, BEGIN_US))
     promises = Frontier({"a": Promise(Version(1, 1, 1), BEGIN_US, done=False, heard_us=BEGIN_US)})
     liveness = Liveness(promises, {"lander": now})
     coverage = Coverage(frontier_us, ("a", "b", "c"), ("c",))
-    return Outcome(MergedState(frontier_us, liveness), coverage, **counts)
+    known = MergedState.of(job)._replace(frontier=frontier_us, liveness=liveness)
+    return Outcome(known, coverage, **counts)
 
 
 @pytest.fixture
