@@ -204,8 +204,8 @@ def _merge(
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, lambda *_: merging.stop())
     say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
-    if said := patience.in_words():
-        say(said)
+    if line := patience.in_words():
+        say(line)
     if repairs:
         say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()

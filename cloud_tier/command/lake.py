@@ -1,7 +1,7 @@
 r"""Print how a lake is, or the shared variables in it.
 
 `status`: its tables, how far results are final and who holds them, what was refused. Say with
---roster, --dead-after and --tentative-after what the job was told, since that decides for whom it
+--roster, --dead-after and --tentative-after the job's values, since that decides for whom it
 waits. `shared`:
 what the variables are worth that all devices share, or one of them: a set's elements, a map's keys,
 a counter's number, values as JSON.
@@ -152,7 +152,7 @@ def _devices(frontier: dict[str, Any]) -> list[str]:
             silence = f"{ago(max(0, frontier['now_us'] - each['heard_us']) / 1e6)} ago"
         holds = "results wait for it" if each["holds"] else ""
         rows.append((each["device"], each["state"], _time(each["low_us"]), silence, holds))
-    head = ("device", "state", "nothing older than", "said", "")
+    head = ("device", "state", "nothing older than", "reported", "")
     lines = aligned([head, *rows], left=range(5))
     if len(first) > _MOST_DEVICES:
         lines.append(f"... and {len(first) - _MOST_DEVICES:,} more; --json has all")

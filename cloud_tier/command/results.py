@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("name", metavar="NAME", help="the stream's name")
     table.add_lake_argument(parser)
-    add_choice(parser, "rows that were said")
+    add_choice(parser, "rows that date from")
 
 
 def run(arguments: argparse.Namespace) -> int:

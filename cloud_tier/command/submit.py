@@ -1,4 +1,4 @@
-"""Print what `spark-submit` must be told beside the master: Delta's JARs, settings, what to run.
+"""Print what `spark-submit` needs beside the master: Delta's JARs, settings, what to run.
 
     spark-submit --master spark://cluster:7077 $(python -m cloud_tier.command.submit job) \
         greenhouse:program --no-lander --lake /mnt/lake
@@ -27,14 +27,14 @@ def words(what: str) -> list[str]:
     Raises:
         EnvironmentLacks: Delta's JARs are missing and cannot be had.
     """
-    told = ["--jars", ",".join(map(str, delta_jars()))]
-    # Spark's own would tell each task of each step.
+    options = ["--jars", ",".join(map(str, delta_jars()))]
+    # Spark's own would log each task of each step.
     log = {"spark.driver.extraJavaOptions": LOG_OPTION}
     for name, value in {**MEANING, **DELTA, **log}.items():
-        told += ["--conf", f"{name}={value}"]
+        options += ["--conf", f"{name}={value}"]
     if what == "connect":
-        return [*told, "--class", CONNECT_SERVER, "spark-internal"]
-    return [*told, str(Path(__file__).with_name("submitted.py"))]
+        return [*options, "--class", CONNECT_SERVER, "spark-internal"]
+    return [*options, str(Path(__file__).with_name("submitted.py"))]
 
 
 def main() -> int:
@@ -42,11 +42,11 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m cloud_tier.command.submit", description=__doc__)
     parser.add_argument("what", choices=["job", "connect"], help="what is to run")
     try:
-        told = words(parser.parse_args().what)
+        options = words(parser.parse_args().what)
     except EnvironmentLacks as error:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)
-    sys.stdout.write(" ".join(told) + "\n")
+    sys.stdout.write(" ".join(options) + "\n")
     return 0
 
 

@@ -22,7 +22,7 @@ from lasp_edge.protocol.lake_columns import LANDED
 
 _COUNTED: Final = ("kind", "stream", "pane_us", "shard")
 _SENT: Final = (*_COUNTED, "key", "device")
-"""The same of a program with parameters: which of its panes count differs from device to device."""
+"""The same of a program with parameters: devices differ in which of their panes count."""
 
 
 class BatchSummary(NamedTuple):

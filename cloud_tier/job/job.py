@@ -8,7 +8,7 @@ from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.lake_columns import CONTROL_ENTRY, SAID
+from lasp_edge.protocol.lake_columns import CONTROL_ENTRY, RESULT_ROW
 from lasp_edge.protocol.waiting import listen_us, waits_of
 
 _DAY_US = 86_400_000_000
@@ -48,9 +48,9 @@ class Job:
     @property
     def landed_names(self) -> tuple[str, ...]:
         """The columns that landed rows have beside the lake's own."""
-        said = (SAID,) if self.results else ()
+        row = (RESULT_ROW,) if self.results else ()
         entry = (CONTROL_ENTRY,) if self.plan.parameters else ()
-        return (*self.plan.columns, *said, *entry)
+        return (*self.plan.columns, *row, *entry)
 
     @property
     def results(self) -> tuple[StreamResult, ...]:

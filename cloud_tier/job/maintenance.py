@@ -47,7 +47,7 @@ _LARGE_BYTES: Final = 32 << 20
 """What is as large as that is not written again: `spark.databricks.delta.optimize.maxFileSize` of
 the job, for the tables that Spark puts together."""
 _KEPT_APART: Final = (MEMBER, CONTROL, HELD)
-"""The kinds of row that are kept side by side: what an operator said, and what waits for it."""
+"""The kinds of row that are kept side by side: operators' commands and entries, and held starts."""
 _AT_STEP: Final = "received_us = _received_us AND least(low_us, received_us) = _lead_us"
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""
@@ -148,7 +148,7 @@ def counting_shared(spark: SparkSession, path: str, version: int) -> DataFrame:
 
 
 def _steps(job: Job) -> Iterator[pa.Table]:
-    """Yield the steps by which it is told since when windows wait, where there are some."""
+    """Yield the promises' steps, from which follows since when windows wait, if there are some."""
     waiting = WindowWaiting.of(job.waits.values())
     if waiting.stairs:
         rows = device_rows(job)

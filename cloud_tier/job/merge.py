@@ -40,7 +40,7 @@ ENTRY_IDENTITY: Final = ("stream", "shard", "key", "device", "incarnation", "non
 
 PARTITION_PANES: Final = 1_024
 """Panes that a partition of `lattice` holds at least; it always holds whole days. So twenty
-years of hours are 171 partitions, and each is soon written anew where a pane of it has changed."""
+years of hours are 171 partitions, and each is soon rewritten where one of its panes has changed."""
 
 _OF_A_PANE: Final = {name: literal(str(value)) for name, value in {**ABSENT, "kind": PANE}.items()}
 """What columns that a pane has no use for hold in it, as SQL text; those not here are NULL."""
@@ -101,9 +101,9 @@ def joined_panes(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = 
         "min(received_us) AS received_us",
         *(f"max_by({field}, _order) AS {field}" for field in fields),
     )
-    told = {*PANE_IDENTITY, "seq", "received_us"}
+    kept = {*PANE_IDENTITY, "seq", "received_us"}
     columns = [
-        name if name in told else f"CAST({_OF_A_PANE.get(name, 'NULL')} AS {kind}) AS {name}"
+        name if name in kept else f"CAST({_OF_A_PANE.get(name, 'NULL')} AS {kind}) AS {name}"
         for name, kind in LANDED.items()
     ]
     return (

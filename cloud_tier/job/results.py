@@ -1,7 +1,7 @@
-"""Rows of results from what devices say: look again where something came, append what differs.
+"""Rows of results from devices' entries: a place whose entries changed is computed again.
 
-A device's row is what its newest entry of that place says, so looking again is always right. A row
-is appended where what is said differs from the current one, or its status does:
+A device's row is its newest entry of that place, so computing it again is always right. A row is
+appended where the entry or the status differs from the current row's:
 
     present    whether there is something at its place; what was taken back stays, without its parts
     revision   0, 1, 2, ... for each (result, device, place); the current row has the greatest
@@ -25,7 +25,7 @@ from cloud_tier.lake.tables import PANE, arrow_schema, row_types
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.ordered.places import place_text
 from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
-from lasp_edge.protocol.lake_columns import ROW_IDENTITY, ROW_RECORD, SAID
+from lasp_edge.protocol.lake_columns import RESULT_ROW, ROW_IDENTITY, ROW_RECORD
 from lasp_edge.protocol.spans import Span, joined
 from lasp_edge.protocol.status import TENTATIVE, status_after
 
@@ -92,9 +92,9 @@ def _chunks(times: Mapping[int, int]) -> Iterator[list[int]]:
 
 
 def _append(job: Job, result: StreamResult, times: Sequence[int], frontier: int | None) -> int:
-    said = newest_rows(_landed(job, result, times))
+    newest = newest_rows(_entries(job, result, times))
     current = _current(job, result, times)
-    rows = list(_revisions(result, said, current, frontier))
+    rows = list(_revisions(result, newest, current, frontier))
     columns = {**ROW_IDENTITY, **row_types([result]), **ROW_RECORD}
     job.tables.append(job.lake.results, pa.Table.from_pylist(rows, arrow_schema(columns)), frontier)
     return len(rows)
@@ -106,15 +106,15 @@ def _at(column: str, times: Sequence[int]) -> str:
     return f"{within(column, spans)} AND {column} IN ({', '.join(map(str, times))})"
 
 
-def _landed(job: Job, result: StreamResult, times: Sequence[int]) -> Iterator[Landed]:
-    """Yield the entries of these times; several may be of one row."""
+def _entries(job: Job, result: StreamResult, times: Sequence[int]) -> Iterator[Landed]:
+    """Yield the merged entries of these times; several may be of one row."""
     query = (
-        f"SELECT device, pane_us, key, incarnation, nonce, seq, {SAID} FROM source WHERE "  # noqa: S608
+        f"SELECT device, pane_us, key, incarnation, nonce, seq, {RESULT_ROW} FROM source WHERE "  # noqa: S608
         f"kind = '{PANE}' AND stream = {result.stream} AND {_at('pane_us', times)}"
     )
     for row in _listed(job.tables.select(job.lake.lattice, query)):
-        device, time_us, name, incarnation, nonce, seq, said = row
-        yield Landed(device, time_us, name, (incarnation, nonce, seq), said)
+        device, time_us, name, incarnation, nonce, seq, packed = row
+        yield Landed(device, time_us, name, (incarnation, nonce, seq), packed)
 
 
 def _current(job: Job, result: StreamResult, times: Sequence[int]) -> Rows:
@@ -128,16 +128,16 @@ def _current(job: Job, result: StreamResult, times: Sequence[int]) -> Rows:
 
 def _revisions(
     result: StreamResult,
-    said: Mapping[tuple[str, Any], SaidRow],
+    newest: Mapping[tuple[str, Any], SaidRow],
     current: Rows,
     frontier: int | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows to append, in order."""
-    found = [(place[0], place_text(place), device, row) for (device, place), row in said.items()]
+    found = [(place[0], place_text(place), device, row) for (device, place), row in newest.items()]
     for time_us, text, device, row in sorted(found, key=_in_order):
         before = current.get((device, text))
         if before is None and row.parts is None:
-            continue  # it came and went before anybody saw it
+            continue  # it was taken back before a row showed it
         parts = dict.fromkeys(result.columns)
         if row.parts is not None:
             parts = dict(zip(result.columns, row.parts, strict=True))

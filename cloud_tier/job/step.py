@@ -95,7 +95,7 @@ class Outcome(NamedTuple):
         coverage: the frontier now, and over whom.
         rows: how many rows came in, after the join inside the batch.
         panes: how many of them are pane rows.
-        variables: how many of them are rows of variables, or what operators said.
+        variables: how many of them are rows of variables, or operators' commands and entries.
         windows: how many window rows were appended.
         globals: how many rows of dynamic folds were appended.
         too_late: how many rows of panes came so late that a window of theirs stays as it is.

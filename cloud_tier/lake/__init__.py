@@ -10,7 +10,7 @@ shared       shared variables: what they mean, and their values
 lowering     readable values beside stored integers
 feed         what was appended after a version of a table
 coverage     the frontier, and which devices hold it
-controls     what operators said of parameters, as rows
+controls     the log of a program's parameters, as rows
 checkpoint   how far the streaming query has read, and torn files of it
 torn         commits that a power cut may have torn, and what keeps them whole
 times        times as people write them

@@ -109,8 +109,8 @@ def _version(offsets: Path) -> int | None:
     Source: `DeltaSourceOffset` of Delta Lake 4; with index -1 nothing of that version is read yet.
     """
     lines = offsets.read_text(errors="replace").splitlines()
-    told = (_read(lines[-1]) if lines else None) or {}
-    version, index = told.get("reservoirVersion"), told.get("index")
+    offset = (_read(lines[-1]) if lines else None) or {}
+    version, index = offset.get("reservoirVersion"), offset.get("index")
     if not isinstance(version, int) or not isinstance(index, int):
         return None
     return version if index >= 0 else version - 1

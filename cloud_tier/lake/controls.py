@@ -1,4 +1,4 @@
-"""What operators said of a program's parameters, as rows of `landing` and `lattice`.
+"""The log of a program's parameters, as rows of `landing` and `lattice`.
 
 A row is one place of one parameter and scope, with the entry as a delta of the log, so the join of
 all rows is the log, whoever landed them and however often. Two entries of one place and number
@@ -18,9 +18,9 @@ from crdts.wire import decode, encode
 from lasp_edge.protocol.lake_columns import CONTROL_ENTRY
 
 
-def control_rows(said: ControlLog) -> Iterator[dict[str, Any]]:
+def control_rows(log: ControlLog) -> Iterator[dict[str, Any]]:
     """Yield the columns of one row for each place of a log."""
-    for at, entry in sorted(said.entries.items()):
+    for at, entry in sorted(log.entries.items()):
         encoded = encode(ControlLog({at: entry}))
         yield {
             "kind": CONTROL,
@@ -34,18 +34,18 @@ def control_rows(said: ControlLog) -> Iterator[dict[str, Any]]:
 
 
 def log_of(rows: Iterable[Mapping[str, Any]]) -> ControlLog:
-    """Return what rows say of parameters; rows of other kinds say nothing."""
+    """Return the log whose entries these rows hold; rows of other kinds are passed over."""
     log = ControlLog()
     for row in rows:
         if row["kind"] == CONTROL:
-            said = decode(row[CONTROL_ENTRY])
-            assert isinstance(said, ControlLog), "written by `control_rows`"
-            log |= said
+            entry = decode(row[CONTROL_ENTRY])
+            assert isinstance(entry, ControlLog), "written by `control_rows`"
+            log |= entry
     return log
 
 
 def stored_log(table: DeltaTable) -> ControlLog | None:
-    """Return what `landing` or `lattice` says of parameters; None without parameters."""
+    """Return the log that `landing` or `lattice` holds; None without parameters."""
     if CONTROL_ENTRY not in {field.name for field in table.schema().fields}:
         return None
     query = (
@@ -56,7 +56,7 @@ def stored_log(table: DeltaTable) -> ControlLog | None:
 
 
 def digest_of(log: ControlLog | None) -> int | None:
-    """Return what tells a log from others, 0 for an empty one; None without parameters."""
+    """Return a log's digest, 0 for an empty one; None without parameters."""
     if log is None:
         return None
     return log.fingerprint() if log.entries else 0

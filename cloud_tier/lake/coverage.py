@@ -28,7 +28,7 @@ class DeviceState(StrEnum):
     """What a device means for the frontier."""
 
     LIVE = "live"
-    """It is waited for, and has said how far it has come."""
+    """It is waited for, and has promised how far it has come."""
     AWAITED = "never heard"
     """It is on the roster and is waited for, but has not spoken yet."""
     DONE = "done"
@@ -103,8 +103,8 @@ def fleet_coverage(
         f"AND kind IN ({kinds})"
     )
     lattice = tables.table(tables.lattice)
-    told = selected(lattice, query).to_pylist()
-    liveness = liveness_of(told, digest_of(stored_log(lattice)))
+    rows = selected(lattice, query).to_pylist()
+    liveness = liveness_of(rows, digest_of(stored_log(lattice)))
     recorded_us = recorded_frontier(tables)
     coverage = advance(recorded_us, liveness, roster, dead_after_us)
     listening = liveness.listening
@@ -138,12 +138,12 @@ def passed_frontiers(tables: LakeTables) -> dict[str, int]:
 
 
 def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -> Liveness:
-    """Return what rows of `landing` or `lattice` tell of the devices; other kinds tell nothing.
+    """Return the promises, ticks and member commands in rows of `landing` or `lattice`.
 
     Args:
         rows: they may repeat.
-        control: the digest of what operators said of parameters: a promise that was made under
-            another log only says that its device was heard. None without parameters.
+        control: the digest of the log of parameters: a promise that was made under
+            another log only shows that its device is there. None without parameters.
     """
     promises, membership = Frontier(), Membership()
     ticks: dict[str, Tick] = {}
@@ -166,15 +166,15 @@ def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -
 def promised_steps(
     rows: Iterable[Mapping[str, Any]], known: Mapping[str, Promise] = MappingProxyType({})
 ) -> list[Step]:
-    """Return what rows tell of how long windows wait: of promises those that were news.
+    """Return the steps of the promises that were news, from which follows how long windows wait.
 
     Args:
         rows: of `landing` or `lattice`.
         known: the newest promise of each device before them.
     """
-    told = [(row["device"], _promise(row)) for row in rows if row["kind"] == PROMISE]
+    promises = [(row["device"], _promise(row)) for row in rows if row["kind"] == PROMISE]
     newest, news = dict(known), []
-    for device, promise in sorted(told, key=lambda each: (each[1].heard_us, each[1].version)):
+    for device, promise in sorted(promises, key=lambda each: (each[1].heard_us, each[1].version)):
         if device not in newest or promise > newest[device]:
             newest[device] = promise
             news.append(promise)

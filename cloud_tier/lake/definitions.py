@@ -2,8 +2,8 @@
 
 Readers print a mean, not its count and total, and must not need the program for that. So each
 window and dynamic fold has a row here with its fold, resolution and stream; the newest `revision`
-counts. Rows of `windows` and `globals` carry the stream that they were made from, so what an older
-definition of the same name left is told apart.
+counts. Rows of `windows` and `globals` carry the stream that they were made from, so rows
+of an older definition of the same name are left out.
 """
 
 import json

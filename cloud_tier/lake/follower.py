@@ -1,4 +1,4 @@
-"""Follows a lake for the dashboard: tells the newest windows as plain data whenever it grew.
+"""Follows a lake for the dashboard: gives the newest windows as plain data whenever it grew.
 
 A thread of its own looks every few seconds, and reads only where a step of the job has written
 something. The dashboard finds this class by the entry point group `lasp_edge.dashboard`, so that a
@@ -35,18 +35,18 @@ _SHOWN = (
 
 
 class LakeFollower:
-    """Follows a lake, and tells its windows.
+    """Follows a lake, and shows its windows.
 
     Args:
         root: the lake.
-        tell: is given what is shown, as JSON has it, whenever it is new.
+        show: is given the windows, as JSON has it, whenever it is new.
 
     Raises:
         NotFound: there is no lake.
     """
 
-    def __init__(self, root: str, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._lake, self._tell = Lake(root), tell
+    def __init__(self, root: str, show: Callable[[dict[str, Any]], None]) -> None:
+        self._lake, self._show = Lake(root), show
         self._read: tuple[int, ...] = ()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._go_on, name="lake", daemon=True)
@@ -72,7 +72,7 @@ class LakeFollower:
         versions = tuple(tables.table(path).version() for path in (tables.windows, tables.programs))
         if versions != self._read:
             shown = [_shown(self._lake, name) for name in self._lake.window_names()]
-            self._tell({"lake": tables.root, "windows": shown, "trouble": None})
+            self._show({"lake": tables.root, "windows": shown, "trouble": None})
             self._read = versions
 
     def _go_on(self) -> None:
@@ -80,8 +80,8 @@ class LakeFollower:
             try:
                 self.look()
             except Exception as error:  # noqa: BLE001 - a table may be damaged in any way
-                said = str(error) if isinstance(error, CommandError) else type(error).__name__
-                self._tell({"lake": self._lake.tables.root, "windows": [], "trouble": said})
+                trouble = str(error) if isinstance(error, CommandError) else type(error).__name__
+                self._show({"lake": self._lake.tables.root, "windows": [], "trouble": trouble})
                 self._read = ()
 
 

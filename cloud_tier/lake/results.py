@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
 
 class Choice(TypedDict, total=False):
-    """Which rows and columns of a window or result are wanted: all, where nothing is said.
+    """Which rows and columns of a window or result are wanted: all of them by default.
 
     Attributes:
         key: only this key.
-        since: only windows that start, and rows that were said, then or later.
-        until: only windows that start, and rows that were said, before then.
+        since: only windows that start, and rows that date from, then or later.
+        until: only windows that start, and rows that date from, before then.
         as_of: as the table was when results were final up to this time and no further.
         columns: only these, in this order.
     """

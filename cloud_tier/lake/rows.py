@@ -11,15 +11,15 @@ from lasp_edge.tool.times import Time
 
 
 class StreamRows(RevisedRows):
-    """The rows of a stream's result: one for each time that it says something, in revisions.
+    """The rows of a stream's result: one for each place in the stream, in revisions.
 
     | column | type | what it is |
     |---|---|---|
-    | `device` | string | the device that read what the row was made of |
-    | `key` | string | the key of the scan that said it; "" without a key |
-    | `time_us` | int64 | when it was said, by the readings' own times |
+    | `device` | string | the device whose readings the row was made from |
+    | `key` | string | the key of the scan that made it; "" without a key |
+    | `time_us` | int64 | its time, by the readings' own times |
     | `place` | string | where it stands in the order of its device: texts are ordered as rows are |
-    | a part, such as `difference` | int64, float64 or string | what is said, in its unit |
+    | a part, such as `difference` | int64, float64 or string | the part, in its unit |
     | a part in steps, such as `difference_q` | int64 | stored and exact |
     | `present` | bool | false where it was taken back: then the parts are null |
     | `status` | string | "tentative", "final" or "revised" |
@@ -32,7 +32,7 @@ null before anything was |
     """
 
     def current(self, **only: Unpack[Choice]) -> pa.Table:
-        """Return what is said now: the newest row of each place, sorted by key and time.
+        """Return the newest row of each place that is present, sorted by key and time.
 
         Args:
             only: `key`, `since`, `until`, `as_of`, `columns`, as `Choice` says.
@@ -41,16 +41,16 @@ null before anything was |
             NotFound: there is no such lake.
             ValueError: there is no such column, or a time has no zone.
         """
-        return self._said(**only)
+        return self._chosen(**only)
 
     def revisions(self, **only: Unpack[Choice]) -> pa.Table:
-        """Return all rows, those too that say that something was taken back.
+        """Return all rows, also those of places that were taken back.
 
         They are sorted by key, time and `revision`. Args and errors are those of `current`.
         """
-        return self._said(**only, all_revisions=True)
+        return self._chosen(**only, all_revisions=True)
 
-    def _said(
+    def _chosen(
         self,
         *,
         key: str | None = None,

@@ -164,7 +164,7 @@ def stored(plan: Plan) -> Iterator[SharedMeaning]:
 
 
 def described(meaning: SharedMeaning, program: str) -> str:
-    """Return what the table `programs` says of a shared variable."""
+    """Return the description of a shared variable in the table `programs`."""
     plain = {
         "program": program,
         "stream": meaning.stream,
@@ -175,6 +175,6 @@ def described(meaning: SharedMeaning, program: str) -> str:
 
 
 def meaning_of(name: str, description: str) -> SharedMeaning:
-    """Return the variable that `described` told of."""
+    """Return the variable that `described` was given."""
     plain = json.loads(description)
     return SharedMeaning(name, plain["stream"], decode(bytes.fromhex(plain["bottom"])))

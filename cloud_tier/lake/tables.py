@@ -29,7 +29,7 @@ a version, and all rows have `received_us`, the time at which the lander took th
     control    an entry of the log of a parameter `key`, for a `device` or "" for all, from
                `pane_us` on (`cloud_tier.lake.controls`). `changed` of a promise: its log's digest
     held       starts of a window `key`, from `pane_us` to `now_us`, that wait until all devices
-               have promised anew (`cloud_tier.job.control`); those of the greatest `seq` count
+               have promised again (`cloud_tier.job.control`); those of the greatest `seq` count
 
 A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
 (`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
@@ -58,9 +58,9 @@ from lasp_edge.protocol.lake_columns import (
     LAKE_COLUMNS,
     LANDED,
     PANE_DATE,
+    RESULT_ROW,
     ROW_IDENTITY,
     ROW_RECORD,
-    SAID,
     VALUE_IDENTITY,
     VALUE_RECORD,
     WINDOW_IDENTITY,
@@ -250,7 +250,7 @@ class LakeTables:
             raise LakeUnreadable(f"{self.root} cannot be read: {in_one_line(error)}") from error
 
     def lake_id(self) -> str:
-        """Return the id that tells this lake from any other, also from one made anew here."""
+        """Return the id that tells this lake from any other, also from a new one in its place."""
         return str(self.table(self.landing).metadata().id)
 
     def make_place(self) -> None:
@@ -291,7 +291,7 @@ class LakeTables:
         _check_names(columns)
         _check_format(self)
         parts = _part_types(columns)
-        landed = {**LANDED, **parts, **_said_type(results), **_control_type(parameters)}
+        landed = {**LANDED, **parts, **_result_type(results), **_control_type(parameters)}
         combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
         windows = {**WINDOW_IDENTITY, **combined, **WINDOW_RECORD}
         values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
@@ -323,7 +323,7 @@ def landed_schema(
     parameters: Collection[str] = (),
 ) -> pa.Schema:
     """Return the Arrow schema of landing rows with these part columns, results and parameters."""
-    own = {**_said_type(results), **_control_type(parameters)}
+    own = {**_result_type(results), **_control_type(parameters)}
     return arrow_schema({**LANDED, **_part_types(columns), **own})
 
 
@@ -336,8 +336,8 @@ def row_types(results: Iterable[StreamResult]) -> dict[str, str]:
     }
 
 
-def _said_type(results: Collection[StreamResult]) -> dict[str, str]:
-    return {SAID: "binary"} if results else {}
+def _result_type(results: Collection[StreamResult]) -> dict[str, str]:
+    return {RESULT_ROW: "binary"} if results else {}
 
 
 def _control_type(parameters: Collection[str]) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Commits of a lake on this machine that a power cut may have torn, and what keeps them whole.
 
-Neither deltalake nor Spark syncs what it commits. A power cut may leave the last commits, or the
-files that they add, empty, cut short or missing, and of an empty commit both say nothing: its rows
-are gone. So what devices are told has landed is synced before, here. All else follows from
+Neither deltalake nor Spark syncs its commits. A power cut may leave the last ones, or the files
+that they add, empty, cut short or missing, and of an empty commit both report nothing: its rows are
+gone. So a commit is synced here before devices get its acknowledgement. All else follows from
 `landing`: commits from the first torn one on are taken back, and everything that landed is merged
 again, with the same result.
 """
@@ -72,11 +72,11 @@ def _taken_back(lake: LakeTables, path: str, version: int) -> str:
     """Take a table's commits from a version on back; return a line about it."""
     _cut(path, version)
     name = Path(path).name
-    said = f"a power cut has torn commit {version} of the table {name}, which is taken back"
+    line = f"a power cut has torn commit {version} of the table {name}, which is taken back"
     if path in {lake.landing, lake.lattice, lake.windows, lake.globals, lake.results}:
         put_aside(lake)
-        said += "; all that landed is merged again"
-    return said
+        line += "; all that landed is merged again"
+    return line
 
 
 def _first_torn(path: str) -> int | None:

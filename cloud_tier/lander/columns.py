@@ -28,7 +28,7 @@ class LandedColumns:
 
     Args:
         plan: of the program whose columns the rows have.
-        regimes: what panes mean under what operators said; None without parameters.
+        regimes: what panes mean under the log of parameters; None without parameters.
     """
 
     def __init__(self, plan: Plan, regimes: FleetRegimes | None = None) -> None:

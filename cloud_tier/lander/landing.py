@@ -95,7 +95,7 @@ class Landing:
         return found
 
     def control_log(self) -> ControlLog:
-        """Return all that has landed of what operators said of parameters."""
+        """Return the log of parameters, as far as it has landed."""
         return stored_log(self._landing) or ControlLog()
 
     def _beside(self, table: DeltaTable, path: str, rows: pa.Table, number: int) -> None:

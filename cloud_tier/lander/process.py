@@ -47,7 +47,7 @@ restart of the machine; what devices sent before that they send again."""
 
 
 class LanderProcess:
-    """A lander over a real broker and clock, until it is told to stop.
+    """A lander over a real broker and clock, until it is stopped.
 
     Where its log or the lake cannot be written (the disk is full), it acknowledges nothing, lets go
     of all it holds, waits, and starts over as a new process would: what was logged is landed from
@@ -61,7 +61,7 @@ class LanderProcess:
         fleet: the fleet's name on the broker; the program's if empty.
         sink: under which name devices deliver to this lake.
         group: of landers of this lake that divide the panes among them; none if it is empty.
-        tick_us: how often the lake is told that time passes while nothing comes.
+        tick_us: how often a tick lands while nothing else comes.
         parent: end when this process is no longer the parent; None for never.
         seal: signs what is published, and checks what comes in; None for neither.
         wait: waits for some seconds before it starts over; returns sooner when it is to stop.

@@ -49,18 +49,18 @@ def causal_state(bottom: Causal, rows: Sequence[SharedRow], below: BelowState) -
 
 
 def _written(
-    kind: Lattice, said: Any, payload: Any, place: Place, below: BelowRows
+    kind: Lattice, write: Any, payload: Any, place: Place, below: BelowRows
 ) -> Iterator[SharedRow]:
     """Yield the rows of one live write.
 
     Args:
         kind: what `payload` is a part of.
-        said: all that the write says.
-        payload: what it says here.
+        write: its whole payload.
+        payload: the part of it at this place.
         place: where that is.
         below: gives the rows of a state.
     """
-    tie = encoded(said).decode()
+    tie = encoded(write).decode()
     if not isinstance(kind, ORMap):
         shown = _SHOWN_OF_FLAGS.get(type(kind))
         yield place.live(text_of(payload) if shown is None else shown, tie)
@@ -68,7 +68,7 @@ def _written(
     key, inner = payload
     at = place._replace(keys=(*place.keys, key))
     if isinstance(kind.of, Causal):
-        yield from _written(kind.of, said, inner, at, below)
+        yield from _written(kind.of, write, inner, at, below)
     else:
         yield at.live(None, tie)
         yield from below(inner, at)

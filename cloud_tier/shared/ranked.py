@@ -44,8 +44,8 @@ _TIME_DIGITS: Final = 20
 _AFTER_DEVICE: Final = "\x1f"
 """Below every character of a device's name, so that names are compared before what follows."""
 _AFTER_AUTHOR: Final = _AFTER_DEVICE
-_SAID: Final = "1"
-"""Before what was said, so that it is above what was taken back."""
+_PRESENT: Final = "1"
+"""Before a value, so that it is above a value that was taken back."""
 
 
 def counter_rows(state: GCounter, place: Place) -> Iterator[SharedRow]:
@@ -108,7 +108,7 @@ def extremum_rows(state: Max | Min, place: Place) -> Iterator[SharedRow]:
 
 
 def extremum_state(bottom: Max | Min, rows: Sequence[SharedRow]) -> Max | Min:
-    """Return the extremum that these rows say."""
+    """Return the extremum of these rows."""
     return type(bottom)(_only(rows, lambda row: value_of(row.value or "")))
 
 
@@ -210,12 +210,12 @@ def membership_state(_bottom: Membership, rows: Sequence[SharedRow]) -> Membersh
 
 
 def control_rows(state: ControlLog, place: Place) -> Iterator[SharedRow]:
-    """Yield what was last said at each place; what was taken back has no value."""
-    for at, (number, author, said) in state.entries.items():
+    """Yield the newest entry of each place; one that was taken back has no value."""
+    for at, (number, author, value) in state.entries.items():
         yield place.entry(
             rank=number,
-            tie=author + _AFTER_AUTHOR + ("" if said is None else _SAID + said),
-            value=None if said is None else text_of(said),
+            tie=author + _AFTER_AUTHOR + ("" if value is None else _PRESENT + value),
+            value=None if value is None else text_of(value),
             key=(tuple(at),),
         )
 
@@ -255,5 +255,5 @@ def _version(number: int) -> Version:
 
 
 def _only(rows: Iterable[SharedRow], read: Callable[[SharedRow], Any]) -> Any:
-    """Return what the only row says; None where there is no row."""
+    """Return what is read from the only row; None without a row."""
     return next(map(read, rows), None)

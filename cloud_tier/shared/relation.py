@@ -63,32 +63,32 @@ def values(source: str, streams: Iterable[int] | None = None) -> str:
     place = _listed((*NAMED, "part", "key"))
     return f"""WITH {_ctes(source, streams)},
 shown AS (
-  SELECT {place}, value AS said, sign, CASE WHEN sign < 0 THEN -rank ELSE rank END AS amount
+  SELECT {place}, value AS shown_value, sign, CASE WHEN sign < 0 THEN -rank ELSE rank END AS amount
   FROM (SELECT *, {newest} AS newest FROM counting WHERE kind = '{ENTRY}') AS entries
   WHERE newest = 1 AND (value IS NOT NULL OR sign IS NOT NULL)
   UNION ALL
-  SELECT {place}, value AS said, sign, rank AS amount
+  SELECT {place}, value AS shown_value, sign, rank AS amount
   FROM counting WHERE kind = '{LIVE}' AND value IS NOT NULL)
-SELECT {place}, coalesce(said, CAST(sum(amount) AS STRING)) AS value
-FROM shown GROUP BY {place}, said HAVING coalesce(min(abs(sign)), 1) = 1"""  # noqa: S608
+SELECT {place}, coalesce(shown_value, CAST(sum(amount) AS STRING)) AS value
+FROM shown GROUP BY {place}, shown_value HAVING coalesce(min(abs(sign)), 1) = 1"""  # noqa: S608
 
 
 def _ctes(source: str, streams: Iterable[int] | None) -> str:
     write, context = _listed(_WRITE), _listed(_CONTEXT)
     entry = _listed(dict.fromkeys(("kind", *_VALUE, *_WRITE)))
-    said = f"CASE WHEN kind = '{LIVE}' THEN 0 ELSE 1 END, tie DESC"
+    live_first = f"CASE WHEN kind = '{LIVE}' THEN 0 ELSE 1 END, tie DESC"
     earlier = f"PARTITION BY {context} ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND"
     of_run = tuple(name for name in _IDENTITY if name != "seq")
     return f"""merged AS ({merged(source, streams)}),
 swept AS (
   SELECT *, max(upto) OVER (PARTITION BY {context} ORDER BY seq) AS reach,
-    first_value(mark) OVER (PARTITION BY {write} ORDER BY {said}) AS said
+    first_value(mark) OVER (PARTITION BY {write} ORDER BY {live_first}) AS true_mark
   FROM merged WHERE seq > 0),
 standing AS (
   SELECT {_listed(_COLUMNS)} FROM merged WHERE seq = 0
   UNION ALL
   SELECT {_listed(_COLUMNS)} FROM swept
-  WHERE kind <> '{GONE}' AND (reach IS NULL OR reach < seq) AND mark = said),
+  WHERE kind <> '{GONE}' AND (reach IS NULL OR reach < seq) AND mark = true_mark),
 ranked AS (
   SELECT *, row_number() OVER (PARTITION BY {entry} ORDER BY rank DESC, tie DESC) AS place
   FROM standing),

@@ -5,16 +5,17 @@ There are three kinds of row:
     entry   something of which the greatest counts: a replica's total, a register's last write, an
             element of a set that only grows. Of the rows of one (`part`, `key`, `entry`) the one
             with the greatest (`rank`, `tie`) counts
-    live    the write number `seq` of a replica of `device`; it says `value`
+    live    the write number `seq` of a replica of `device`; its value is `value`
     gone    the writes `seq` to `upto` of that replica were removed
 
-A live row counts while no row says that it is gone, whichever came first. An `entry` row below a
-map's key names the write that it is a part of, and counts as that does. So rows may repeat and come
-in any order: of rows that are alike but for `rank` and `upto` the greatest of these is their join.
+A live row counts while no `gone` row covers it, in whatever order they land. An `entry` row below
+a map's key names the write that it is a part of, and counts as that does. So rows may repeat and
+come in any order: of rows that are alike but for `rank` and `upto` the greatest of these is their
+join.
 
 The other columns: `part` is the place in a product, such as "1" or "0.1"; `key` is the keys of maps
 on the way as a JSON array, "" outside of maps; `context` is the place whose writes `seq` numbers;
-`mark` is a hash of all that a write says; `sign` is 1 or -1 where the ranks of an entry are added
+`mark` is a hash of a write's whole payload; `sign` is 1 or -1 where the ranks of an entry are added
 up to the value (a counter's), 0 where the row takes `value` away, else NULL; `value` is JSON, and
 NULL in rows that show nothing by themselves.
 """
@@ -73,7 +74,7 @@ class Place(NamedTuple):
         keys: of maps, the outermost first.
         context: the place of the causal state that it is below.
         replica, seq: the write there that it is a part of; `NOBODY` and 0 outside of maps.
-        mark: the hash of all that this write says.
+        mark: the hash of this write's whole payload.
     """
 
     part: str = ""
@@ -122,7 +123,7 @@ class Place(NamedTuple):
         return self.entry(value=value, tie=tie)._replace(kind=LIVE)
 
     def gone(self, replica: Replica, first: int, last: int) -> SharedRow:
-        """Return the row that says which writes of a replica were removed here."""
+        """Return the row of a run of a replica's writes that were removed here."""
         at = self._replace(keys=(), replica=replica, seq=first)
         return at.entry()._replace(kind=GONE, upto=last)
 
@@ -148,7 +149,7 @@ def value_of(text: str) -> Any:
 
 
 def mark_of(payload: Any) -> int:
-    """Return 63 bits that tell what a write says from anything else that one may say."""
+    """Return 63 bits of a hash of a write's payload."""
     return int.from_bytes(sha256(encoded(payload)).digest()[:8]) >> 1
 
 

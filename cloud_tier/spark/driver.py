@@ -149,10 +149,10 @@ def started(driver: Driver, *extra: str) -> Iterator[subprocess.Popen[bytes]]:
         EnvironmentLacks: The JVM ended before it could be reached.
     """
     with tempfile.TemporaryDirectory(prefix="lasp-edge-") as folder:
-        told = Path(folder) / "gateway"
-        process = _start(driver.command(*extra), told)
+        info = Path(folder) / "gateway"
+        process = _start(driver.command(*extra), info)
         _STARTED.append(process)
-        port, secret = _wait_for(told, process)
+        port, secret = _wait_for(info, process)
     if driver.archive.is_file():
         mark_used(driver.archive)
     gateway = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
@@ -178,8 +178,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def kill() -> None:
     """Kill every JVM that this process started, in the middle of whatever it does.
 
-    A batch that is torn by that is done again at the next start, and gives the same lake. What
-    pyspark would say of its lost connection is not said.
+    A batch that is torn by that is done again at the next start, and gives the same lake. Pyspark's
+    messages about its lost connection are not shown.
     """
     logging.disable(logging.CRITICAL)
     for process in _processes():
@@ -196,9 +196,9 @@ def _processes() -> list[subprocess.Popen[bytes]]:
     return [*_STARTED, *([] if launched is None else [launched])]
 
 
-def _start(command: Sequence[str], told: Path) -> subprocess.Popen[bytes]:
+def _start(command: Sequence[str], info: Path) -> subprocess.Popen[bytes]:
     environ = os.environ | {
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONNECT_MODE": "0",
@@ -212,15 +212,15 @@ def _start(command: Sequence[str], told: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def _wait_for(told: Path, process: subprocess.Popen[bytes]) -> tuple[int, str]:
-    """Return the gateway's port and secret once the JVM has told them."""
-    while not told.is_file():
+def _wait_for(info: Path, process: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """Return the gateway's port and secret once the JVM has written them."""
+    while not info.is_file():
         if process.poll() is not None:
             what = f"Spark's JVM ended with code {process.returncode} before it could be reached"
             raise EnvironmentLacks(what, "LASP_EDGE_SPARK_LOG=info, and the same command again")
         time.sleep(0.02)
     # The file is renamed into place, so it is whole: a port and a string, as Java writes them.
-    content = told.read_bytes()
+    content = info.read_bytes()
     return int.from_bytes(content[:4], "big"), content[8:].decode()
 
 

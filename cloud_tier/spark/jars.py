@@ -64,9 +64,9 @@ def _download(name: str, path: Path, java: Java) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as scratch:
         arrived = Path(scratch) / path.name
-        told = _run_ivy(name, arrived, java)
+        problem = _run_ivy(name, arrived, java)
         if not arrived.is_file():
-            raise _lacks(path, told)
+            raise _lacks(path, problem)
         digest = hashlib.sha256(arrived.read_bytes()).hexdigest()
         if digest != DIGESTS[name]:
             raise _lacks(path, f"what came has the digest {digest}, not {DIGESTS[name]}")
@@ -74,7 +74,7 @@ def _download(name: str, path: Path, java: Java) -> None:
 
 
 def _run_ivy(name: str, path: Path, java: Java) -> str:
-    """Retrieve one JAR to `path` and return what Ivy said went wrong, if anything."""
+    """Retrieve one JAR to `path` and return the problem that Ivy reports, if any."""
     (ivy,) = (spark_home() / "jars").glob("ivy-*.jar")
     scratch = path.parent
     command = [*java.command(), f"-Divy.default.ivy.user.dir={scratch}", "-jar", str(ivy)]

@@ -79,8 +79,8 @@ class Java:
 
     def command(self, environ: Mapping[str, str] = os.environ) -> list[str]:
         """Return how to run it: the executable, and the machine's trust store where needed."""
-        told = environ.get("JDK_JAVA_OPTIONS", "") + environ.get("JAVA_TOOL_OPTIONS", "")
-        if not self.bundled or "javax.net.ssl.trustStore" in told or not TRUST_STORE.is_file():
+        options = environ.get("JDK_JAVA_OPTIONS", "") + environ.get("JAVA_TOOL_OPTIONS", "")
+        if not self.bundled or "javax.net.ssl.trustStore" in options or not TRUST_STORE.is_file():
             return [str(self.executable)]
         return [str(self.executable), f"-Djavax.net.ssl.trustStore={TRUST_STORE}"]
 
@@ -149,24 +149,24 @@ def _bundled_home() -> Path | None:
 def _look_at(name: str, home: Path) -> tuple[Java | None, str]:
     """Return the runtime in a folder if it fits, else None; and what it is."""
     version = java_version(home / "bin" / "java")
-    told = f"{name} is Java {version}" if version else f"{name} is no Java that runs"
+    found = f"{name} is Java {version}" if version else f"{name} is no Java that runs"
     if version not in FITTING:
-        return None, told
-    return Java(home, version, bundled=home == _bundled_home(), named_by=name), told
+        return None, found
+    return Java(home, version, bundled=home == _bundled_home(), named_by=name), found
 
 
 def java_version(executable: Path) -> int | None:
-    """Return the feature version that `java -version` tells, or None if it does not run."""
+    """Return the feature version that `java -version` prints, or None if it does not run."""
     try:
-        told = subprocess.run(  # noqa: S603 - the path is the user's own choice of runtime
+        run = subprocess.run(  # noqa: S603 - the path is the user's own choice of runtime
             [str(executable), "-version"], capture_output=True, text=True, check=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return parse_version(told.stderr)
+    return parse_version(run.stderr)
 
 
-def parse_version(told: str) -> int | None:
+def parse_version(output: str) -> int | None:
     """Return the feature version in the output of `java -version`.
 
     >>> parse_version('openjdk version "17.0.15" 2025-04-15')
@@ -174,7 +174,7 @@ def parse_version(told: str) -> int | None:
     >>> parse_version('java version "1.8.0_392"')
     8
     """
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found.group(1)) if found else None
 
 

@@ -21,7 +21,7 @@ _OTHERS: Final = re.compile(r"yarn|k8s://.+")
 
 
 def check_master(master: str) -> None:
-    """Check that Spark can run there, as far as it can be told without starting it.
+    """Check that Spark can run there, as far as it can be known without starting it.
 
     >>> check_master("local[2]"), check_master("yarn")
     (None, None)
@@ -68,7 +68,7 @@ def is_one_machine(master: str | None, environ: Mapping[str, str] = os.environ) 
     """
     if runs_elsewhere(master, environ):
         return False
-    if master is None:  # whoever calls spark-submit has said there where it runs
+    if master is None:  # the call of spark-submit names where it runs
         return "PYSPARK_GATEWAY_PORT" not in environ
     return master.startswith("local")
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
-from lasp_edge.protocol.lake_columns import SAID
+from lasp_edge.protocol.lake_columns import RESULT_ROW
 
 NAME_DIGITS = 12
 """Hexadecimal digits that tell rows of one device and microsecond apart."""
@@ -98,7 +98,7 @@ class RowForm(NamedTuple):
     @property
     def columns_named(self) -> tuple[str, ...]:
         """Names of the columns, in order."""
-        return (SAID,)
+        return (RESULT_ROW,)
 
     def within_limits(self, partial: Sequence[Any]) -> bool:
         """Return whether `partial`, which may hold anything, is a row in this form."""

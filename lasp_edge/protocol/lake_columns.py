@@ -20,7 +20,7 @@ IDENTITY: Final[Mapping[str, str]] = {
     "incarnation": "long",
     "nonce": "long",
 }
-"""What a landed row is about and which replica made it."""
+"""The identity of a landed row, and the replica that made it."""
 
 STATED: Final[Mapping[str, str]] = {
     "control": "long",
@@ -28,7 +28,7 @@ STATED: Final[Mapping[str, str]] = {
     "now_us": "long",
     "since_us": "long",
 }
-"""What a member command or a tick states; NULL in other rows."""
+"""The values of a member command or a tick; NULL in other rows."""
 
 KEPT_APART: Final[Mapping[str, str]] = {**IDENTITY, **STATED}
 """Landed rows that differ in one of these are kept side by side."""
@@ -72,7 +72,7 @@ WINDOW_RECORD: Final[Mapping[str, str]] = {
 """What follows the fold's columns in a window row."""
 
 VALUE_IDENTITY: Final[Mapping[str, str]] = {"name": "string", "key": "string"}
-"""What a row of a dynamic fold is about; the fold's columns follow."""
+"""The identity of a row of a dynamic fold; the fold's columns follow."""
 
 VALUE_RECORD: Final[Mapping[str, str]] = {
     "inputs": "string",
@@ -80,14 +80,15 @@ VALUE_RECORD: Final[Mapping[str, str]] = {
     "revision": "integer",
     "stream": "long",
 }
-"""What follows the fold's columns in a row of a dynamic fold."""
+"""The columns of its record, which follow the fold's."""
 
-SAID: Final = "said"
-"""In a landed row, a row of a result, packed; only programs with results have the column."""
+RESULT_ROW: Final = "said"
+"""The column of a landed row that holds a row of a result, packed; only programs with results have
+it."""
 
 CONTROL_ENTRY: Final = "control_entry"
-"""In a landed row, what operators said at one place of one parameter, as a delta of the log; only
-programs with parameters have the column."""
+"""The column of a landed row that holds an entry of the log of parameters, as a delta of the log;
+only programs with parameters have it."""
 
 ROW_IDENTITY: Final[Mapping[str, str]] = {
     "result": "string",
@@ -96,7 +97,7 @@ ROW_IDENTITY: Final[Mapping[str, str]] = {
     "time_us": "long",
     "place": "string",
 }
-"""What a row of a result is about; its parts follow."""
+"""The identity of a row of a result; its parts follow."""
 
 ROW_RECORD: Final[Mapping[str, str]] = {
     "present": "boolean",
@@ -105,10 +106,10 @@ ROW_RECORD: Final[Mapping[str, str]] = {
     "frontier": "long",
     "stream": "long",
 }
-"""What follows the parts in a row of a result."""
+"""The columns of its record, which follow the parts."""
 
 LAKE_COLUMNS: Final = frozenset(
-    {PANE_DATE, SAID, CONTROL_ENTRY}.union(
+    {PANE_DATE, RESULT_ROW, CONTROL_ENTRY}.union(
         LANDED, WINDOW_IDENTITY, WINDOW_RECORD, VALUE_IDENTITY, VALUE_RECORD
     )
 )
