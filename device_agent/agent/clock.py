@@ -7,6 +7,11 @@ much time has passed: timers go by it (`lasp_edge.timers`). What time it *is* is
 
 from typing import NamedTuple
 
+from lasp_edge.units import SECOND_US
+
+EARLIEST_US = 1_000_000_000 * SECOND_US
+"""In 2001; before it, nobody else's clock is believed, nor a driver that tells of no other."""
+
 
 class ClockReading(NamedTuple):
     """What the machine's clocks say at one moment.
@@ -38,14 +43,22 @@ class DeviceClock:
         trusted: readings may be placed by it.
         tells: it is the device's own clock, so it is worth being told to others.
         waiting: readings that wait because it was not trusted when they came.
+        is_kept: the driver tells of the machine's clocks. One that never does, such as a simulation
+            of one clock, is believed, unless its time is before every agent.
     """
 
-    __slots__ = ("ahead_us", "tells", "trusted", "waiting")
+    __slots__ = ("ahead_us", "is_kept", "tells", "trusted", "waiting")
 
     def __init__(self) -> None:
         self.ahead_us = 0
+        self.is_kept = False
         self.trusted = self.tells = True
         self.waiting = 0
+
+    def look(self, now_us: int) -> None:
+        """See whether the driver's own time can be right, where it tells nothing else."""
+        if not self.is_kept:
+            self.trusted = self.tells = now_us >= EARLIEST_US
 
     @property
     def holds_back(self) -> bool:

@@ -39,9 +39,9 @@ from device_agent.agent.fleet.witnessing import Witnessing
 from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.held import HeldBatch
+from device_agent.agent.intake.highs import KnownProgress
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.intake.progress import SourceProgress
-from device_agent.agent.intake.tellings import KnownProgress
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.panes.panes import Panes

@@ -115,14 +115,16 @@ class Ensemble:
     def add_changes(self, changes: Changes) -> None:
         """Add what must be durable before anything leaves."""
         self.owes_changes = False
-        self._add("take_changes", changes)
+        self._add("take_changes", changes, asks_changed=True)
 
     def add_notes(self, changes: Changes) -> None:
         """Add what may wait for a commit that comes anyway."""
         self._add("take_notes", changes)
 
-    def _add(self, method: str, changes: Changes) -> None:
+    def _add(self, method: str, changes: Changes, *, asks_changed: bool = False) -> None:
         for part in self._with[method]:
+            if asks_changed and not part.is_changed:
+                continue
             try:
                 found = getattr(part, method)()
                 if found is not None and found:

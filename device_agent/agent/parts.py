@@ -99,9 +99,12 @@ class Part:
 
     Attributes:
         name: what its failures are counted under.
+        is_changed: `take_changes` is asked only where this is so; a part that does not set it is
+            always asked.
     """
 
     name: ClassVar[str] = "part"
+    is_changed: bool = True
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:

@@ -61,12 +61,12 @@ class Absences(Part):
         self._heard_us: dict[str, int] = {}
         self._versions: dict[tuple[str, str], Version] = {}
         self._stored: dict[str, dict[str, tuple[int, ...]]] = {}
-        self._changed = False
+        self.is_changed = False
         for name, notes in (agent.facts.absences or {}).items():
             if name in self._watched:
                 for device, version in notes.items():
                     self._note(name, device, Version(*version))
-        self._changed = False
+        self.is_changed = False
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -121,17 +121,15 @@ class Absences(Part):
     def _note(self, name: str, device: str, version: Version) -> None:
         self._samples.published[name].put_own(device, tuple(version))
         self._stored.setdefault(name, {})[device] = tuple(version)
-        self._changed = True
+        self.is_changed = True
 
     def _take_back(self, name: str, device: str) -> None:
         """Let a note go that says nothing any more: the device has written since."""
         self._samples.published[name].put_own(device, None)
         del self._stored[name][device]
-        self._changed = True
+        self.is_changed = True
 
     def take_changes(self) -> Changes | None:
-        if not self._changed:
-            return None
-        self._changed = False
+        self.is_changed = False
         stored = {name: dict(notes) for name, notes in self._stored.items()}
         return Changes(facts=Facts(absences=stored))

@@ -35,7 +35,7 @@ from crdts import Replica
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
-from device_agent.agent.intake.tellings import KnownProgress
+from device_agent.agent.intake.highs import KnownProgress
 from device_agent.agent.parts import Handler, Part
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
@@ -127,7 +127,6 @@ class Fence(Part):
         self._round_us: int | None = None
         self._waited = False
         self.is_due_anew = False
-        self._changed = True
 
     @property
     def closed(self) -> bool:
@@ -290,12 +289,10 @@ class Fence(Part):
     def succeed(self) -> None:
         self._landers.clear()
         self._answers.lives.add(self._agent.replica[:2])
-        self._changed = True
+        self.is_changed = True
 
     def take_changes(self) -> Changes | None:
-        if not self._changed:
-            return None
-        self._changed = False
+        self.is_changed = False
         return Changes(replica=self._agent.replica)
 
     def report(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class Members(OperatorCommands[Membership]):
     def __init__(self, agent: Agent, tell: Callable[[Membership, Iterable[str]], None]) -> None:
         super().__init__(agent, agent.facts.membership or Membership(), jitter=1)
         self._changed: dict[str, Member] = {}
+        self.is_changed = False
         self._retired: dict[str, Version] | None = None
         self._tell = tell
         tell(self.membership, sorted(self.membership.entries))
@@ -66,13 +67,12 @@ class Members(OperatorCommands[Membership]):
 
     def heard_of(self, subject: str) -> None:
         self._changed[subject] = self.known.entries[subject]
+        self.is_changed = True
         self._retired = None
         self._tell(self.known, (subject,))
 
     def take_changes(self) -> Changes | None:
-        if not self._changed:
-            return None
-        changed, self._changed = self._changed, {}
+        changed, self._changed, self.is_changed = self._changed, {}, False
         return Changes(facts=Facts(membership=Membership(changed)))
 
     def report(self) -> dict[str, Any]:

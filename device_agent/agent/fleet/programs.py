@@ -33,7 +33,7 @@ class Programs(Part):
         before = agent.facts.other_programs or {}
         self._others = {device: runs for device, runs in before.items() if runs != self._runs}
         self._noted = dict(before)
-        self._is_named = agent.facts.program == agent.plan.name
+        self.is_changed = agent.facts.program != agent.plan.name
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -54,9 +54,7 @@ class Programs(Part):
 
     def take_changes(self) -> Changes | None:
         """Return whose store it is, once."""
-        if self._is_named:
-            return None
-        self._is_named = True
+        self.is_changed = False
         return Changes(facts=Facts(program=self._agent.plan.name))
 
     def take_notes(self) -> Changes | None:

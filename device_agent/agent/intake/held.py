@@ -74,7 +74,7 @@ class HeldBatches:
     def add(self, held: HeldBatch, *, is_pressing: bool = False) -> None:
         """Hold a batch; one `is_pressing` whose source waits for its acknowledgement."""
         self._batches.append(held)
-        self._readings += len(held.batch)
+        self._readings += len(held.batch.names)
         self._source_waits |= is_pressing or held.batch.done
 
     @property
@@ -93,11 +93,10 @@ class HeldBatches:
 
     def take(self, now_us: int) -> list[HeldBatch]:
         """Return all of them; they are committed now."""
-        at_rest = self._is_at_rest(now_us)
+        if self._batches and not self._always:
+            self._allowance.spend(now_us, at_rest=self._is_at_rest(now_us))
         taken, self._batches = self._batches, []
         self._readings, self._source_waits = 0, self._always
-        if taken:
-            self._allowance.spend(now_us, at_rest=at_rest)
         return taken
 
     def _is_at_rest(self, now_us: int) -> bool:

@@ -30,13 +30,21 @@ from itertools import chain
 from typing import Final
 
 from crdts import Replica
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Restored
+from device_agent.agent.clock import DeviceClock
 from device_agent.agent.facts import Facts
 from device_agent.agent.intake.batch import Batch
-from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
+from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
+from device_agent.agent.intake.routes import first_us
+from device_agent.agent.state.counters import Counters
+from lasp_edge.protocol.fencing import SourceHigh, Telling, joined, source_id
 
 WAITED: Final = "readings that waited for the clock"
 """The source that they are: an older image of the store gives them again, as a file would. Their
 own time is when they came."""
+
+TWICE: Final = "fence: readings that may count twice"
 
 _MOST_ENDS: Final = 16
 """Processes whose ends are remembered: what an earlier one sent may land late, or lie elsewhere."""
@@ -263,3 +271,108 @@ class Highs:
 
 def _flat(pairs: dict[int, int]) -> Iterable[int]:
     return chain(*pairs.items())
+
+
+class Tellings:
+    """Brings what others tell to the highs.
+
+    Args:
+        highs: learn of it.
+        progress: reaches at least the furthest time that some life surely had accepted.
+        clock: tells what is in the future.
+        counters: count what may count twice.
+        max_skew_us: how far ahead a reading may be.
+    """
+
+    def __init__(
+        self,
+        highs: Highs,
+        progress: IntakeProgress,
+        clock: DeviceClock,
+        counters: Counters,
+        max_skew_us: int,
+    ) -> None:
+        self._highs, self._progress, self._clock = highs, progress, clock
+        self._counters, self._max_skew_us = counters, max_skew_us
+        self._waiting: list[Telling] = []
+        self._has_reached = False
+
+    def learn(self, telling: Telling, now_us: int) -> None:
+        """Take what another process told, as soon as a clock is trusted; see `Highs.learn`."""
+        self._waiting.append(telling)
+        self.catch_up(now_us)
+
+    def catch_up(self, now_us: int) -> None:
+        """Take what has waited, if a clock is trusted now."""
+        if not self._waiting or not self._clock.trusted:
+            return
+        most_us = self._clock.time_us(now_us) + self._max_skew_us
+        for teller, told in self._waiting:
+            self._highs.learn(told, teller, most_us=most_us)
+        self._waiting.clear()
+        self._note_twice()
+        furthest_us = self._highs.furthest_doubt_us()
+        if furthest_us is not None:
+            self._progress.reach(furthest_us)
+            self._has_reached = True
+
+    def without_placed(self, batch: Batch, now_us: int) -> Batch:
+        """Return a batch without readings that waited and that an earlier life may have placed.
+
+        Each life dates them by its own clock, so that one may have found them somewhat earlier.
+        """
+        if batch.came_us is None:
+            return batch
+        self.catch_up(now_us)
+        doubt_us = self._highs.doubt_us(WAITED)
+        if doubt_us is None or batch.came_us > doubt_us + STAMP_AHEAD_US:
+            return batch
+        left = batch.with_own_times()
+        self._counters.add("doubtful", len(batch) - len(left))
+        return left
+
+    def doubt_us(self, batch: Batch, now_us: int) -> int | None:
+        """Return up to which own time a batch's readings are doubtful; None if they are not."""
+        self.catch_up(now_us)
+        doubt_us = self._highs.doubt_us(batch.source)
+        if doubt_us is None:
+            return None
+        doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
+        return doubt_us if doubtful else None
+
+    def learn_of_lost_life(self) -> None:
+        """Note that there was a process of which nobody knows what it accepted."""
+        self._highs.learn_of_lost_life()
+        self._note_twice()
+
+    def _note_twice(self) -> None:
+        if self._highs.maybe_twice:
+            self._counters.add(TWICE, self._highs.maybe_twice)
+            self._highs.maybe_twice = 0
+
+    def take_reached(self) -> bool:
+        """Return whether the progress was moved since the last call: then it is to be stored."""
+        reached, self._has_reached = self._has_reached, False
+        return reached
+
+
+class KnownProgress:
+    """How far the readings have come, by what this device and others know.
+
+    Args:
+        agent: what all parts share.
+        restored: what the store holds.
+
+    Attributes:
+        readings: of this device.
+        highs: how far each source with own times has come, and which readings are doubtful.
+        tellings: takes what others know of that.
+    """
+
+    def __init__(self, agent: Agent, restored: Restored) -> None:
+        settings, spans_us = agent.settings, [w.span_us for w in agent.plan.windows.values()]
+        floor_us = first_us(spans_us)
+        self.readings = IntakeProgress(settings.retain_us, floor_us, restored.facts)
+        self.highs = Highs(restored.facts, restored.replicas)
+        found = (self.highs, self.readings, agent.clock, agent.counters)
+        self.tellings = Tellings(*found, settings.max_skew_us)

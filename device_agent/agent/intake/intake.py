@@ -18,12 +18,12 @@ from device_agent.agent.facts import Facts
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.held import HeldBatch, HeldBatches
+from device_agent.agent.intake.highs import KnownProgress
 from device_agent.agent.intake.identities import KEPT_STREAMS, Identities
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.intake.pending import PendingBatch
 from device_agent.agent.intake.progress import NO_TIME, STAMP_AHEAD_US, SourceProgress
 from device_agent.agent.intake.routes import Route
-from device_agent.agent.intake.tellings import KnownProgress
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreKeeper, StoreReader
 from device_agent.agent.variables.variables import Variables
@@ -153,11 +153,12 @@ class Intake(Part):
         Raises:
             ValueError: the columns are not equally long; nothing was accepted.
         """
-        if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
+        count = len(batch.names)
+        if not count == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
         batch = self.tellings.without_placed(batch, now_us)
         doubt_us = self.tellings.doubt_us(batch, now_us)
-        by_column = len(batch.names) >= self.column_least and doubt_us is None
+        by_column = count >= self.column_least and doubt_us is None
         if by_column and self._pending.samples:
             self.join(store)  # columns are checked against entries as they are
         pending = self._begin(batch, now_us, doubt_us)
@@ -218,7 +219,7 @@ class Intake(Part):
     def join(self, store: StoreReader) -> None:
         """Bring the pending batch into panes, variables and counters."""
         pending, changes = self._pending, self._changes
-        if not pending:
+        if not (pending.accepted or pending.counted):
             return
         self._pending = PendingBatch()
         windows = self._panes.planned.windows

@@ -59,9 +59,6 @@ class PendingBatch:
     samples: dict[PaneId, PaneSamples] = field(default_factory=dict)
     updates: PendingUpdates = field(default_factory=PendingUpdates)
 
-    def __bool__(self) -> bool:
-        return bool(self.accepted or self.counted)
-
     def refuse(self, reason: str, by: int = 1) -> None:
         """Count refused readings."""
         self.counted["refused"] += by

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, StoreWide
-from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.panes.cache import KEPT_ENTRIES, PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.panes.sender import PaneSender
 from device_agent.agent.panes.sinks import Sink, Sinks
@@ -162,7 +162,7 @@ class PaneDelivery(Part):
         """Return the entries that changed, and the sinks if they did."""
         # The store is asked only where it has no more of an entry than memory knows.
         panes = self.memory.take_changes(with_answers=self._asks_store)
-        changes = self.sinks.take_changes()
+        changes, self.sinks.changes = self.sinks.changes, None
         if self.memory.planned.is_new:
             self.memory.planned.is_new = False
             streams = tuple(sorted(self.memory.planned.spans_us))
@@ -183,7 +183,8 @@ class PaneDelivery(Part):
 
     def committed(self) -> None:
         self.sinks.unstored = Changes()
-        self.cache.evict()
+        if len(self.memory.entries) > KEPT_ENTRIES:
+            self.cache.evict()
 
     def recall(self, store: StoreKeeper, now_us: int) -> None:
         """Take back dirty entries that are to be sent."""

@@ -165,6 +165,7 @@ class Sinks:
         counters: where what is not believed is counted.
 
     Attributes:
+        changes: what is to be committed; whoever takes it puts None in its place.
         unstored: what was said of many stored entries, and is not committed yet.
     """
 
@@ -177,7 +178,7 @@ class Sinks:
         ]
         self._forget_us = forget_us
         self._counters = counters
-        self._changes: Changes | None = None
+        self.changes: Changes | None = None
         self.unstored = Changes()
         self._dirtied = 0
         self._tick_us: int | None = None
@@ -296,14 +297,9 @@ class Sinks:
 
     def _changed(self) -> Changes:
         """Return what is to be committed, to add to it; mostly there is nothing."""
-        if self._changes is None:
-            self._changes = Changes()
-        return self._changes
-
-    def take_changes(self) -> Changes | None:
-        """Return what has changed; None without anything."""
-        taken, self._changes = self._changes, None
-        return taken
+        if self.changes is None:
+            self.changes = Changes()
+        return self.changes
 
     def take_notes(self) -> Changes | None:
         """Return how long the sinks are silent, where that has grown much; None elsewhere."""

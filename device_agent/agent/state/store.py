@@ -8,6 +8,7 @@ any later read or commit: then the method raises `DamagedStoreError`, and the ag
 Who looks while an agent has the file open is given a copy (`look`).
 """
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,7 +22,9 @@ from device_agent.agent.changes import (
     HistoryRow,
     PaneId,
     PaneRow,
+    ReadingRow,
     Restored,
+    Retraction,
     SourceRow,
     Undelivered,
     WaitingRow,
@@ -29,7 +32,6 @@ from device_agent.agent.changes import (
 )
 from device_agent.agent.facts import Facts
 from device_agent.agent.state.form import AGENT
-from device_agent.agent.state.kept_readings import shown_reading, stored_reading
 from device_agent.agent.state.pane_table import PaneTable
 from device_agent.storage.opening import check_format
 from device_agent.storage.sealed import unsealed
@@ -52,6 +54,7 @@ LAST_BLOCKS = 2_500
 reading makes a stream a reading, and a start must not fill its memory with them."""
 NEVER_US = -(2**62)
 """Before every time."""
+_RETRACTED = "retracted"
 
 
 class Store(SealedFile):
@@ -276,6 +279,51 @@ def _write_variables(db: sqlite3.Connection, changes: Changes) -> None:
     wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
     deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
     put(db, "variable", [*wholes, *deltas])
+
+
+def stored_reading(row: ReadingRow) -> ReadingRow:
+    """Return a kept reading with its value as JSON: of a retraction, an object that says so."""
+    return row._replace(value=json.dumps(row.value, default=_as_json))
+
+
+def shown_reading(
+    n: int,
+    accepted_us: int,
+    event: str,
+    time_us: int,
+    value: str,
+    quantised: int,
+    tags: str,
+    source: str,
+) -> dict[str, Any]:
+    """Return a stored row for people; a retraction is marked.
+
+    >>> row = ReadingRow(9, "litres", 5, Retraction(310), 620, "", "meter")
+    >>> shown = shown_reading(1, *stored_reading(row))
+    >>> shown["value"], shown["retracted"]
+    (310, True)
+    """
+    read = json.loads(value)
+    shown = {
+        "n": n,
+        "event": event,
+        "time_us": time_us,
+        "value": read,
+        "q": quantised,
+        "tags": json.loads(tags) if tags else {},
+        "accepted_us": accepted_us,
+        "source": source,
+    }
+    return shown | {"value": read[_RETRACTED], _RETRACTED: True} if type(read) is dict else shown
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Retraction):
+        return {_RETRACTED: value.value}
+    try:
+        return str(value)
+    except ValueError:  # a fraction of more digits than can be printed; it is in range
+        return float(value)
 
 
 def existing_store(directory: Path) -> Store:

@@ -1,7 +1,6 @@
 """Which clock the agent goes by: as a part, with what the fleet tells, the store keeps and is said.
 
-The driver tells the machine's clocks with `observe`, at every tick. One that never does, such as a
-simulation of one clock, is believed: its `now_us` is the time, unless it is before every agent.
+The driver tells the machine's clocks with `observe`, at every tick.
 """
 
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from typing import Any
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes
-from device_agent.agent.clock import ClockReading
+from device_agent.agent.clock import EARLIEST_US, ClockReading
 from device_agent.agent.facts import Facts
 from device_agent.agent.parts import Handler, Part
 from device_agent.agent.timing.judgement import LEAST_NEAR_US, Judgement, State
@@ -19,8 +18,6 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.units import SECOND_US
 
-EARLIEST_US = 1_000_000_000 * SECOND_US
-"""In 2001; before it, nobody else's clock is believed, nor a driver that tells of no other."""
 KEPT_BOOTS = 4
 """Boots of which the time is remembered: readings of an earlier one may still wait."""
 KEPT_EVERY_US = 3_600 * SECOND_US
@@ -34,9 +31,6 @@ class Timing(Part):
 
     Args:
         agent: what all parts share.
-
-    Attributes:
-        state: how the wall clock stands; see `judgement`.
     """
 
     name = "clock"
@@ -56,7 +50,7 @@ class Timing(Part):
         self._witnesses = Witnesses()
         self._reading: ClockReading | None = None
         self._monotonic_less_now_us = 0
-        self.state: State = "trusted"
+        self._state: State = "trusted"
         self._noted = facts.clock
         self._facts = Facts()
 
@@ -93,19 +87,20 @@ class Timing(Part):
         """This boot of the machine; "" where the driver does not tell."""
         return self._reading.boot if self._reading else ""
 
-    def look(self, now_us: int) -> None:
-        """See whether the driver's own time can be right, where it tells nothing else."""
-        if self._reading is None:
-            self._clock.trusted = self._clock.tells = now_us >= EARLIEST_US
-            self.state = "trusted" if self._clock.trusted else "waiting"
+    @property
+    def state(self) -> State:
+        """How the wall clock stands; see `judgement`."""
+        if self._clock.is_kept:
+            return self._state
+        return "trusted" if self._clock.trusted else "waiting"
 
     def observe(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say, and decide which time it is."""
-        self._reading = reading
+        self._reading, self._clock.is_kept = reading, True
         self._monotonic_less_now_us = reading.monotonic_us - now_us
         fleet = self._witnesses.verdict(reading.monotonic_us, self._near_us)
         trust = self._agent.settings.trust_clock
-        self.state = self._judgement.judge(reading, fleet, trust=trust)
+        self._state = self._judgement.judge(reading, fleet, trust=trust)
         clock, offset_us = self._clock, self._judgement.offset_us
         clock.trusted, clock.tells = self.state != "waiting", self.state == "trusted"
         if clock.tells:
@@ -132,7 +127,7 @@ class Timing(Part):
             self._past_us = self._facts.trusted_us = time_us
 
     def tick(self, now_us: int) -> None:
-        self.look(now_us)
+        self._clock.look(now_us)
 
     def take_changes(self) -> Changes | None:
         """Return how the clock stands, if that has changed."""

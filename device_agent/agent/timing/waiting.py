@@ -18,10 +18,11 @@ from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Retraction, WaitingRow, WaitingTotals
+from device_agent.agent.clock import EARLIEST_US
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.parts import Part, StoreReader
-from device_agent.agent.timing.timing import EARLIEST_US, Timing
+from device_agent.agent.timing.timing import Timing
 
 WAITING_BYTES = 16 << 20
 """Bytes of readings that wait, at most: some 200,000 readings, or two days at one a second. What
@@ -70,7 +71,7 @@ class Waiting(Part):
 
     def put(self, batch: Batch, now_us: int) -> bool:
         """Let a batch wait while no clock is trusted; return whether it does."""
-        self._timing.look(now_us)
+        self._agent.clock.look(now_us)
         if not self._agent.clock.holds_back:
             return False
         self._keep(batch, now_us)
@@ -106,7 +107,7 @@ class Waiting(Part):
         """
         clock = self._agent.clock
         if clock.waiting:
-            self._timing.look(now_us)
+            clock.look(now_us)
             self._is_due = clock.trusted and self._gate.lets_read
         return self._is_due
 

@@ -61,9 +61,8 @@ class Derived:
         self._reached.append((index, value))
 
     def follow(self, name: str, state: Lattice) -> None:
-        """Take what was joined into a shared variable."""
-        if name in self._followed:
-            self._guard.run(f"what follows from {name}", self._flow.receive, name, state)
+        """Take what was joined into a shared variable from which something follows."""
+        self._guard.run(f"what follows from {name}", self._flow.receive, name, state)
 
     @property
     def due(self) -> bool:

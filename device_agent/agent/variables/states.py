@@ -64,7 +64,7 @@ class SharedState(OwnState):
     Args:
         agent: what all parts share.
         variable: the variable.
-        follow: is given everything that is joined.
+        follow: is given everything that is joined; None: nothing follows from it.
 
     Attributes:
         stream: the id under which parts of it travel.
@@ -72,7 +72,7 @@ class SharedState(OwnState):
     """
 
     def __init__(
-        self, agent: Agent, variable: Variable, follow: Callable[[str, Lattice], None]
+        self, agent: Agent, variable: Variable, follow: Callable[[str, Lattice], None] | None
     ) -> None:
         super().__init__(agent, variable)
         self._bottom = self.whole.bottom()
@@ -85,7 +85,8 @@ class SharedState(OwnState):
         self._tally = Tally(self.whole)
         self.stream = agent.plan.shared_streams[variable.name]
         self.trace = Trace(self._own_part)
-        follow(self.name, self.whole)
+        if follow is not None:
+            follow(self.name, self.whole)
 
     def _own_part(self) -> Lattice:
         """Return what must outlive this device at the broker; the rest others leave there."""
@@ -108,7 +109,8 @@ class SharedState(OwnState):
             self._agent.stored.put_delta((self.name, PENDING), self._pending, beyond)
 
     def _joined(self, news: Lattice) -> None:
-        self._follow(self.name, news)
+        if self._follow is not None:
+            self._follow(self.name, news)
         self._seq += 1
 
     def state_in(self, encoded: bytes) -> Lattice | None:

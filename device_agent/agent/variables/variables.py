@@ -65,7 +65,9 @@ class Variables(Part):
         self._samples = samples
         self._sampled = samples.variables
         self.shared_states = {
-            name: SharedState(agent, variable, derived.follow)
+            name: SharedState(
+                agent, variable, derived.follow if name in agent.plan.followed else None
+            )
             for name, variable in agent.plan.shared_variables.items()
             if name not in self._sampled
         }
