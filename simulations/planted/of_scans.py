@@ -16,7 +16,6 @@ from lasp_edge.ordered import cells
 from lasp_edge.ordered import log as ordered_log
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Item
 from lasp_edge.ordered.engine import StreamEngine
-from lasp_edge.ordered.item_store import Cut
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.results import ResultRows
 from lasp_edge.ordered.stages import ScanStage
@@ -119,46 +118,6 @@ def a_reading_that_was_taken_back_can_come_again() -> Iterator[None]:
         return right({item: state for item, state in cell.items() if state == PRESENT})
 
     with replaced(history, "packed", packed):
-        yield
-
-
-@of_streams
-def what_is_late_changes_its_own_block_alone() -> Iterator[None]:
-    """A reading comes late by two blocks: the totals behind the next cut never know of it."""
-    right = StreamEngine._block  # noqa: SLF001
-
-    def block(self: StreamEngine, *given: Any) -> Any:
-        delta, was, _ = right(self, *given)
-        return delta, was, was
-
-    with replaced(StreamEngine, "_block", block):
-        yield
-
-
-@of_streams
-def a_cut_is_stored_once_only() -> Iterator[None]:
-    """A late reading is replayed, an agent restarts, and goes on from the states without it."""
-    right = StreamHistory.put_cut
-
-    def put_cut(self: StreamHistory, cut: Cut) -> None:
-        if cut.states is not None:
-            known = self.cut_at(cut.time_us)
-            right(self, cut._replace(states=known.states) if known.time_us == cut.time_us else cut)
-
-    with replaced(StreamHistory, "put_cut", put_cut):
-        yield
-
-
-@of_streams
-def a_restart_takes_the_frontier_back() -> Iterator[None]:
-    """An agent restarts, and what was final is tentative for it, and handled once more."""
-    right = StreamHistory.progress
-
-    def progress(self: StreamHistory) -> Any:
-        found = right(self)
-        return found and found._replace(frontier_us=None)
-
-    with replaced(StreamHistory, "progress", progress):
         yield
 
 

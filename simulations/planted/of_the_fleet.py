@@ -1,25 +1,17 @@
 """Bugs of what devices tell each other: entries, digests, agreement, members, time."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from crdts import Counter, OwnedMap, Version
-from crdts.tally import Tally
+from crdts import OwnedMap
 from device_agent.agent.core import Core
 from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.exchange import Exchange
-from device_agent.agent.fleet.fence import Fence
 from device_agent.agent.fleet.peers import Peers
 from device_agent.agent.intake.highs import Highs
-from device_agent.agent.variables.published_fold import PublishedFold
-from device_agent.agent.variables.sharing import Sharing
-from device_agent.agent.variables.states import OwnState, SharedState
+from device_agent.agent.variables.states import OwnState
 from lasp_edge.aggregates.fleet import FleetFold
-from lasp_edge.protocol import inputs
-from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.lives import Lives
-from lasp_edge.protocol.shards import key_shard
 from simulations.planted.bug import planted, replaced
 
 
@@ -99,46 +91,6 @@ def nobody_asks_for_what_is_missing() -> Iterator[None]:
 
 
 @planted
-def entries_are_joined_but_not_reported() -> Iterator[None]:
-    """A digest leaves the others' entries out, so two devices never agree."""
-    right = FleetFold.join
-
-    def join(self: FleetFold, shard: int, delta: OwnedMap) -> bool:
-        before = self._hash_sum
-        news = right(self, shard, delta)
-        self._hash_sum = before
-        return news
-
-    with replaced(FleetFold, "join", join):
-        yield
-
-
-@planted
-def a_digest_does_not_see_versions() -> Iterator[None]:
-    """Two devices hold different entries and find their digests equal."""
-    right = inputs.entry_hash
-    from lasp_edge.aggregates import fleet  # noqa: PLC0415
-
-    def entry_hash(key: str, device: str, _version: Version, _parts: Any) -> int:
-        return right(key, device, Version(0, 0, 0), ())
-
-    with replaced(fleet, "entry_hash", entry_hash):
-        yield
-
-
-@planted
-def a_shared_state_is_replaced_not_joined() -> Iterator[None]:
-    """A peer's contribution comes, and what was known of the others is gone."""
-
-    def hear(self: SharedState, state: Any) -> None:
-        self.whole = state | self.whole.restricted(self._agent.replica.device)
-        self._tally = Tally(self.whole)
-
-    with replaced(SharedState, "hear", hear):
-        yield
-
-
-@planted
 def a_contribution_is_not_stored() -> Iterator[None]:
     """An agent restarts, and what it had counted is missing in the fleet's total."""
 
@@ -146,22 +98,6 @@ def a_contribution_is_not_stored() -> Iterator[None]:
         self._grow(delta)
 
     with replaced(OwnState, "store", store):
-        yield
-
-
-@planted
-def a_contribution_is_counted_at_each_start() -> Iterator[None]:
-    """An agent restarts, and adds its former total once more under its new name."""
-    right = Sharing.connected
-
-    def connected(self: Sharing, now_us: int) -> None:
-        for state in self._states.values():
-            own: Any = state.whole.restricted(self._agent.replica.device)
-            if isinstance(own, Counter) and own.value:
-                state.store(own.increment(self._agent.replica, own.value))
-        right(self, now_us)
-
-    with replaced(Sharing, "connected", connected):
         yield
 
 
@@ -175,47 +111,6 @@ def a_frame_that_does_not_decode_ends_the_agent() -> Iterator[None]:
         right(self, topic, payload, now_us)
 
     with replaced(Core, "handle_message", handle_message):
-        yield
-
-
-@planted
-def a_connection_tells_no_part() -> Iterator[None]:
-    """The broker forgot everything, and no device publishes its state again."""
-
-    def handle_connected(self: Core, _now_us: int) -> None:
-        self.connected = True
-
-    with replaced(Core, "handle_connected", handle_connected):
-        yield
-
-
-@planted
-def only_the_first_key_is_published() -> Iterator[None]:
-    """A variable with keys: peers never see the others."""
-    right = PublishedFold.put_own
-
-    def put_own(self: PublishedFold, key: str, partial: Any) -> None:
-        if key in {"", "a"}:
-            right(self, key, partial)
-        elif partial is not None:
-            self.entries.put_own(self._agent.replica, key, partial)
-
-    def shards(self: PublishedFold) -> list[int]:
-        return sorted({key_shard(key) for key in ("", "a")} & set(self.entries.shards))
-
-    with replaced(PublishedFold, "put_own", put_own), replaced(PublishedFold, "shards", shards):
-        yield
-
-
-@planted
-def a_device_decides_by_what_its_peers_know() -> Iterator[None]:
-    """A store is lost; a peer, which heard a beat now and then, answers before the lander does."""
-    right = Fence._take_vouch  # noqa: SLF001
-
-    def take_vouch(self: Fence, frame: VouchFrame, now_us: int) -> None:
-        right(self, replace(frame, keeps=True), now_us)
-
-    with replaced(Fence, "_take_vouch", take_vouch):
         yield
 
 

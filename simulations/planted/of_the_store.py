@@ -1,15 +1,12 @@
 """Bugs of the way to the disk and back: what is durable, when, and together with what."""
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from device_agent.agent.changes import Changes
 from device_agent.agent.durable import Durable
-from device_agent.agent.intake import intake
 from device_agent.agent.intake.intake import Intake
-from device_agent.agent.panes import cache
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.state.store import Store
@@ -27,48 +24,6 @@ def the_cursor_is_committed_apart_from_panes() -> Iterator[None]:
             right(self, Changes(sources=changes.sources))
             changes = replace(changes, sources={})
         right(self, changes)
-
-    with replaced(Store, "commit", commit):
-        yield
-
-
-@planted
-def panes_are_committed_before_the_cursor_and_identities() -> Iterator[None]:
-    """The power goes between two commits: the readings of stored panes are read once more."""
-    right = Store.commit
-
-    def commit(self: Store, changes: Changes) -> None:
-        if changes.panes and changes.sources:
-            right(self, Changes(panes=changes.panes, replica=changes.replica))
-            changes = replace(changes, panes={}, replica=None)
-        right(self, changes)
-
-    with replaced(Store, "commit", commit):
-        yield
-
-
-@planted
-def a_failed_commit_is_swallowed() -> Iterator[None]:
-    """The disk is full: entries are published that no store holds, and are counted anew later."""
-    right = Store.commit
-
-    def commit(self: Store, changes: Changes) -> None:
-        try:
-            right(self, changes)
-        except sqlite3.Error:
-            if self._db.in_transaction:
-                self._db.rollback()
-
-    with replaced(Store, "commit", commit):
-        yield
-
-
-@planted
-def a_commit_is_no_transaction() -> Iterator[None]:
-    """The power goes in the middle of a commit: some tables have it, others do not."""
-
-    def commit(self: Store, changes: Changes) -> None:
-        self._write(changes)
 
     with replaced(Store, "commit", commit):
         yield
@@ -106,29 +61,6 @@ def samples_are_not_stored() -> Iterator[None]:
 
 
 @planted
-def dirty_panes_are_pruned() -> Iterator[None]:
-    """The lander is away for long: what was never acknowledged is deleted with the old."""
-
-    def prune(self: Store, floor_us: int, pruned_us: int) -> int:
-        self._db.execute("DELETE FROM pane WHERE end_us <= ?", (floor_us,))
-        return pruned_us
-
-    with replaced(Store, "prune", prune), replaced(intake, "PRUNE_US", 3_000_000):
-        yield
-
-
-@planted
-def dirty_panes_are_not_read_back() -> Iterator[None]:
-    """An agent restarts with panes that have not landed, and never asks its store for them."""
-
-    def add_answer(self: cache.PaneCache, _stored: Any) -> None:
-        self._stored, self._panes.alone = (), 0
-
-    with replaced(cache.PaneCache, "add_answer", add_answer):
-        yield
-
-
-@planted
 def what_is_published_is_committed_later() -> Iterator[None]:
     """The power goes after a frame has left: its dots are given to other readings."""
 
@@ -149,30 +81,6 @@ def what_is_published_is_committed_later() -> Iterator[None]:
 
 
 @planted
-def the_replica_is_not_stored() -> Iterator[None]:
-    """An agent restarts as the same incarnation, and may look older than its former life."""
-    right = Store.commit
-
-    def commit(self: Store, changes: Changes) -> None:
-        right(self, replace(changes, replica=None))
-
-    with replaced(Store, "commit", commit):
-        yield
-
-
-@planted
-def facts_are_not_stored() -> Iterator[None]:
-    """An agent restarts without its floor, its lake, and the commands of operators."""
-    right = Store.commit
-
-    def commit(self: Store, changes: Changes) -> None:
-        right(self, replace(changes, facts=type(changes.facts)()))
-
-    with replaced(Store, "commit", commit):
-        yield
-
-
-@planted
 def the_last_commits_are_undone_at_a_restart() -> Iterator[None]:
     """The disk lies about what is on it, as with `synchronous=OFF`: a cursor outlives its panes."""
     right = Store.restored
@@ -182,19 +90,6 @@ def the_last_commits_are_undone_at_a_restart() -> Iterator[None]:
         return right(self)
 
     with replaced(Store, "restored", restored):
-        yield
-
-
-@planted
-def an_evicted_entry_is_begun_again() -> Iterator[None]:
-    """A late reading meets a pane that memory let go: one reading takes the place of sixty."""
-
-    def held(self: Panes, pane: Any, _store: Any) -> Any:
-        entry = self.entries.get(pane)
-        return None if entry is None else entry.partial
-
-    small = replaced(cache, "KEPT_ENTRIES", 3), replaced(cache, "PAGE", 2)
-    with small[0], small[1], replaced(Panes, "held", held):
         yield
 
 

@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any, Final
 
 from device_agent.gateway import core as gateway_core
-from device_agent.gateway.kept import RestoredFleet
 from lasp_edge.protocol.frontier import AwaitedDevices
 from lasp_edge.protocol.waiting import Step, WindowWaiting
 from simulations.planted.bug import planted, replaced
-from simulations.world.keeper import SimulatedKeeper
 
 LAW: Final = "tentative"
 """What these bugs need: a draw of that proof, and no scenario."""
@@ -40,29 +38,6 @@ def a_promise_counts_beyond_the_time_at_which_it_came() -> Iterator[None]:
         return [Step(each.heard_us, each.low_us) for each in promises if each.low_us is not None]
 
     with replaced(gateway_core, "steps_of", steps_of):
-        yield
-
-
-@_planted
-def since_is_lost_at_a_restart() -> Iterator[None]:
-    """A gateway is killed: windows wait since the newest promises, and so for too long."""
-    right = SimulatedKeeper.restored
-
-    def restored(self: SimulatedKeeper) -> RestoredFleet:
-        return right(self)._replace(steps=())
-
-    with replaced(SimulatedKeeper, "restored", restored):
-        yield
-
-
-@_planted
-def a_restarted_gateway_forgets_which_windows_wait() -> Iterator[None]:
-    """A gateway is killed: windows that had no row yet have none until they are final."""
-
-    def places(*_arguments: Any) -> Iterator[tuple[int, str]]:
-        return iter(())
-
-    with replaced(SimulatedKeeper, "places", places):
         yield
 
 

@@ -5,13 +5,10 @@ from typing import Any
 
 from crdts.frontier import Promise
 from device_agent.gateway import core as gateway_core
-from device_agent.gateway.core import GatewayCore
-from device_agent.gateway.kept import FleetRow, KeptEntry, WindowStart
+from device_agent.gateway.kept import KeptEntry
 from device_agent.gateway.windows import FleetWindows, Touched
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, advance
-from lasp_edge.protocol.status import FINAL
 from simulations.planted.bug import planted, replaced
-from simulations.world.keeper import SimulatedKeeper
 
 
 @planted
@@ -42,43 +39,6 @@ def a_late_pane_revises_nothing() -> Iterator[None]:
         }
 
     with replaced(FleetWindows, "touched", touched):
-        yield
-
-
-@planted
-def a_window_that_is_final_is_not_looked_up() -> Iterator[None]:
-    """A late pane comes: the window's revisions begin anew, and it is final once more."""
-
-    def row(_self: SimulatedKeeper, _at: WindowStart) -> FleetRow | None:
-        return None
-
-    with replaced(SimulatedKeeper, "row", row):
-        yield
-
-
-@planted
-def a_restarted_gateway_forgets_which_windows_are_open() -> Iterator[None]:
-    """A gateway is killed: what was tentative then never becomes final."""
-    right = SimulatedKeeper.current
-
-    def current(self: SimulatedKeeper, *arguments: Any) -> Iterator[FleetRow]:
-        return (row._replace(status=FINAL) for row in right(self, *arguments))
-
-    with replaced(SimulatedKeeper, "current", current):
-        yield
-
-
-@planted
-def the_frontier_is_not_kept() -> Iterator[None]:
-    """A gateway is killed: it begins from nothing, and what was final is tentative again."""
-    right = GatewayCore.join
-
-    def join(self: GatewayCore, *arguments: Any) -> Any:
-        turn = right(self, *arguments)
-        turn.changes.frontier_us = None
-        return turn
-
-    with replaced(GatewayCore, "join", join):
         yield
 
 

@@ -28,7 +28,11 @@ def test_a_world_that_acts_ends_with_the_truth(scenario):
         ("a_silent_device_is_never_noted", SILENT, "though pi-0 alone is silent"),
         ("a_note_on_a_silent_device_is_taken_back_at_once", SILENT, "though pi-0 alone is silent"),
         ("beats_tell_nothing_of_who_is_there", IDLE, "though pi-0 alone is silent"),
-        ("what_acting_remembers_is_not_stored", AT_WORK, "called twice for one inputs"),
+        (
+            "a_handler_is_called_each_time_that_anything_moves",
+            AT_WORK,
+            "called twice for one inputs",
+        ),
     ],
 )
 def test_a_bug_of_acting_is_found(name, scenario, said):
