@@ -239,6 +239,7 @@ def test_a_part_that_raises_in_any_method_is_counted_and_all_others_go_on(tmp_pa
     device = Device(tmp_path, settings=None)
     part = device.core.members
     setattr(part, method, failing)
+    part.is_changed = True
     for asked in device.core.ensemble._with.values():
         if part not in asked:
             asked.append(part)
