@@ -28,10 +28,10 @@ _SMALL_HEAP = {
     "MALLOC_TRIM_THRESHOLD_": "65536",
     "MALLOC_TOP_PAD_": "16384",
 }
-"""What glibc is told, in bytes but for the arenas; other C libraries do not read it."""
+"""Settings of glibc, in bytes but for the arenas; other C libraries do not read them."""
 _SELDOM = ("inspect", "ipaddress", "uuid")
-"""What `dataclasses`, `urllib.parse` and paho import: for classes without a docstring, for an
-address in brackets, for a client without an id."""
+"""Modules that `dataclasses`, `urllib.parse` and paho import: for classes without a docstring, for
+an address in brackets, for a client without an id."""
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
 
 

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
     add("--examples", type=int, default=EXAMPLES, metavar="N", help="cases to draw for each law")
-    add("--seed", type=int, default=0, help="what they are drawn by")
+    add("--seed", type=int, default=0, help="of the draws")
     add(
         "--record", type=Path, default=Path(record.DEFAULT), metavar="FILE", help="remembered texts"
     )
@@ -104,17 +104,17 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.DIFFERS if fails else Exit.FINE
 
 
-def _tags(told: list[str] | None) -> dict[str, str] | None:
-    """Return the tags of the made-up readings; None where functions are to get what they want.
+def _tags(texts: list[str] | None) -> dict[str, str] | None:
+    """Return the tags of the made-up readings; None where functions get those that they ask for.
 
     Raises:
         UsageError: they are not written as NAME=VALUE.
     """
-    for text in told or ():
+    for text in texts or ():
         if not text.partition("=")[0] or "=" not in text:
             raise UsageError(f"--tag NAME=VALUE is needed, such as room=attic, not {text!r}")
-    pairs = [text.partition("=") for text in told or ()]
-    return None if told is None else {name: value for name, _, value in pairs}
+    pairs = [text.partition("=") for text in texts or ()]
+    return None if texts is None else {name: value for name, _, value in pairs}
 
 
 def _check_streams(
@@ -155,7 +155,7 @@ def _check_folds(plan: Plan, examples: int, seed: int) -> int:
 
 
 def _check_versions(plan: Plan, path: Path, *, accept: bool) -> int:
-    """Print what changed its text but not its version; return how many did."""
+    """Print the functions whose text changed and version did not; return how many."""
     programs, texts = record.read(path), texts_of(plan)
     known = programs.get(plan.name, {})
     changed = [] if accept else record.changed(texts, known)

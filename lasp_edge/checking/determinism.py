@@ -1,4 +1,4 @@
-"""What a function names that does not follow from its arguments, or is rounded as a machine likes.
+"""Names in a function that do not follow from its arguments, or are rounded by the machine.
 
 A stream's functions are called again when something comes late, after a restart, and on other
 machines: each time they must give the same. Whether they do cannot be proved; what is known to
@@ -26,12 +26,12 @@ _SPECIAL = ("erf", "erfc", "gamma", "lgamma")
 TRANSCENDENTAL: Final = frozenset((*_CIRCULAR, *_HYPERBOLIC, *_EXPONENTIAL, *_SPECIAL))
 """Functions of `math` whose last digits are the machine's own."""
 _NOW: Final = frozenset({"now", "utcnow", "today"})
-_ARGUMENTS = "what a stream says must follow from its events alone"
+_ARGUMENTS = "the items of a stream must follow from its events alone"
 _ROUNDED = "it is rounded differently from machine to machine; Decimal has one that is not"
 
 
 def risks(function: Callable[..., Any]) -> list[str]:
-    """Return what a function names that may give something else elsewhere or next time."""
+    """Return the names in a function that may give something else elsewhere or next time."""
     found: dict[str, None] = {}
     for each in _functions(inspect.unwrap(function), set()):
         for code in _codes(each.__code__):
@@ -71,7 +71,7 @@ def _named(function: FunctionType, code: CodeType) -> Iterator[str]:
 
 
 def _risks_of(name: str, value: Any, names: frozenset[str]) -> Iterator[str]:
-    """Yield what is to be said of a value that a code names, beside other names."""
+    """Yield the risks of a value that a code names, beside other names."""
     owner = getattr(value, "__module__", None) or type(getattr(value, "__self__", None)).__module__
     if isinstance(value, ModuleType):
         if value.__name__ in _EACH_TIME:

@@ -1,8 +1,8 @@
-"""Whether a program's functions can be called as agents call them, and what they read.
+"""Whether a program's functions can be called as agents call them, and which values they read.
 
 Python finds out at the first reading that a handler takes another number of arguments; here it is
-found before. And where a handler of an event reads what the fleet is worth, its device alone knows
-what it read: what it makes of it cannot be computed again elsewhere.
+found before. And where a handler of an event reads the fleet's value, its device alone knows which
+one it read: the result cannot be computed again elsewhere.
 """
 
 import inspect
@@ -31,7 +31,7 @@ def uncallable(plan: Plan) -> list[str]:
 
 
 def fleet_readers(plan: Plan) -> list[str]:
-    """Return a line for each event whose handlers read what a fold is worth."""
+    """Return a line for each event whose handlers read a fold's value."""
     return [
         f"handlers of event {event} name {', '.join(names)}: what update.value gives is what this "
         "device knows at that time; what they make of it is not computed again anywhere else"
@@ -40,7 +40,7 @@ def fleet_readers(plan: Plan) -> list[str]:
 
 
 def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...]]]:
-    """Yield what each function is, the function, and the names of what it is given."""
+    """Yield the title of each function, the function, and the names of its arguments."""
     functions = plan.functions
     for name, key in functions.keys.items():
         kinds = {"window": plan.windows, "scan": plan.streams}

@@ -1,4 +1,4 @@
-"""What identifies each window and fold of a plan: two programs mean the same if these lines do.
+"""The identities of each window and fold of a plan: equal lines mean the same.
 
 A stream id travels with every partial, so a store or a lake that holds partials of one program can
 be used by another exactly where their lines agree.

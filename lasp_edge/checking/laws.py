@@ -152,5 +152,5 @@ LAWS: tuple[Law, ...] = (
 
 
 def statement(law: Law) -> str:
-    """Return what a law says, without its full stop."""
+    """Return a law as a sentence, without its full stop."""
     return str(law.__doc__).partition(".\n")[0].rstrip(".")

@@ -20,7 +20,7 @@ Digests = dict[str, dict[str, str]]
 
 
 def read(path: Path) -> dict[str, Digests]:
-    """Return what a file remembers, by program; nothing where there is no file.
+    """Return the digests of a file, by program; nothing where there is no file.
 
     Raises:
         UsageError: it is not such a file.
@@ -54,11 +54,11 @@ def changed(texts: Iterable[FunctionText], known: Digests) -> list[FunctionText]
 
 
 def remembered(texts: Iterable[FunctionText], known: Digests, *, accept: bool) -> Digests:
-    """Return what is to be remembered now.
+    """Return the digests to remember now.
 
     Args:
         texts: of the functions that the program has; those of others are forgotten.
-        known: what was remembered.
+        known: those remembered.
         accept: take the new text of a changed function as the meaning of its version.
     """
     digests: Digests = {}

@@ -1,7 +1,7 @@
-"""What is asked of a scan, tried: its functions depend on their arguments alone, all is plain.
+"""The demands on a scan, tried: its functions depend on their arguments alone, all is plain.
 
 Each event is stepped several times, and from a state that was stored and read again, as a device
-does that was started anew. Its timers are rung in the same way.
+does after a restart. Its timers are rung in the same way.
 
     >>> from lasp_edge import scans
     >>> class Forgetful(scans.Scan):
@@ -29,7 +29,7 @@ MOST_RINGS = 100
 
 
 def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
-    """Return what is wrong with a scan over these events, in order; the first of each kind."""
+    """Return the flaws of a scan over these events, in order; the first of each kind."""
     found: dict[str, str] = {}
     state = scan.zero
     for event in events:
@@ -53,20 +53,20 @@ def _tried(
     state: Any,
     given: Any,
 ) -> Any:
-    """Return the next state, and note what is wrong with how it was made."""
+    """Return the next state, and note a flaw of the step to it."""
     before = encoded(state)
     shown = f"{what} from {state!r} {where}"
     try:
         after, values = function(state, given)
-        said = (after, tuple(values))
+        first = (after, tuple(values))
         check_plain(after)
-        check_plain(said[1])
+        check_plain(first[1])
         again, more = function(decoded(before), given)
-        twice = (again, tuple(more))
+        second = (again, tuple(more))
     except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
         pass_interrupt(error)
         found.setdefault(what, f"{shown} fails: {reason_of(error)}")
         return state
-    if encoded(said) != encoded(twice):
-        found.setdefault(what, f"{shown} gives {said!r}, and then {twice!r}")
+    if encoded(first) != encoded(second):
+        found.setdefault(what, f"{shown} gives {first!r}, and then {second!r}")
     return after

@@ -54,11 +54,11 @@ _STEPS = 40
 
 @dataclass
 class StreamFindings:
-    """What was found out about a program's streams.
+    """The findings about a program's streams.
 
     Attributes:
-        wrong: what cannot work.
-        doubts: what may go wrong.
+        wrong: functions that cannot work.
+        doubts: functions that may go wrong.
         costs: a line for each scan.
         tags: event -> tag that its readings must have -> the functions that ask for it.
     """
@@ -70,7 +70,7 @@ class StreamFindings:
 
 
 def tried_streams(plan: Plan, tags: Mapping[str, str] | None = None) -> StreamFindings:
-    """Return what was found by running a program's streams; what they print is not shown.
+    """Return the findings of running a program's streams; their output is not shown.
 
     Args:
         plan: of the program.
@@ -125,16 +125,16 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
     steps = _STEPS // 2
     for n in range(READINGS):
         event, time_us = events[n % len(events)], _FIRST_US + n * _SECOND_US
-        told: Any
+        quantised: Any
         value: Any
         if event.text:
-            told = value = rng.choice(_WORDS)
+            quantised = value = rng.choice(_WORDS)
         else:
             steps = rng.choice((abs(steps + 3), abs(steps - 3), abs(steps - 1), steps + 1, 0, 1))
             one = max(1, event.resolution.denominator // event.resolution.numerator)
-            told = min(steps * one, LIMIT - 1)
-            value = event.resolution.real(told)
-        place = reading_place(event.name, "", told, time_us, _DEVICE)
+            quantised = min(steps * one, LIMIT - 1)
+            value = event.resolution.real(quantised)
+        place = reading_place(event.name, "", quantised, time_us, _DEVICE)
         made = Event(event.name, value, time_us, _DEVICE, tags)
         found.setdefault(event.name, {})[place] = (None, made)
     return found
@@ -162,7 +162,7 @@ def _run(plan: Plan, asked: _AskedTags, found: StreamFindings) -> None:
 
 
 def _shown(given: list[Delta], place: Place) -> str:
-    """Return what stands at a place, for people."""
+    """Return the event of a place, for people."""
     for delta in given:
         if place in delta:
             event = delta[place][1]

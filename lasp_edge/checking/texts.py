@@ -29,9 +29,9 @@ class FunctionText:
     """One function or fold of a program, with its version.
 
     Attributes:
-        name: what it is and where, such as `window temperature_by_room, key`.
-        version: what tells its meanings apart, as text.
-        remedy: what to do where the meaning changed.
+        name: its kind and place, such as `window temperature_by_room, key`.
+        version: it tells its meanings apart, as text.
+        remedy: the number to raise where the meaning changed.
     """
 
     name: str

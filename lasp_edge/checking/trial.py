@@ -41,7 +41,7 @@ _FIRST_US = 1_700_000_000_000_000
 
 
 class TrialFailure(NamedTuple):
-    """What a function raised.
+    """A function that raised something.
 
     Attributes:
         text: which function, what it raised, and for which reading or value.
@@ -54,7 +54,7 @@ class TrialFailure(NamedTuple):
 
 @dataclass
 class TrialResult:
-    """What a trial found.
+    """The findings of a trial.
 
     Attributes:
         findings: the functions that raised something.
@@ -68,7 +68,7 @@ class TrialResult:
 
 
 def tried(plan: Plan, tags: Mapping[str, str] | None = None) -> TrialResult:
-    """Return what was found by running a program's functions; what they print is not shown.
+    """Return the findings of running a program's functions; their output is not shown.
 
     Args:
         plan: of a program whose functions can be called (see `handlers.uncallable`).
@@ -91,7 +91,7 @@ class _Tags(dict[str, str]):
 
 
 class _Record:
-    """How often a function was tried, and what it raised first."""
+    """How often a function was tried, and its first error."""
 
     def __init__(self) -> None:
         self.times = self.failed = 0
@@ -130,12 +130,12 @@ class _Trial:
                 if value.number is None and watched.trigger is not None:
                     continue  # without a sample no condition holds
                 update = Update(self._plan, value=value, value_of=self._value_of)
-                told = f"the value {value.number if value.number is not None else value.parts}"
-                self._try(what, told, partial(self._changed, handler, value, update))
+                example = f"the value {value.number if value.number is not None else value.parts}"
+                self._try(what, example, partial(self._changed, handler, value, update))
         self._react()
 
     def found(self) -> TrialResult:
-        """Return what was found."""
+        """Return the findings."""
         result = TrialResult(tags={event: tags for event, tags in self._tags.items() if tags})
         for what, record in self._records.items():
             if not record.times:
@@ -173,7 +173,7 @@ class _Trial:
         return self._try(f"function of {name}", f"the element {element!r}", function, element)
 
     def _read(self, event: EventType, quantised: int, time_us: int) -> None:
-        """Have all that sees a reading of an event see one."""
+        """Give a reading to each function that readings of the event reach."""
         plan, real = self._plan, event.resolution.real(quantised)
         keyed = [w.name for w in plan.windows.values() if w.keyed and w.source is event]
         keyed += [v.name for v in plan.collections.get(event.name, ()) if v.keyed]
@@ -201,7 +201,7 @@ class _Trial:
         self._changed(handler, event, Update(self._plan, event, value_of=value_of))
 
     def _changed(self, handler: Any, given: Any, update: Update) -> None:
-        """Run a handler, and do what it asks for."""
+        """Run a handler, and make its changes."""
         handler(given, update)
         for change in update.changes:
             self._apply(change)
@@ -220,8 +220,8 @@ class _Trial:
             index, value = self._reached.pop(0)
             what = f"on_threshold of {self._plan.awaited[index].variable}"
             handler, update = self._plan.functions.reached[index], Update(self._plan)
-            told = f"the value {value!r}"
-            self._try(what, told, partial(self._changed, handler, value, update))
+            example = f"the value {value!r}"
+            self._try(what, example, partial(self._changed, handler, value, update))
 
     def _see(
         self,
@@ -250,24 +250,24 @@ class _Trial:
             users = asked.setdefault(tag, [])
             users += [what] if what not in users else []
 
-    def _try(self, what: str, told: str, function: Callable[..., Any], *given: Any) -> Any:
+    def _try(self, what: str, example: str, function: Callable[..., Any], *given: Any) -> Any:
         try:
             result = function(*given)
         except BaseException as error:
-            self._note(what, told, error)
+            self._note(what, example, error)
             if given:  # the dataflow leaves this element aside
                 raise ValueError(what) from error
             return None
         self._note(what)
         return result
 
-    def _note(self, what: str, told: str = "", error: BaseException | None = None) -> None:
+    def _note(self, what: str, example: str = "", error: BaseException | None = None) -> None:
         record = self._records.setdefault(what, _Record())
         record.times += 1
         if error is not None:
             pass_interrupt(error)
             record.failed += 1
-            record.first = record.first or f"{reason_of(error)}, for {told}"
+            record.first = record.first or f"{reason_of(error)}, for {example}"
 
     def _value_of(self, name: str, key: str) -> FoldValue | None:
         return next(self._fold_values(name, "", key), None)

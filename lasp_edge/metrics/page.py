@@ -38,7 +38,7 @@ class Reply(NamedTuple):
 
 
 def no_such_page(path: str, paths: Sequence[str]) -> Reply:
-    """Return what is said to who asks for a path that is not among the page's."""
+    """Return the answer to a request for a path that is not among the page's."""
     return _plain(404, f"nothing is at {path}; there are {' and '.join(paths)}")
 
 

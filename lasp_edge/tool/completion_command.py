@@ -10,7 +10,7 @@ from importlib import import_module
 from lasp_edge.tool.parser import CommandParser
 
 _ZSH = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n"
-"""zsh runs bash's completions once it was told so."""
+"""The lines with which zsh runs bash's completions."""
 _BASH = """\
 _lasp_edge() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} words=

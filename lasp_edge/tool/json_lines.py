@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 _OF_ALL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What every record has; whatever else it has was said by `extra=`."""
+"""The attributes of every record; any other was given by `extra=`."""
 
 
 class JsonFormatter(logging.Formatter):

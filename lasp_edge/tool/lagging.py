@@ -1,4 +1,4 @@
-"""How far each device is behind the others, read off what all report that they hold."""
+"""How far each device is behind the others, read off the states that all report."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ MOST_STATES = 1_000
 
 
 class Order:
-    """What devices report that they hold, in the order in which each report was first seen.
+    """The states that devices report, in the order in which each was first seen.
 
     >>> order = Order()
     >>> for at_s, device, state in ((0, "a", "x"), (1, "b", "x"), (5, "a", "y")):
@@ -29,7 +29,7 @@ class Order:
                 del self._seen_s[next(iter(self._seen_s))]
 
     def behind_s(self, device: str, now_s: float) -> float | None:
-        """Return for how long a later report than this device's is known; None: it told nothing."""
+        """Return how long a later report than this device's is known; None: it sent none."""
         state = self._of.get(device)
         if state is None:
             return None

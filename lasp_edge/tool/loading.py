@@ -75,12 +75,12 @@ def _module(name: str) -> ModuleType:
         raise UsageError(f"module {name!r} imports {error.name!r}, which is missing") from error
     except (Exception, SystemExit) as error:  # the module is the user's and may raise anything
         place = _place(error)
-        said = f"{type(error).__name__}: {error}{_meant(error)}"
-        raise UsageError(f"module {name!r}{place}: {said}") from error
+        text = f"{type(error).__name__}: {error}{_nearest_to(error)}"
+        raise UsageError(f"module {name!r}{place}: {text}") from error
 
 
-def _meant(error: BaseException) -> str:
-    """Return what may have been meant by a name that is not in our language."""
+def _nearest_to(error: BaseException) -> str:
+    """Return the nearest name of our language to an unknown one."""
     if isinstance(error, AttributeError) and (error.obj is folds or type(error.obj) is Program):
         return _near(str(error.name), [name for name in dir(error.obj) if name[0] != "_"])
     found = _UNEXPECTED.search(str(error)) if isinstance(error, TypeError) else None

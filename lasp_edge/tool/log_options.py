@@ -1,8 +1,8 @@
-"""What commands that run for long write of themselves: how much of it, as text or as JSON.
+"""The logs of commands that run for long: how much they log, as text or as JSON.
 
-All of it goes through Python's logging, to standard error. As text it is for people; as JSON each
-line is one object for a collector of logs, and what a command tells people at other times on
-standard output, such as an agent's reports, is among these lines. So is the last line of a command
+All lines go through Python's logging, to standard error. As text it is for people; as JSON each
+line is one object for a collector of logs, and lines for people that go to standard output
+otherwise, such as an agent's reports, are among them. So is the last line of a command
 that ends with an error, even one that is found before all options are known.
 """
 
@@ -16,10 +16,10 @@ from typing import Any, Final, TextIO
 LEVELS: Final = ("debug", "info", "warning", "error")
 FORMATS: Final = ("text", "json")
 TEXT: Final = "%(asctime)s %(message)s"
-_TOLD: Final = "lasp_edge.told"
+_REPORT: Final = "lasp_edge.report"
 _FORMAT_OPTION: Final = "--log-format"
 _SHORTEST: Final = "--log-f"
-"""What argparse takes for the option, at least."""
+"""The shortest word that argparse takes for the option."""
 
 
 class _Log(logging.StreamHandler[TextIO]):
@@ -35,7 +35,7 @@ FORMAT_HELP = (
 
 
 def add_log_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how much is logged, and how; None stands for what was not given."""
+    """Declare how much is logged, and how; None stands for an option that was not given."""
     add = parser.add_argument
     add("--log-level", choices=LEVELS, help=LEVEL_HELP)
     add("--log-format", choices=FORMATS, help=FORMAT_HELP)
@@ -73,7 +73,7 @@ def begin_json(fields: Mapping[str, str], level: str = "warning") -> None:
 
 
 def _log_to(formatter: logging.Formatter, level: str, *, is_json: bool = False) -> None:
-    """Have the process log in one form, in place of the one that it was told before."""
+    """Have the process log in one form, in place of the one before."""
     for handler in [each for each in logging.root.handlers if isinstance(each, _Log)]:
         logging.root.removeHandler(handler)
     handler = _Log(sys.stderr)
@@ -90,26 +90,28 @@ def asks_for_json(words: Sequence[str]) -> bool:
     >>> asks_for_json([]), asks_for_json(["agent", "--log-format"])
     (False, False)
     """
-    said = ""
+    format_name = ""
     for word, after in zip(words, [*words, ""][1:], strict=True):
         option, has_value, value = word.partition("=")
         if option.startswith(_SHORTEST) and _FORMAT_OPTION.startswith(option):
-            said = value if has_value else after
-    return said == "json"
+            format_name = value if has_value else after
+    return format_name == "json"
 
 
 def write_error(command: str, error: Exception, exit_code: int) -> None:
     """Write why a command ends, as the last line of its log."""
     if any(isinstance(handler, _Log) and handler.is_json for handler in logging.root.handlers):
         extra = {"command": command, "exit_code": int(exit_code)}
-        logging.getLogger(_TOLD).error("%s", error, extra=extra)
+        logging.getLogger(_REPORT).error("%s", error, extra=extra)
     else:
         print(f"lasp-edge {command}: {error}", file=sys.stderr)  # noqa: T201
 
 
 def _log_end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Log what ends the process though nobody caught it."""
-    logging.getLogger(_TOLD).critical("%s: %s", kind.__name__, error, exc_info=(kind, error, trace))
+    """Log the uncaught error that ends the process."""
+    logging.getLogger(_REPORT).critical(
+        "%s: %s", kind.__name__, error, exc_info=(kind, error, trace)
+    )
 
 
 def is_json(arguments: argparse.Namespace) -> bool:
@@ -125,13 +127,13 @@ def words_of(arguments: argparse.Namespace) -> list[str]:
 
 
 def teller(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """Return what tells people a line: on standard output, or among the lines of JSON."""
+    """Return a function that writes a line for people: on standard output, or as JSON."""
     return tell_as_json if is_json(arguments) else _print
 
 
 def tell_as_json(line: str, **fields: Any) -> None:
     """Write a line of JSON, however little is logged otherwise."""
-    log = logging.getLogger(_TOLD)
+    log = logging.getLogger(_REPORT)
     log.setLevel(logging.INFO)
     log.info("%s", line, extra=fields)
 

@@ -1,4 +1,4 @@
-"""What argparse says of a mistake, in words that tell what is needed.
+"""A mistake that argparse found, in words that name what is needed.
 
 >>> in_words("argument --port: invalid int value: 'http'")
 "--port: a whole number is needed, not 'http'"
@@ -35,5 +35,5 @@ def in_words(message: str) -> str:
 
 
 def _option(name: str) -> str:
-    """Return an option as the beginning of a sentence; a word without a dash says nothing."""
+    """Return an option as the beginning of a sentence; a word without a dash has no name there."""
     return f"{name}: " if name.startswith("-") else ""

@@ -1,4 +1,4 @@
-"""The parser of every command: its help tells defaults, its errors the option that was meant."""
+"""The parser of every command: its help states defaults, its errors the nearest option."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -7,11 +7,11 @@ from typing import Any
 
 from lasp_edge.errors import UsageError
 
-_UNSAID = (None, False, "", argparse.SUPPRESS)
-"""Defaults that mean "left out", of which the help says nothing."""
+_LEFT_OUT = (None, False, "", argparse.SUPPRESS)
+"""Defaults that mean "left out", which the help does not name."""
 
 _NO_WIDTH = 80
-"""Columns of what is never printed."""
+"""Columns of help that is never printed."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -19,10 +19,10 @@ class CommandParser(argparse.ArgumentParser):
 
     Args:
         name: the command, such as "agent".
-        description: what `--help` begins with.
+        description: the beginning of `--help`.
 
     Attributes:
-        advice: what a command adds to each mistake.
+        advice: a text that a command adds to each mistake.
     """
 
     def __init__(self, name: str, description: str | None) -> None:
@@ -48,17 +48,17 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> Any:
-        """Say on one line what is wrong, and which options were meant by unknown ones.
+        """Say on one line what is wrong, and which options are nearest to unknown ones.
 
         Raises:
             UsageError: always.
         """
         from lasp_edge.tool.mistakes import in_words  # noqa: PLC0415 - only after a mistake
 
-        said = [in_words(message), *self._meant(), *([self.advice] if self.advice else [])]
-        raise UsageError("; ".join([*said, f"`{self.prog} --help` says more"]))
+        texts = [in_words(message), *self._nearest(), *([self.advice] if self.advice else [])]
+        raise UsageError("; ".join([*texts, f"`{self.prog} --help` says more"]))
 
-    def _meant(self) -> list[str]:
+    def _nearest(self) -> list[str]:
         known = list(self._option_string_actions)
         typed = [word.partition("=")[0] for word in self._words if word.startswith("--")]
         wrong = [word for word in typed if not any(name.startswith(word) for name in known)]
@@ -78,11 +78,11 @@ def _swapped(word: str, names: Iterable[str]) -> list[str]:
 
 
 class _DefaultsInHelp(argparse.RawDescriptionHelpFormatter):
-    """Adds each option's default to its help, where the help does not tell it itself."""
+    """Adds each option's default to its help, where the help does not state it itself."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         text = action.help or ""
-        told = "default" in text or not action.option_strings or action.nargs == 0
-        if told or any(action.default is unsaid for unsaid in _UNSAID) or action.default == []:
+        is_stated = "default" in text or not action.option_strings or action.nargs == 0
+        if is_stated or any(action.default is each for each in _LEFT_OUT) or action.default == []:
             return text
         return f"{text} (default: %(default)s)"

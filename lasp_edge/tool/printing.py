@@ -12,11 +12,11 @@ from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.tool.times import read_time, shown_time
 
 _NOT_PRINTED = frozenset({"excluded", "frontier"})
-"""What a row records for whoever looks into the table itself."""
+"""Columns for whoever looks into the table itself."""
 _NOT_FOR_PEOPLE = frozenset({"place"})
-"""What only programs read."""
+"""Columns that only programs read."""
 _WAITING_FOR, _WITHOUT = "waiting_for", "without"
-"""What people read of the devices that are missing in a row: some will come, others may not."""
+"""Columns with the devices that are missing in a row: some will deliver, others may not."""
 
 
 class RowsWanted(NamedTuple):
@@ -25,8 +25,8 @@ class RowsWanted(NamedTuple):
     Attributes:
         name: the window's or the result's.
         key: only this key; None for all.
-        since_us: only windows that start, and rows that were said, then or later.
-        until_us: only windows that start, and rows that were said, before.
+        since_us: only windows that start, and rows that were made, then or later.
+        until_us: only windows that start, and rows that were made, before.
         as_of_us: as they were when results were final up to then.
         all_revisions: not only the current ones.
         with_bytes: with the columns of bytes, which only JSON has.
@@ -60,11 +60,11 @@ def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_choice(parser: argparse.ArgumentParser, rows: str) -> None:
-    """Declare the arguments that say which rows with times are printed, and how.
+    """Declare the arguments that choose rows by time, and how they are printed.
 
     Args:
         parser: of the command.
-        rows: what has a time, and does something then, such as "windows that start".
+        rows: the noun and verb of a row's time, such as "windows that start".
     """
     add_printing_arguments(parser)
     parser.add_argument("--key", help="only this key")
@@ -78,7 +78,7 @@ def add_choice(parser: argparse.ArgumentParser, rows: str) -> None:
 
 
 def rows_wanted(arguments: argparse.Namespace) -> RowsWanted:
-    """Return what `add_choice` let people say, with the argument `name`.
+    """Return the choice of `add_choice`, with the argument `name`.
 
     Raises:
         UsageError: a time cannot be read.

@@ -1,4 +1,4 @@
-"""What SIGTERM and Ctrl-C do to a command that runs until it is told to stop."""
+"""Stopping a command that runs until SIGTERM or Ctrl-C."""
 
 import signal
 from typing import Protocol
@@ -7,7 +7,7 @@ from lasp_edge.errors import Exit
 
 
 class Stoppable(Protocol):
-    """A process that runs until it is told to stop."""
+    """A process that runs until `stop` is called."""
 
     def run(self) -> None:
         """Run until `stop` is called."""
@@ -17,7 +17,7 @@ class Stoppable(Protocol):
 
 
 def run_until_signalled(process: Stoppable) -> Exit:
-    """Run a process until it ends or is told to by a signal; return the command's exit code."""
+    """Run a process until it ends or a signal stops it; return the command's exit code."""
     signals: list[int] = []
 
     def stop(number: int, _frame: object) -> None:

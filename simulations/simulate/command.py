@@ -43,11 +43,11 @@ GROUP = 250
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("program", metavar="MODULE:program", help="such as greenhouse:program")
-    parser.add_argument("--devices", type=int, default=5, help="how many; 5 unless told")
-    parser.add_argument("--hours", type=float, default=0.1, help="of virtual time; 0.1 unless told")
+    parser.add_argument("--devices", type=int, default=5, help="how many; 5 by default")
+    parser.add_argument("--hours", type=float, default=0.1, help="of virtual time; 0.1 by default")
     parser.add_argument("--seed", type=int, default=1, help="of everything that is drawn")
     parser.add_argument(
-        "--interval", type=int, default=1, help="seconds between two publications; 1 unless told"
+        "--interval", type=int, default=1, help="seconds between two publications; 1 by default"
     )
     parser.add_argument(
         "--apart",
@@ -74,10 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
         _need_writable(arguments.plot)
     outcome = _groups(plan, arguments) if arguments.apart else _course(plan, scenario, arguments)
     _wipe_progress()
-    said = notes(scenario, outcome)
-    _say("\n".join(said))
+    lines = notes(scenario, outcome)
+    _say("\n".join(lines))
     if arguments.plot:
-        arguments.plot.write_text(html(plan.name, outcome.samples, said), encoding="utf-8")
+        arguments.plot.write_text(html(plan.name, outcome.samples, lines), encoding="utf-8")
         _say(f"see {arguments.plot}")
     if not outcome.trouble:
         return Exit.FINE
@@ -142,7 +142,7 @@ def _wipe_progress() -> None:
 
 
 def notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:
-    """Return what is said of a run, line by line."""
+    """Return the report of a run, line by line."""
     rate = outcome.sent_bytes / scenario.steps / scenario.size
     right = outcome.windows - min(outcome.wrong, outcome.windows)
     befell = _listed(outcome.seen)

@@ -22,12 +22,12 @@ def html(name: str, samples: Sequence[CoursePoint], notes: Sequence[str]) -> str
     """Return the page."""
     charts = [_chart(title, [value(sample) for sample in samples]) for title, value in _LINES]
     last = samples[-1].step if samples else 0
-    said = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return (
         f'<!doctype html><meta charset="utf-8"><title>{escape(name)}</title>'
         "<style>body{font:15px sans-serif;margin:2em;max-width:900px}"
         "svg{background:#f6f7f8}polyline{fill:none;stroke:#06c;stroke-width:1.5}</style>"
-        f"<h1>{escape(name)}</h1><ul>{said}</ul>{''.join(charts)}"
+        f"<h1>{escape(name)}</h1><ul>{items}</ul>{''.join(charts)}"
         f"<p>from 0 to {last} seconds of virtual time</p>\n"
     )
 

@@ -1,6 +1,6 @@
 r"""Keep the windows of a whole fleet on this machine, a Pi for example, without Spark.
 
-Devices deliver to it as they do to a lake, and it tells what Spark's tables would say: each
+Devices deliver to it as they do to a lake, and it has the rows that Spark's tables would have: each
 window's newest result as retained JSON under lasp/v1/FLEET/out/WINDOW/NAME, and all rows in its
 data directory. It may be killed at any moment.
 
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     process = GatewayProcess(
         plan, broker, arguments.data_dir, settings, seal=seal, say=_say_at_once
     )
-    if said := patience.in_words():
-        _say_at_once(f"{settings.name}: {said}")
+    if waiting := patience.in_words():
+        _say_at_once(f"{settings.name}: {waiting}")
     return run_until_signalled(process)
 
 
@@ -77,10 +77,10 @@ def _say_at_once(line: str) -> None:
 
 
 def _settings(arguments: argparse.Namespace, patience: Patience) -> GatewaySettings:
-    """Return what the gateway is told.
+    """Return the settings of the gateway.
 
     Raises:
-        UsageError: that cannot work.
+        UsageError: they cannot work.
     """
     name = sink_option("--name", arguments.name)
     if name == DEFAULT_SINK:

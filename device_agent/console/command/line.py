@@ -1,7 +1,7 @@
-"""The line that an agent prints for people now and then: what it took, holds and lacks.
+"""The line that an agent prints for people now and then: readings, values and problems.
 
-Each part says what is so now, and what is wrong with its reason. What can grow without end, such as
-the names of devices that are away, is cut after the first few.
+Each part is a present state, problems with their reason. Lists that can grow without end, such as
+the names of devices that are away, are cut after the first few.
 
     >>> named(["attic", "cellar", "garage", "kitchen", "shed"])
     'attic, cellar, garage and 2 more'
@@ -85,8 +85,8 @@ def named(names: Sequence[str]) -> str:
 def _alerts(alerts: Mapping[str, Any]) -> list[str]:
     """Return the alerts that are on, each in words."""
     found = []
-    for name, said in alerts.items():
-        for each in said["keys"].values() if "keys" in said else (said,):
+    for name, alert in alerts.items():
+        for each in alert["keys"].values() if "keys" in alert else (alert,):
             where = f" ({each['key']})" if each.get("key") else ""
             if each["state"] == "on":
                 found.append(f"ALERT: {name}{where}, {each['part']} was {each['value']:.6g}")

@@ -2,7 +2,7 @@ r"""Have systemd start an agent with the machine, and watch over it.
 
 What comes after `--` are the words of `lasp-edge agent`, as you would type them here; they are
 checked first. Files are found from the current directory, as now. Without --print, root writes
-/etc/systemd/system/NAME.service, and is told what to type next:
+/etc/systemd/system/NAME.service, and the next command to type is printed:
 
   sudo ~/lasp/bin/lasp-edge service install -- greenhouse:program --device kitchen \
       --broker mqtt://192.168.1.10 --data-dir ~/lasp/data --source host

@@ -136,22 +136,22 @@ def _of_damaged(damaged: dict[str, Any]) -> str:
 
 
 def _alerts(acted: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the alerts say that have ever turned, sorted; handlers of values have others."""
+    """Return the state of each alert that has ever turned, sorted."""
     found = [
         record["said"]
         for _, records in sorted(acted.items())
         for _, record in sorted(records.items())
         if isinstance(record, dict)
     ]
-    return sorted(found, key=lambda said: (said["alert"], said.get("key", "")))
+    return sorted(found, key=lambda alert: (alert["alert"], alert.get("key", "")))
 
 
-def _of_alert(said: Mapping[str, Any]) -> str:
-    where = f" ({said['key']})" if said.get("key") else ""
-    shown = "-" if said["value"] is None else f"{said['value']:.6g}"
-    since = f" since {said['since']}" if said["since"] else ""
-    value = f"{said['fold']} {said['part']} was {shown}"
-    return f"{said['alert']}{where}: {said['state']}{since}, when {value}"
+def _of_alert(alert: Mapping[str, Any]) -> str:
+    where = f" ({alert['key']})" if alert.get("key") else ""
+    shown = "-" if alert["value"] is None else f"{alert['value']:.6g}"
+    since = f" since {alert['since']}" if alert["since"] else ""
+    value = f"{alert['fold']} {alert['part']} was {shown}"
+    return f"{alert['alert']}{where}: {alert['state']}{since}, when {value}"
 
 
 def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
@@ -186,7 +186,7 @@ def _plainly(status: dict[str, Any]) -> str:
     lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
     lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
     lines += [
-        *(f"  ALERT          {_of_alert(said)}" for said in status["alerts"]),
+        *(f"  ALERT          {_of_alert(alert)}" for alert in status["alerts"]),
         *(
             f"  last agreed    {name}, {settled['devices']} devices, inputs {settled['inputs']}"
             for name, settled in status["last_settled"].items()
@@ -204,7 +204,7 @@ def _plainly(status: dict[str, Any]) -> str:
         for device, (program, release) in sorted(status["other_programs"].items())
     ]
     if status["retired"]:
-        lines.append(f"  retired        {', '.join(status['retired'])} (counted no more)")
+        lines.append(f"  retired        {', '.join(status['retired'])} (no longer counted)")
     if status["clone_alarms"]:
         lines.append(f"  ALARM          {CLONED} ({status['clone_alarms']})")
     return "\n".join(lines)
@@ -225,8 +225,8 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> list[str]:
     """Return the lines of one result's rows."""
     if not rows:
         return [f"result {name}: nothing yet"]
-    told = ("key", "time_us", "status", "revision")
-    parts = list(dict.fromkeys(part for row in rows for part in row if part not in told))
+    titled = ("key", "time_us", "status", "revision")
+    parts = list(dict.fromkeys(part for row in rows for part in row if part not in titled))
     lines = [
         (
             row["key"],

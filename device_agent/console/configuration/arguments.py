@@ -2,7 +2,7 @@
 
 A value comes from the command line, else from the file, else it is the default. `--source` on the
 command line stands for all sources of the file; an option of sources on the command line comes
-before what the file says of any source.
+before those of the file.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from lasp_edge.errors import UsageError
 
 
 class AgentRequest(NamedTuple):
-    """What a person asked for.
+    """An agent as a person asked for it.
 
     Attributes:
         arguments: the options of the agent, each with its value.
         specs: its sources, each with its options.
         environment: the environment, with user and password of the file.
-        where: returns the file and line of an option that the file says; empty for others.
+        where: returns the file and line of an option of the file; empty for others.
     """
 
     arguments: argparse.Namespace
@@ -49,10 +49,10 @@ def asked(
     defaults: Mapping[str, Any],
     environment: Mapping[str, str] = os.environ,
 ) -> AgentRequest:
-    """Return what is asked for.
+    """Return the agent that is asked for.
 
     Args:
-        given: the command line; what is None was not given.
+        given: the command line; None stands for an option that was not given.
         add_arguments: declares its options.
         defaults: the values of options that nobody gave.
         environment: for the variables that a file names.
@@ -66,13 +66,13 @@ def asked(
     except ValueError as error:
         raise UsageError(str(error)) from None
     specs = [spec_of(text) for text in dict.fromkeys(given.source or ())]
-    told: dict[str, Any] = {}
+    from_file: dict[str, Any] = {}
     where: Callable[[str], str] = lambda _option: ""  # noqa: E731 - there is no file
     if given.config is not None:
         from device_agent.console.configuration.configured import configured  # noqa: PLC0415 - 0.5 MiB
 
         file = configured(given.config, add_arguments, environment)
-        told, environment = file.values, {**environment, **file.secrets}
+        from_file, environment = file.values, {**environment, **file.secrets}
         overruled = {name.replace("_", "-") for name, value in vars(given).items() if value}
         where = partial(_place, file.where, overruled)
         specs = [
@@ -80,7 +80,7 @@ def asked(
         ]
     _need_takers(from_words, specs)
     specs = [spec._replace(options={**spec.options, **from_words}) for spec in specs]
-    values = {**defaults, **told, **{k: v for k, v in vars(given).items() if v is not None}}
+    values = {**defaults, **from_file, **{k: v for k, v in vars(given).items() if v is not None}}
     return AgentRequest(argparse.Namespace(**{**vars(given), **values}), specs, environment, where)
 
 
@@ -92,7 +92,7 @@ def _need_takers(from_words: Mapping[str, Any], specs: Sequence[SourceSpec]) -> 
     """
     try:
         kinds = [kind_of(spec.kind) for spec in specs]
-    except BrokenSourceError:  # it is said where the source is made
+    except BrokenSourceError:  # its error is raised where the source is made
         return
     taken = {option.name for kind in kinds if kind is not None for option in kind.options}
     unused = [name for name in from_words if name not in taken]

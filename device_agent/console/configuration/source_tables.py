@@ -2,7 +2,7 @@
 
 A source is known by its name for ever: its place in a file, or the broker's queue for it, is kept
 under it. Without a `name` of its own it has the one that it would have on the command line, such
-as `mqtt:tele/+/SENSOR`. So the order of the tables means nothing, and no two may have one name.
+as `mqtt:tele/+/SENSOR`. So the order of the tables does not matter, and no two may have one name.
 """
 
 from collections.abc import Mapping
@@ -46,12 +46,12 @@ class SourceTables:
             UsageError: something in them cannot be.
         """
         document = self._document
-        told = document.table.get("source", [])
-        if not isinstance(told, list) or not all(isinstance(each, dict | str) for each in told):
+        tables = document.table.get("source", [])
+        if not isinstance(tables, list) or not all(isinstance(each, dict | str) for each in tables):
             needed = 'tables [[source]], or a list of texts such as ["host"], are needed'
-            raise document.mistake(("source",), f"source: {needed}, not {kind_in_words(told)}")
+            raise document.mistake(("source",), f"source: {needed}, not {kind_in_words(tables)}")
         specs: list[SourceSpec] = []
-        for number, each in enumerate(told):
+        for number, each in enumerate(tables):
             place = ("source", number)
             spec = spec_of(each) if isinstance(each, str) else self._spec_or_broken(each, place)
             twin = next((other for other in specs if other.name == spec.name), None)
@@ -68,15 +68,15 @@ class SourceTables:
         """Return the options of sources that stand at the top of the file, for all of them."""
         known = {option.name: option for option in options()}
         names = {*known, *(name for option in known.values() for name in option.former)}
-        told = {
+        given = {
             name: value
             for name, value in self._document.table.items()
             if name in names and not isinstance(self._mappings_table(name), dict)
         }
-        return self._options(told, (), "the file", known, [])
+        return self._options(given, (), "the file", known, [])
 
     def _mappings_table(self, key: str) -> Any:
-        """Return what stands under `mapping`, which may be a name or the tables of mappings."""
+        """Return the value of the key `mapping`: a name, or the tables of mappings."""
         return self._document.table["mapping"] if key == "mapping" else None
 
     def _spec_or_broken(self, table: dict[str, Any], place: Place) -> SourceSpec:
@@ -152,12 +152,12 @@ class SourceTables:
 
     def _named_mappings(self) -> dict[str, dict[str, Any]]:
         """Return the mappings of the user's own, by name."""
-        told = self._document.table.get("mapping", {})
-        if not isinstance(told, dict):  # a ready mapping, for all sources
+        tables = self._document.table.get("mapping", {})
+        if not isinstance(tables, dict):  # a ready mapping, for all sources
             return {}
         known = {option.name: option for option in MAPPING_OPTIONS}
         found = {}
-        for name, table in told.items():
+        for name, table in tables.items():
             place = ("mapping", name)
             if not isinstance(table, dict):
                 text = f"a table [mapping.{name}] is needed, not {kind_in_words(table)}"

@@ -1,4 +1,4 @@
-"""What the page shows at present: the newest text of each subject, and who waits for a newer one.
+"""The present texts of the page, the newest of each subject, and the threads that wait for newer.
 
 One thread writes, and each open page reads in a thread of its own. A page that is slow misses texts
 that were replaced, never the newest one.
@@ -41,7 +41,7 @@ class Board:
         """Replace a subject's text, if the new one differs.
 
         Raises:
-            ValueError: it is not what JSON can say.
+            ValueError: JSON cannot hold it.
         """
         text = json.dumps(plain, separators=(",", ":"), allow_nan=False)
         with self._changed:

@@ -1,8 +1,8 @@
-"""What the fleet's values were in the last hours, in bounded memory.
+"""The fleet's values of the last hours, in bounded memory.
 
 A series holds at most `MOST_POINTS` points, none older than `SPAN_S`. When it is full its older
 half loses every other point: the older, the coarser. A value that stays the same takes two points,
-the first and the last time that it was seen, and a time in which nothing was heard takes one.
+the first and the last time that it was seen, and a time without any message takes one.
 
     >>> history = History()
     >>> for at_s, value in enumerate([20.0, 20.0, 20.0, 21.5]):
@@ -32,14 +32,14 @@ class SeriesName(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A value at a time, in seconds since the epoch; None where nothing was heard."""
+    """A value at a time, in seconds since the epoch; None without any message."""
 
     at_s: float
     value: float | None
     settled: bool | None
 
-    def says_as(self, other: "Point") -> bool:
-        """Return whether both say the same, each at its time."""
+    def equals(self, other: "Point") -> bool:
+        """Return whether both have the same value, each at its time."""
         return self[1:] == other[1:]
 
 
@@ -52,13 +52,13 @@ class History:
     def note(
         self, name: tuple[str, str, str], value: float, at_s: float, *, settled: bool | None
     ) -> None:
-        """Note what a value is now."""
+        """Note the present value."""
         series = SeriesName(*name)
         if series in self._series or len(self._series) < MOST_SERIES:
             _add(self._series.setdefault(series, []), Point(at_s, value, settled))
 
     def interrupt(self, at_s: float) -> None:
-        """Note that nothing is heard any more."""
+        """Note that no message arrives any more."""
         for points in self._series.values():
             _add(points, Point(at_s, None, None))
 
@@ -75,7 +75,7 @@ def _row(point: Point) -> list[float | int | None]:
 
 
 def _add(points: list[Point], point: Point) -> None:
-    if len(points) > 1 and point.says_as(points[-1]) and point.says_as(points[-2]):
+    if len(points) > 1 and point.equals(points[-1]) and point.equals(points[-2]):
         points.pop()
     points.append(point)
     if len(points) <= MOST_POINTS and points[0].at_s >= point.at_s - SPAN_S:

@@ -1,9 +1,9 @@
-"""What the fleet sent, beside what every reading would cost as JSON.
+"""The bytes that the fleet sent, beside those of every reading as JSON.
 
-An agent that publishes results tells in one message how many readings it took and how many bytes it
-sent, so both are of the same moment. What is compared is what was added since its first message
-here, once a minute has passed: an agent that connects says many things at once. One that was
-started again begins anew.
+An agent that publishes results reports the readings that it took and the bytes that it sent in one
+message, so both are of the same moment. What is compared is what was added since its first message
+here, once a minute has passed: an agent that connects sends much at once. One that was
+started again is counted from its new start.
 
     >>> ledger = Ledger("house")
     >>> ledger.note("attic", readings=100, sent_bytes=5_000, at_s=0)
@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, Self
 
 from lasp_edge.protocol.sizes import reading_as_json_bytes
 
-NOBODY_TELLS = (
-    "No agent tells what it sends. Agents that publish results do: start them with --results 60 or "
-    "--home-assistant."
+NOBODY_REPORTS = (
+    "No agent reports what it sends. Agents that publish results do: start them with --results 60 "
+    "or --home-assistant."
 )
 LEAST_S = 50.0
-"""Seconds from the first message to the last, at least; agents tell their counts once a minute."""
-NOT_YET = "Agents tell their counts once a minute; the comparison begins with the second time."
+"""Seconds from the first message to the last, at least; agents report once a minute."""
+NOT_YET = "Agents report their counts once a minute; the comparison begins with the second time."
 
 
 class _Counts(NamedTuple):
@@ -37,7 +37,7 @@ class _Counts(NamedTuple):
 
 
 class _Account(NamedTuple):
-    """A device: what its process told first and last, and what earlier ones added."""
+    """A device: the first and last counts of its process, and those that earlier ones added."""
 
     first: _Counts
     last: _Counts
@@ -51,7 +51,7 @@ class _Account(NamedTuple):
             return self.before
         return self.before.plus(self.last.since(self.first))
 
-    def told(self, now: _Counts, at_s: float) -> Self:
+    def after(self, now: _Counts, at_s: float) -> Self:
         if min(now.since(self.last)) < 0:  # another process, or another store
             return type(self)(now, now, at_s, at_s, self.total)
         return self if now == self.last else self._replace(last=now, last_s=at_s)
@@ -65,17 +65,17 @@ class Ledger:
         self._accounts: dict[str, _Account] = {}
 
     def note(self, device: str, readings: int, sent_bytes: int, at_s: float) -> None:
-        """Note what a device told last; the same may be noted again."""
+        """Note a device's newest report; the same may be noted again."""
         counts = _Counts(readings, sent_bytes)
         account = self._accounts.get(device, _Account(counts, counts, at_s, at_s))
-        self._accounts[device] = account.told(counts, at_s)
+        self._accounts[device] = account.after(counts, at_s)
 
     def plain(self) -> dict[str, Any]:
         """Return the comparison, or under `why_not` why nothing is compared."""
         totals = {name: account.total for name, account in self._accounts.items()}
         counted = {name: total for name, total in totals.items() if min(total) > 0}
         if not counted:
-            return {"why_not": NOT_YET if self._accounts else NOBODY_TELLS}
+            return {"why_not": NOT_YET if self._accounts else NOBODY_REPORTS}
         json_bytes = sum(
             total.readings * reading_as_json_bytes(self._fleet, name)
             for name, total in counted.items()

@@ -29,7 +29,7 @@ def picture(session: FleetSession, table: FleetTable) -> dict[str, Any]:
         },
         "own": table.own,
         "shared": table.shared,
-        "told": sum(each.readings is not None for each in table.devices),
+        "reporting": sum(each.readings is not None for each in table.devices),
         "connected": sum(each.connected for each in table.devices),
         "count": len(table.devices),
         "devices": [_device(table, each) for each in table.devices[:MOST_DEVICES]],

@@ -1,8 +1,8 @@
-"""Serves the page, and tells it by server-sent events what is new.
+"""Serves the page, and sends it new texts as server-sent events.
 
 It listens on a loopback address alone. A page of a stranger could still have its own name resolve
 to that address (DNS rebinding) and read along; so whoever asks for another host than this one gets
-no answer. The browser is told to run, load and connect to nothing but what comes from here.
+no answer. The headers let the browser run, load and connect to nothing but this server.
 
 Source: WHATWG, "HTML", section 9.2, server-sent events; W3C, "Content Security Policy Level 3".
 """
@@ -26,9 +26,9 @@ LOOPBACK: Final = "127.0.0.1"
 HOSTS: Final = frozenset({"localhost", LOOPBACK, "::1"})
 """The hosts that may be asked for; through an SSH tunnel the port may be any."""
 MOST_STREAMS = 32
-"""Pages that are told what is new at one time: each has a thread."""
+"""Pages that are open at one time, at most: each has a thread."""
 ALIVE_S = 5.0
-"""Seconds after which a page hears that its server is there, though nothing is new."""
+"""Seconds after which a page is sent a sign of life, though nothing is new."""
 PATIENCE_S = 20.0
 """Seconds that a browser takes to ask, or to take what it is sent, at most."""
 
@@ -95,7 +95,7 @@ class PageServer(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """Say what went wrong, unless a browser went away in the middle."""
+        """Log what went wrong, unless a browser went away in the middle."""
         error = sys.exception()
         if not isinstance(error, OSError):
             log.warning("the page: %s: %s", type(error).__name__, error)
@@ -116,15 +116,15 @@ class _Handler(BaseHTTPRequestHandler):
             return
         path = self.path.partition("?")[0]
         if path == "/events":
-            self._tell()
+            self._send_events()
         elif path in _FILES:
             name, kind = _FILES[path]
             self._answer(200, kind, (_FOLDER / name).read_bytes())
         else:
             self._answer(404, "text/plain; charset=utf-8", b"nothing is here; the page is at /\n")
 
-    def _tell(self) -> None:
-        """Tell what is new, until the page goes away."""
+    def _send_events(self) -> None:
+        """Send new texts, until the page goes away."""
         if not self.server.streams.acquire(blocking=False):
             self._answer(503, "text/plain; charset=utf-8", b"too many pages are open\n")
             return
@@ -134,8 +134,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"retry: 1000\n\n")
             while not self.server.board.closed:
                 sheets = self.server.board.wait(seen, ALIVE_S)
-                told = [f"event: {each.subject}\ndata: {each.text}\n\n" for each in sheets]
-                self.wfile.write("".join(told or ["event: alive\ndata: {}\n\n"]).encode())
+                events = [f"event: {each.subject}\ndata: {each.text}\n\n" for each in sheets]
+                self.wfile.write("".join(events or ["event: alive\ndata: {}\n\n"]).encode())
         except OSError:
             pass  # the page was closed
         finally:

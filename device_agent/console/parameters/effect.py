@@ -1,4 +1,4 @@
-"""What it means for a fleet that an operator says something: panes made anew, windows revised.
+"""The effect of a parameter's change on a fleet: panes that are rebuilt, windows that are revised.
 
 It follows from the regimes before and after (`lasp_edge.language.regimes`). Devices have their
 readings from their floor on; a pane or window without a reading counts here all the same, as nobody
@@ -37,11 +37,11 @@ class _Starts(NamedTuple):
 
 
 class ControlEffect(NamedTuple):
-    """What is made anew, at most.
+    """The panes and windows that are rebuilt, at most.
 
     Attributes:
-        panes: device -> panes that it makes anew; devices that make none are left out.
-        windows: window -> those of them that have ended, and that are revised; none is left out.
+        panes: device -> panes that it rebuilds; devices without any are left out.
+        windows: window -> its starts that have ended and are revised; others are left out.
     """
 
     panes: dict[str, int]
@@ -56,7 +56,7 @@ class ControlEffect(NamedTuple):
         floors_us: Mapping[str, int],
         now_us: int,
     ) -> Self:
-        """Return what is made anew when the log grows.
+        """Return the panes and windows that are rebuilt when the log grows.
 
         Args:
             plan: of the program.
@@ -87,7 +87,7 @@ class ControlEffect(NamedTuple):
 
 
 def misfits(plan: Plan, before: ControlLog, after: ControlLog) -> Iterator[str]:
-    """Yield why values that were said now count for nothing: no window or set can be so."""
+    """Yield why values no longer count after a change: no window or set can have them."""
     for window in plan.windows.values():
         if not window.is_fixed:
             old, new = (WindowForms(window, plan.functions, log) for log in (before, after))
@@ -119,9 +119,9 @@ def _panes(pieces: Iterable[PanePiece], floor_us: int, now_us: int) -> Iterator[
 def _revised(
     was: WindowRegimes, becomes: WindowRegimes, floor_us: int, now_us: int
 ) -> Iterator[_Starts]:
-    """Yield the starts of windows that have ended and are not what they were.
+    """Yield the starts of windows that have ended and differ from before.
 
-    Panes behind a time until which something holds are made anew, too, and give the same.
+    Panes after a change has ended are rebuilt, too, and give the same.
     """
     if becomes.window.controls.counts:
         for first_us, end_us in _seen_otherwise(was, becomes, floor_us, now_us):

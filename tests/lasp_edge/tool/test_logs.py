@@ -29,7 +29,7 @@ def logged(monkeypatch, capsys):
     def run(*words):
         monkeypatch.setattr(logging.root, "handlers", [])
         monkeypatch.setattr(logging.root, "level", logging.WARNING)
-        monkeypatch.setattr(logging.getLogger("lasp_edge.told"), "level", logging.NOTSET)
+        monkeypatch.setattr(logging.getLogger("lasp_edge.report"), "level", logging.NOTSET)
         given = arguments(*words)
         set_up_logs(given, device="attic")
         log = logging.getLogger("test.logs")

@@ -21,8 +21,8 @@ and its store has to be copied to be looked at."""
 FEW_FREE_BYTES = 512 << 20
 """Below this other programs of the machine soon lack room, too."""
 _SYSTEMD = "run/systemd/system"
-_WORN = ("not told", *(f"up to {10 * tenth} %" for tenth in range(1, 11)), "all, and more")
-"""What eMMC says of the life that was used, by the number that it gives."""
+_WORN = ("unknown", *(f"up to {10 * tenth} %" for tenth in range(1, 11)), "all, and more")
+"""The part of its life that an eMMC has used, by the number that it reports."""
 _MANY = 8
 """The number from which on it is a warning: more than 70 % is used."""
 _EXCEEDED = 11
@@ -67,7 +67,7 @@ def room(subject: Subject) -> Iterator[CheckResult]:
 
 
 def wear(subject: Subject) -> Iterator[CheckResult]:
-    """How much of the disk's life is used, where the kernel tells it."""
+    """How much of the disk's life is used, where the kernel reports it."""
     if subject.data_dir is None:
         yield skipped("--data-dir DIR")
         return
@@ -82,11 +82,11 @@ def wear(subject: Subject) -> Iterator[CheckResult]:
 
 
 def worn(block: Path) -> CheckResult:
-    """Return what the kernel tells of a disk, given its directory or a partition's in sysfs."""
+    """Return the wear of a disk, given its directory or a partition's in sysfs."""
     disk = block.parent if (block / "partition").exists() else block
-    name, told = disk.name, text_of(disk / "device/life_time")
-    if told is not None:
-        used = max(int(word, 16) for word in told.split())
+    name, life = disk.name, text_of(disk / "device/life_time")
+    if life is not None:
+        used = max(int(word, 16) for word in life.split())
         says = f"eMMC {name}: of its life is used {_WORN[min(used, len(_WORN) - 1)]}"
         if used >= _EXCEEDED or text_of(disk / "device/pre_eol_info") == "0x03":
             says += "; it may fail any day: copy what is on it elsewhere, and replace it"
@@ -95,14 +95,14 @@ def worn(block: Path) -> CheckResult:
         more = "; replace it in time, or write less: --interval 300" if used >= _MANY else ""
         return CheckResult(level, says + more)
     if text_of(disk / "device/type") == "SD":
-        return _unknown(f"{name} is an SD card, which does not tell")
+        return _unknown(f"{name} is an SD card, which does not report it")
     if name.startswith(("nvme", "sd")):
         return CheckResult(
             Level.OK,
-            f"the kernel does not tell it of {name}; the disk itself may: sudo apt-get install -y "
+            f"the kernel does not report it of {name}; the disk may: sudo apt-get install -y "
             f"smartmontools && sudo smartctl -A /dev/{name}",
         )
-    return _unknown(f"{name} does not tell")
+    return _unknown(f"{name} does not report it")
 
 
 def _unknown(why: str) -> CheckResult:
@@ -130,32 +130,34 @@ def _installing(subject: Subject) -> str:
 
 
 def _faring(subject: Subject) -> CheckResult:
-    told, name = _shown(subject.unit), shlex.quote(subject.unit)
-    if told.get("ActiveState") != "active":
-        says = f"{subject.unit} is {told.get('ActiveState', 'unknown')} ({told.get('Result', '-')})"
+    state, name = _shown(subject.unit), shlex.quote(subject.unit)
+    if state.get("ActiveState") != "active":
+        says = (
+            f"{subject.unit} is {state.get('ActiveState', 'unknown')} ({state.get('Result', '-')})"
+        )
         look = f"journalctl -u {name} -n 20; sudo systemctl start {name}"
         return CheckResult(Level.WRONG, says, look)
-    restarts = told.get("NRestarts", "0")
+    restarts = state.get("NRestarts", "0")
     says = f"{subject.unit} runs; it was started again {restarts} times"
     level, to_type = Level.OK, ""
-    if told.get("UnitFileState") != "enabled":
+    if state.get("UnitFileState") != "enabled":
         level, to_type = Level.WARNING, f"sudo systemctl enable {name}"
         says += "; it does not start with the machine"
-    elif told.get("WatchdogUSec", "0") in {"0", "infinity"}:
+    elif state.get("WatchdogUSec", "0") in {"0", "infinity"}:
         level, to_type = Level.WARNING, _installing(subject)
         says += "; no watchdog looks after it: write its unit once more"
     elif restarts != "0":
         level, to_type = Level.WARNING, f"journalctl -u {name} -n 50"
     else:
-        says += f"; its watchdog waits {told['WatchdogUSec']}"
+        says += f"; its watchdog waits {state['WatchdogUSec']}"
     return CheckResult(level, says, to_type)
 
 
 def _shown(unit_name: str) -> Mapping[str, str]:
-    """Return what systemd tells of a unit; nothing where it cannot be asked."""
+    """Return the properties of a unit by systemd; nothing where it cannot be asked."""
     names = "ActiveState,Result,NRestarts,UnitFileState,WatchdogUSec"
     try:
-        told = subprocess.run(  # noqa: S603 - a fixed program, without a shell
+        printed = subprocess.run(  # noqa: S603 - a fixed program, without a shell
             ["systemctl", "show", f"--property={names}", "--", f"{unit_name}.service"],  # noqa: S607
             capture_output=True,
             text=True,
@@ -164,7 +166,7 @@ def _shown(unit_name: str) -> Mapping[str, str]:
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    pairs = (line.partition("=") for line in told.splitlines())
+    pairs = (line.partition("=") for line in printed.splitlines())
     return {name: value for name, _, value in pairs if value}
 
 
@@ -175,7 +177,7 @@ def nearest(directory: Path) -> Path:
 
 
 def _file_system(place: Path) -> str:
-    """Return the kind of file system on which a place is; empty where the kernel does not tell."""
+    """Return the kind of file system on which a place is; empty where that is not known."""
     found = ""
     deepest = 0
     for line in (text_of(Path("/proc/self/mountinfo")) or "").splitlines():

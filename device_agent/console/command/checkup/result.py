@@ -1,4 +1,4 @@
-"""What a check says, and what it is asked about."""
+"""The results of checks, and the agent that they look at."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from lasp_edge.tool.loading import load_plan
 
 
 class Level(StrEnum):
-    """How things stand."""
+    """How good or bad a result is."""
 
     OK = "ok"
     WARNING = "warning"
@@ -24,12 +24,12 @@ class Level(StrEnum):
 
 
 class CheckResult(NamedTuple):
-    """What a check says.
+    """The result of a check.
 
     Attributes:
-        level: how things stand.
+        level: how good or bad it is.
         says: one sentence.
-        type: what to type; empty where there is nothing to do, or `says` names an option.
+        type: a command line that helps; empty if none does, or `says` names an option.
     """
 
     level: Level
@@ -39,7 +39,7 @@ class CheckResult(NamedTuple):
 
 @dataclass
 class Subject:
-    """What is looked at: an agent as it is asked for, on this machine.
+    """An agent as it is asked for, on this machine.
 
     Attributes:
         wanted: the agent's options and sources; all may be missing.
@@ -62,13 +62,13 @@ class Subject:
 
     @property
     def data_dir(self) -> Path | None:
-        """Where the agent keeps its state; None where nobody said."""
+        """Where the agent keeps its state; None where it is not given."""
         directory: Path | None = self.wanted.arguments.data_dir
         return directory
 
     @cached_property
     def heard(self) -> Heard:
-        """What a short connection to the broker gives; without a broker nothing."""
+        """The outcome of a short connection to the broker; without a broker nothing."""
         arguments = self.wanted.arguments
         if not arguments.broker:
             return Heard("")
@@ -76,7 +76,7 @@ class Subject:
 
 
 Check = Callable[[Subject], Iterator[CheckResult]]
-"""Yields what it found; nothing where there is nothing to say."""
+"""Yields its results; none where there is nothing to report."""
 
 
 def skipped(lacks: str) -> CheckResult:

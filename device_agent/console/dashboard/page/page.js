@@ -10,7 +10,7 @@ const MOST_CHARTS = 6;
 const GAP = 20;
 const PADDING = 42;
 
-const told = { fleet: null, history: [], windows: null };
+const latest = { fleet: null, history: [], windows: null };
 const body = (name) => document.getElementById(name);
 let source = null;
 let heard = 0;
@@ -27,7 +27,7 @@ function connect() {
 
 function take(subject, data) {
   heard = Date.now();
-  if (subject !== "alive") told[subject] = JSON.parse(data);
+  if (subject !== "alive") latest[subject] = JSON.parse(data);
   render();
 }
 
@@ -40,19 +40,19 @@ function watchOver() {
 
 function render() {
   const lost = source.readyState !== EventSource.OPEN;
-  document.body.dataset.stale = String(lost || !(told.fleet?.broker.connected ?? true));
-  const [state, words] = stateLine(told.fleet, lost);
+  document.body.dataset.stale = String(lost || !(latest.fleet?.broker.connected ?? true));
+  const [state, words] = stateLine(latest.fleet, lost);
   body("state").dataset.state = state;
   show(body("state"), words);
-  if (!told.fleet) return;
-  const fleet = told.fleet;
+  if (!latest.fleet) return;
+  const fleet = latest.fleet;
   document.title = `${fleet.fleet} · lasp-edge`;
   show(body("fleet"), fleet.fleet);
   show(body("broker"), `at ${fleet.broker.url}`);
   show(body("values-body"), values(fleet));
   show(body("devices-body"), devices(fleet));
   show(body("attention-body"), attention(fleet));
-  show(body("windows-body"), windows(told.windows));
+  show(body("windows-body"), windows(latest.windows));
   show(body("bytes-body"), bytes(fleet.bytes));
   show(body("about"), `lasp-edge ${fleet.release}. Everything on this page comes from this ` +
     "machine; times are those of this browser.");
@@ -99,7 +99,7 @@ function values(fleet) {
 
 function agreement(value) {
   const over = value.devices === null ? "" : ` over ${count(value.devices, "device")}`;
-  if (value.settled === null) return [mark("calm", "not told"), over];
+  if (value.settled === null) return [mark("calm", "unknown"), over];
   return value.settled
     ? [mark("good", "settled"), over]
     : [mark("soft", "not settled yet"), over];
@@ -127,7 +127,7 @@ function column(name, count, least, padding) {
 }
 
 function charts(value, cards) {
-  const series = told.history.filter((each) => each.value === value.name);
+  const series = latest.history.filter((each) => each.value === value.name);
   const width = column("values-body", cards, 448, PADDING);
   return series
     .slice(0, MOST_CHARTS)
@@ -183,7 +183,7 @@ function devices(fleet) {
 
 function lag(agreed) {
   const kind = { yes: "good", newest: "good", alone: "calm", away: "calm", "-": "calm" }[agreed];
-  return mark(kind ?? "soft", agreed === "-" ? "not told" : agreed);
+  return mark(kind ?? "soft", agreed === "-" ? "unknown" : agreed);
 }
 
 function age(seconds) {
@@ -213,9 +213,9 @@ function attention(fleet) {
       { class: "cards-on-phone", key: "refused" }),
   ].filter(Boolean);
   if (parts.length > 0) return parts;
-  return fleet.told > 0
+  return fleet.reporting > 0
     ? nothing("Nothing: no alert, no alarm, no reading refused, as far as agents tell.")
-    : nothing("No agent tells how it does. Agents that publish results do: start them with ",
+    : nothing("No agent reports how it does. Agents that publish results do: start them with ",
       h("code", {}, "--results 60"), " or ", h("code", {}, "--home-assistant"), ".");
 }
 

@@ -267,7 +267,7 @@ def test_status_names_who_is_retired(device, capsys):
         assert status.run(arguments.parse_args(["--data-dir", str(device.directory), *words])) == 0
     as_json, *plain = capsys.readouterr().out.splitlines()
     assert json.loads(as_json)["retired"] == ["pi-2"]
-    assert any("retired        pi-2 (counted no more)" in line for line in plain)
+    assert any("retired        pi-2 (no longer counted)" in line for line in plain)
 
 
 def test_a_command_costs_what_it_says_and_not_what_all_before_it_said(tmp_path):

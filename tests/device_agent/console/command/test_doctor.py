@@ -129,7 +129,7 @@ def disk(root, name, **files):
         ({"life_time": "0x01 0x0b"}, Level.WRONG, "eMMC mmcblk0: of its life is used all, and"),
         ({"life_time": "0x02 0x02", "pre_eol_info": "0x03"}, Level.WRONG, "eMMC mmcblk0: of"),
         ({"type": "SD"}, Level.OK, "how worn it is cannot be known: mmcblk0 is an SD card, which"),
-        ({}, Level.OK, "how worn it is cannot be known: mmcblk0 does not tell"),
+        ({}, Level.OK, "how worn it is cannot be known: mmcblk0 does not report it"),
     ],
 )
 def test_wear(tmp_path, files, level, text):

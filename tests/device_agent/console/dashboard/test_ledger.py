@@ -1,6 +1,6 @@
 """What the fleet sent beside JSON: counts of the same moment, over restarts, or a reason."""
 
-from device_agent.console.dashboard.ledger import NOBODY_TELLS, NOT_YET, Ledger
+from device_agent.console.dashboard.ledger import NOBODY_REPORTS, NOT_YET, Ledger
 
 JSON_OF_A_READING = len(b"\x32\x00" + b"\x00\x00" + b"house/attic/temperature" + b"\x00\x00") + len(
     b'{"time":1700000000.123,"value":21.37}'
@@ -9,7 +9,7 @@ JSON_OF_A_READING = len(b"\x32\x00" + b"\x00\x00" + b"house/attic/temperature" +
 
 def test_nothing_is_compared_before_a_minute_was_told():
     ledger = Ledger("house")
-    assert ledger.plain() == {"why_not": NOBODY_TELLS}
+    assert ledger.plain() == {"why_not": NOBODY_REPORTS}
     ledger.note("attic", 5, 3_000, 0)
     ledger.note("attic", 9, 4_000, 3)
     assert ledger.plain() == {"why_not": NOT_YET}

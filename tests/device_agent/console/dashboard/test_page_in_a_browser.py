@@ -129,7 +129,7 @@ def test_values_devices_and_refusals_are_shown(reader):
     ]
     assert 'no field "<i>tsx</i>"' in reader.text("#attention")
     assert "lasp-edge dashboard … --lake DIR" in reader.text("#windows")
-    assert "No agent tells what it sends" in reader.text("#bytes")
+    assert "No agent reports what it sends" in reader.text("#bytes")
 
 
 def test_a_hostile_name_is_a_text(reader):
@@ -310,7 +310,14 @@ def test_a_server_that_is_gone_is_told_and_comes_back(driver):
     server.start()
     broken = {"connected": False, "url": "mqtt://b", "trouble": "the broker refuses the password"}
     well = broken | {"connected": True, "trouble": None}
-    fleet = {"fleet": "x", "release": "1", "count": 0, "connected": 0, "told": 0, "devices": []}
+    fleet = {
+        "fleet": "x",
+        "release": "1",
+        "count": 0,
+        "connected": 0,
+        "reporting": 0,
+        "devices": [],
+    }
     fleet |= {"values": [], "alerts": [], "bytes": {"why_not": "-"}, "own": None, "shared": None}
     board.write("fleet", fleet | {"broker": well})
     reader = Reader(driver, server.url)
