@@ -61,7 +61,7 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     plan = program.plan()
     complaints = uncallable(plan)
     if not complaints:
-        complaints = [found.text for found in tried(plan).findings if found.always]
+        complaints = tried(plan).wrong
         complaints += tried_streams(plan).wrong if plan.streams else []
     for named in folds_of(plan):
         complaints += _complaints(", ".join(named.where), named.fold, examples, seed)

@@ -37,7 +37,7 @@ from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import ties
-from lasp_edge.checking.trial import TrialResult, tried
+from lasp_edge.checking.trial import Findings, tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
@@ -86,12 +86,11 @@ def run(arguments: argparse.Namespace) -> int:
     broken = _check_folds(plan, arguments.examples, arguments.seed)
     wrong, doubts = uncallable(plan), fleet_readers(plan)
     if not wrong and not arguments.no_run:
-        ran = tried(plan, tags)
-        wrong += [finding.text for finding in ran.findings if finding.always]
-        doubts += [finding.text for finding in ran.findings if not finding.always]
+        found = tried(plan, tags)
         if plan.streams:
-            _check_streams(plan, ran, tags, wrong, doubts)
-        _say_of_readings(ran)
+            tried_streams(plan, tags, found)
+        wrong, doubts = wrong + found.wrong, doubts + found.doubts
+        _print_findings(found)
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, arguments.time, arguments.device_field)
     print("".join(f"FAIL  {line}\n" for line in wrong), end="")  # noqa: T201
@@ -117,26 +116,13 @@ def _tags(texts: list[str] | None) -> dict[str, str] | None:
     return None if texts is None else {name: value for name, _, value in pairs}
 
 
-def _check_streams(
-    plan: Plan, ran: TrialResult, tags: dict[str, str] | None, wrong: list[str], doubts: list[str]
-) -> None:
-    """Add what is found of the streams, and print what late readings cost."""
-    found = tried_streams(plan, tags)
-    wrong += found.wrong
-    doubts += found.doubts
-    for event, asked in found.tags.items():
-        known = ran.tags.setdefault(event, {})
-        for tag, users in asked.items():
-            known[tag] = [*known.get(tag, ()), *users]
+def _print_findings(found: Findings) -> None:
+    """Print the cost of late readings, the tags of readings, and functions that nothing reached."""
     print("".join(f"COST  {line}\n" for line in found.costs), end="")  # noqa: T201
-
-
-def _say_of_readings(ran: TrialResult) -> None:
-    """Print which tags readings must have, and which functions nothing reached."""
-    for event, tags in ran.tags.items():
+    for event, tags in found.tags.items():
         for tag, users in tags.items():
             print(f"TAG   readings of {event} must have the tag {tag}: {', '.join(users)}")  # noqa: T201
-    print("".join(f"SKIP  {line}\n" for line in ran.untried), end="")  # noqa: T201
+    print("".join(f"SKIP  {line}\n" for line in found.untried), end="")  # noqa: T201
 
 
 def _check_folds(plan: Plan, examples: int, seed: int) -> int:

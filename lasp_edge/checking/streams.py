@@ -21,13 +21,13 @@ takes, and how many results it changes, tells what late readings will cost.
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
 from random import Random
 from types import FunctionType
 from typing import Any
 
 from lasp_edge.checking.determinism import risks
 from lasp_edge.checking.scans import flaws
+from lasp_edge.checking.trial import Findings
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.plan import Plan
@@ -52,31 +52,17 @@ _WORDS = ("open", "a dog", "a", "closed", "", "dog a dog")
 _STEPS = 40
 
 
-@dataclass
-class StreamFindings:
-    """The findings about a program's streams.
-
-    Attributes:
-        wrong: functions that cannot work.
-        doubts: functions that may go wrong.
-        costs: a line for each scan.
-        tags: event -> tag that its readings must have -> the functions that ask for it.
-    """
-
-    wrong: list[str] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    costs: list[str] = field(default_factory=list)
-    tags: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-
-
-def tried_streams(plan: Plan, tags: Mapping[str, str] | None = None) -> StreamFindings:
+def tried_streams(
+    plan: Plan, tags: Mapping[str, str] | None = None, found: Findings | None = None
+) -> Findings:
     """Return the findings of running a program's streams; their output is not shown.
 
     Args:
         plan: of the program.
         tags: of the made-up readings; None: whatever functions ask for.
+        found: earlier findings about the program, to which these are added.
     """
-    found = StreamFindings()
+    found = found or Findings()
     with redirect_stdout(io.StringIO()):
         asked = _AskedTags(tags)
         _run(plan, asked, found)
@@ -87,8 +73,10 @@ def tried_streams(plan: Plan, tags: Mapping[str, str] | None = None) -> StreamFi
             found.doubts += [f"{_title(plan, name)} names {risk}" for risk in risks(function)]
     for event in sorted(plan.streamed_events):
         of_event = {_title(plan, n) for n, each in plan.streams.items() if event in each.events}
-        asking = {tag: sorted(users & of_event) for tag, users in sorted(asked.users.items())}
-        found.tags[event] = {tag: users for tag, users in asking.items() if users}
+        of_tags = found.tags.setdefault(event, {})
+        for tag, users in sorted(asked.users.items()):
+            if users & of_event:
+                of_tags[tag] = [*of_tags.get(tag, ()), *sorted(users & of_event)]
     return found
 
 
@@ -140,7 +128,7 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
     return found
 
 
-def _run(plan: Plan, asked: _AskedTags, found: StreamFindings) -> None:
+def _run(plan: Plan, asked: _AskedTags, found: Findings) -> None:
     """Run all streams, one after the other, and try each function on what reaches it."""
     deltas = _readings(plan, asked)
     for node in graph_of(plan, _DEVICE).nodes:
@@ -217,7 +205,7 @@ def _bytes(given: Any) -> bytes:
     return b"".join(encoded((place, event.value)) for place, event in given)
 
 
-def _price(plan: Plan, asked: _AskedTags, found: StreamFindings) -> None:
+def _price(plan: Plan, asked: _AskedTags, found: Findings) -> None:
     """Let one reading of each event come late, and count what that takes."""
     readings = _readings(plan, asked)
     graph = graph_of(plan, _DEVICE)

@@ -7,8 +7,8 @@ What functions do beside what they return, such as switching something on, they 
 
     >>> from lasp_edge.examples.greenhouse import program
     >>> found = tried(program.plan())
-    >>> found.findings, found.tags
-    ([], {'temperature': {'room': ['key of window temperature_by_room']}})
+    >>> found.wrong, found.doubts, found.tags
+    ([], [], {'temperature': {'room': ['key of window temperature_by_room']}})
 """
 
 import io
@@ -17,7 +17,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from crdts import ControlLog, Lattice, Replica
 from lasp_edge.dataflow.engine import Dataflow
@@ -40,34 +40,26 @@ _DEVICE, _KEY = "made-up", "made-up key"
 _FIRST_US = 1_700_000_000_000_000
 
 
-class TrialFailure(NamedTuple):
-    """A function that raised something.
-
-    Attributes:
-        text: which function, what it raised, and for which reading or value.
-        always: it raised for all that was tried, so it cannot work.
-    """
-
-    text: str
-    always: bool
-
-
 @dataclass
-class TrialResult:
-    """The findings of a trial.
+class Findings:
+    """The findings of running a program's functions.
 
     Attributes:
-        findings: the functions that raised something.
-        untried: the functions that nothing made-up reached.
+        wrong: functions that cannot work: they raised something for all that was tried.
+        doubts: functions that may go wrong.
+        untried: functions that nothing made-up reached.
+        costs: a line for each scan.
         tags: event -> tag that its readings must have -> the functions that ask for it.
     """
 
-    findings: list[TrialFailure] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
     untried: list[str] = field(default_factory=list)
+    costs: list[str] = field(default_factory=list)
     tags: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
 
-def tried(plan: Plan, tags: Mapping[str, str] | None = None) -> TrialResult:
+def tried(plan: Plan, tags: Mapping[str, str] | None = None) -> Findings:
     """Return the findings of running a program's functions; their output is not shown.
 
     Args:
@@ -134,18 +126,17 @@ class _Trial:
                 self._try(what, example, partial(self._changed, handler, value, update))
         self._react()
 
-    def found(self) -> TrialResult:
+    def found(self) -> Findings:
         """Return the findings."""
-        result = TrialResult(tags={event: tags for event, tags in self._tags.items() if tags})
+        result = Findings(tags={event: tags for event, tags in self._tags.items() if tags})
         for what, record in self._records.items():
             if not record.times:
                 result.untried.append(f"{what}: nothing made-up reaches it")
             elif record.failed:
                 always = record.failed == record.times
                 often = "each time" if always else f"{record.failed} of {record.times} times"
-                result.findings.append(
-                    TrialFailure(f"{what} fails {often}: {record.first}", always)
-                )
+                group = result.wrong if always else result.doubts
+                group.append(f"{what} fails {often}: {record.first}")
         return result
 
     def _dataflow(self) -> Dataflow:

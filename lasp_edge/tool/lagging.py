@@ -29,7 +29,7 @@ class Order:
                 del self._seen_s[next(iter(self._seen_s))]
 
     def behind_s(self, device: str, now_s: float) -> float | None:
-        """Return how long a later report than this device's is known; None: it sent none."""
+        """Return how long a later report is known; None without one of this device."""
         state = self._of.get(device)
         if state is None:
             return None

@@ -1,6 +1,6 @@
 """`lasp-edge simulate`: a program in a virtual fleet.
 
-- `course`: a run of a program, sampled as it goes, and held against the oracle
+- `sampled_run`: a run of a program, sampled as it goes, and held against the oracle
 - `plot`: what was sampled, as one HTML page
 - `command`: the sub-command
 """

@@ -24,8 +24,8 @@ from time import process_time
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
-from simulations.simulate.course import CourseOutcome, course
 from simulations.simulate.plot import html
+from simulations.simulate.sampled_run import SampledRun, sampled_run
 from simulations.world.faults import HOUR_STEPS, KINDS, FaultRates
 from simulations.world.scenario import Scenario
 from simulations.world.shrink import fails_alike, lines, shrunk
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan, scenario = load_plan(arguments.program), _scenario(arguments)
     if arguments.plot:
         _need_writable(arguments.plot)
-    outcome = _groups(plan, arguments) if arguments.apart else _course(plan, scenario, arguments)
+    outcome = _groups(plan, arguments) if arguments.apart else _one_fleet(plan, scenario, arguments)
     _wipe_progress()
     lines = notes(scenario, outcome)
     _say("\n".join(lines))
@@ -93,18 +93,18 @@ def _need_writable(plot: Path) -> None:
         raise UsageError(f"--plot {plot}: {error.strerror}") from None
 
 
-def _course(plan: Plan, scenario: Scenario, arguments: argparse.Namespace) -> CourseOutcome:
-    return course(plan, scenario, arguments.every, _progress)
+def _one_fleet(plan: Plan, scenario: Scenario, arguments: argparse.Namespace) -> SampledRun:
+    return sampled_run(plan, scenario, arguments.every, _progress)
 
 
-def _groups(plan: Plan, arguments: argparse.Namespace) -> CourseOutcome:
+def _groups(plan: Plan, arguments: argparse.Namespace) -> SampledRun:
     """Run groups of devices that do not hear each other, one after the other."""
     if plan.own_variables or plan.dynamic_folds:
         raise UsageError("--apart is for programs with windows only: variables need all devices")
     groups = []
     for first in range(0, arguments.devices, GROUP):
         scenario = _scenario(arguments, first, min(GROUP, arguments.devices - first))
-        groups.append(_course(plan, scenario, arguments))
+        groups.append(_one_fleet(plan, scenario, arguments))
     return reduce(add, groups)
 
 
@@ -141,7 +141,7 @@ def _wipe_progress() -> None:
         sys.stderr.write("\r" + " " * (BAR + 20) + "\r")
 
 
-def notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:
+def notes(scenario: Scenario, outcome: SampledRun) -> list[str]:
     """Return the report of a run, line by line."""
     rate = outcome.sent_bytes / scenario.steps / scenario.size
     right = outcome.windows - min(outcome.wrong, outcome.windows)
@@ -171,7 +171,7 @@ def _peak_mb() -> int:
 
 
 def _fail(
-    arguments: argparse.Namespace, plan: Plan, scenario: Scenario, outcome: CourseOutcome
+    arguments: argparse.Namespace, plan: Plan, scenario: Scenario, outcome: SampledRun
 ) -> None:
     """Say what is wrong, how to replay it, and which faults matter."""
     faults = " ".join(arguments.faults)
@@ -186,7 +186,7 @@ def _fail(
     if scenario.size * scenario.steps > SMALL or arguments.apart:
         return
     every = arguments.every
-    alike = fails_alike(outcome.trouble, lambda one: course(plan, replace(one), every).trouble)
+    alike = fails_alike(outcome.trouble, lambda one: sampled_run(plan, replace(one), every).trouble)
     small = shrunk(scenario, alike)
     _say("the faults that matter:\n  " + "\n  ".join(lines(small)))
 

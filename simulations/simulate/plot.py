@@ -1,6 +1,6 @@
 """A plot of a run as one HTML page: three lines, drawn as SVG, without any other file.
 
->>> page = html("greenhouse", [CoursePoint(1, 0.5, 10, 3), CoursePoint(2, 1, 20, 4)], ["2 devices"])
+>>> page = html("greenhouse", [RunSample(1, 0.5, 10, 3), RunSample(2, 1, 20, 4)], ["2 devices"])
 >>> page.count("<polyline")
 3
 """
@@ -8,17 +8,17 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from simulations.simulate.course import CoursePoint
+from simulations.simulate.sampled_run import RunSample
 
 WIDTH, HEIGHT, MARGIN = 860, 150, 10
-_LINES: tuple[tuple[str, Callable[[CoursePoint], float]], ...] = (
+_LINES: tuple[tuple[str, Callable[[RunSample], float]], ...] = (
     ("devices that agree, %", lambda sample: 100 * sample.agreeing),
     ("bytes a second and device", lambda sample: sample.sent_bytes),
     ("seconds that the lake's frontier is behind", lambda sample: sample.stale_s),
 )
 
 
-def html(name: str, samples: Sequence[CoursePoint], notes: Sequence[str]) -> str:
+def html(name: str, samples: Sequence[RunSample], notes: Sequence[str]) -> str:
     """Return the page."""
     charts = [_chart(title, [value(sample) for sample in samples]) for title, value in _LINES]
     last = samples[-1].step if samples else 0

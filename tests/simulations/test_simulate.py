@@ -13,7 +13,7 @@ from lasp_edge.examples import greenhouse
 from lasp_edge.tool.command_line import run_command
 from simulations.planted.of_delivery import the_lander_adds_what_comes_twice
 from simulations.simulate import command
-from simulations.simulate.course import course
+from simulations.simulate.sampled_run import sampled_run
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import asked_tags
 from tests.support_readme import block
@@ -55,7 +55,7 @@ def test_where_stores_are_lost_it_says_why_windows_differ(capsys):
 
 def test_what_devices_counted_is_said_of_windows_that_differ():
     plan, fleet = greenhouse.program.plan(), Scenario(1, 2, 30)
-    outcome = course(plan, fleet, 5)
+    outcome = sampled_run(plan, fleet, 5)
     counted = Counter({"doubtful": 3, "too_late": 1_000})
     notes = command.notes(fleet, replace(outcome, wrong=2, counted=counted))
     assert "counted by devices: doubtful 3, too_late 1,000" in notes
@@ -66,7 +66,7 @@ def test_what_devices_counted_is_said_of_windows_that_differ():
 def test_the_windows_of_the_programs_that_are_shown_are_what_the_oracle_says(name):
     shown = {}
     exec(block(name), shown)
-    outcome = course(shown["program"].plan(), Scenario(1, 2, 90), 5)
+    outcome = sampled_run(shown["program"].plan(), Scenario(1, 2, 90), 5)
     assert not outcome.trouble
     assert outcome.windows > 0
     assert outcome.wrong == 0
@@ -90,7 +90,7 @@ def test_a_window_with_a_filter_or_a_value_and_without_a_parameter_has_its_rows(
     sizes = {"source": temperature, "size_s": 20, "slide_s": 10, "key": key}
     for name, functions in BY_READING.items():
         program.window(name, fold=folds.mean(), **sizes, **functions)
-    outcome = course(program.plan(), Scenario(3, 3, 120), 5)
+    outcome = sampled_run(program.plan(), Scenario(3, 3, 120), 5)
     assert not outcome.trouble
     assert outcome.windows > 4 * 10
     assert outcome.wrong == 0

@@ -19,7 +19,7 @@ import json
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from device_agent.agent.sources.nearest import hint
 from device_agent.console.command.line import named
@@ -92,11 +92,9 @@ def run(arguments: argparse.Namespace) -> int:
         ask_all(session, devices)
         session.listen(lambda: any(map(devices.is_online, devices.lacking_entries)))
     effect = ControlEffect.of(plan, before, devices.control, floors_us, now_us())
-    if arguments.json:
-        print(json.dumps(_as_json(change, devices, effect, floors_us)))  # noqa: T201
-        return Exit.FINE
-    lines = _in_words(change, devices, effect, floors_us, began_us)
-    print("\n".join([*schedule_lines(change.parameter, devices.control), *lines]))  # noqa: T201
+    outcome = _Outcome(change, devices, effect, floors_us)
+    plain = arguments.json
+    print(json.dumps(outcome.plain()) if plain else "\n".join(outcome.lines(began_us)))  # noqa: T201
     return Exit.FINE
 
 
@@ -241,70 +239,71 @@ def _so_far(change: ParameterChange) -> str:
     )
 
 
-def _in_words(
-    change: ParameterChange,
-    devices: KnownDevices,
-    effect: ControlEffect,
-    floors_us: dict[str, int],
-    began_us: int,
-) -> Iterator[str]:
-    """Yield the effects of the change, and who has received it."""
-    if effect.panes:
-        whose = named(sorted(effect.panes))
-        panes, windows = sum(effect.panes.values()), sum(effect.windows.values())
-        revised = f"; up to {windows:,} windows will be revised" if windows else ""
-        yield f"{whose} {_verb('rebuild', effect.panes)} up to {panes:,} panes{revised}."
-    for device, floor_us in _lacking(change, effect, floors_us).items():
-        since = shown_time(floor_us).partition(".")[0]
-        yield f"{device}: its readings before {since} UTC no longer count in the windows touched."
-    unheard = _unheard(change, devices, floors_us)
-    if unheard and change.from_us < began_us:
-        yield f"No beat arrived, so since when they keep readings is not known: {named(unheard)}."
-    yield known_on(devices)
-
-
 def _verb(plural: str, devices: Collection[str]) -> str:
     return f"{plural}s" if len(devices) == 1 else plural
 
 
-def _lacking(
-    change: ParameterChange, effect: ControlEffect, floors_us: dict[str, int]
-) -> dict[str, int]:
-    """Return device -> floor, of devices that cannot rebuild all that is touched."""
-    return {
-        device: floor_us
-        for device, floor_us in sorted(floors_us.items())
-        if device in effect.panes and change.from_us < floor_us
-    }
+class _Outcome(NamedTuple):
+    """A change that was published, and what follows from it."""
 
+    change: ParameterChange
+    devices: KnownDevices
+    effect: ControlEffect
+    floors_us: dict[str, int]
 
-def _unheard(
-    change: ParameterChange, devices: KnownDevices, floors_us: dict[str, int]
-) -> list[str]:
-    concerned = [change.scope] if change.scope else devices.counting
-    return [device for device in concerned if device not in floors_us]
+    @property
+    def lacking(self) -> dict[str, int]:
+        """Device -> floor, of devices that cannot rebuild all that is touched."""
+        return {
+            device: floor_us
+            for device, floor_us in sorted(self.floors_us.items())
+            if device in self.effect.panes and self.change.from_us < floor_us
+        }
 
+    @property
+    def unheard(self) -> list[str]:
+        """The devices that are touched, and whose floor is not known."""
+        touched = [self.change.scope] if self.change.scope else self.devices.counting
+        return [device for device in touched if device not in self.floors_us]
 
-def _as_json(
-    change: ParameterChange,
-    devices: KnownDevices,
-    effect: ControlEffect,
-    floors_us: dict[str, int],
-) -> dict[str, object]:
-    lacking = _lacking(change, effect, floors_us)
-    return {
-        "parameter": change.parameter.name,
-        "device": change.scope or None,
-        "value": change.value,
-        "from": shown_time(change.from_us),
-        "until": None if change.until_us is None else shown_time(change.until_us),
-        "schedule": list(schedule_lines(change.parameter, devices.control)),
-        "panes": effect.panes,
-        "windows": effect.windows,
-        "readings_only_since": {device: shown_time(at) for device, at in lacking.items()},
-        "not_heard": _unheard(change, devices, floors_us),
-        **knowledge(devices),
-    }
+    @property
+    def schedule(self) -> list[str]:
+        """The parameter's values over time, for people."""
+        return list(schedule_lines(self.change.parameter, self.devices.control))
+
+    def lines(self, began_us: int) -> Iterator[str]:
+        """Yield the schedule, the effect, and who has received the change, for people."""
+        yield from self.schedule
+        effect, unheard = self.effect, self.unheard
+        if effect.panes:
+            whose = named(sorted(effect.panes))
+            panes, windows = sum(effect.panes.values()), sum(effect.windows.values())
+            revised = f"; up to {windows:,} windows will be revised" if windows else ""
+            yield f"{whose} {_verb('rebuild', effect.panes)} up to {panes:,} panes{revised}."
+        for device, floor_us in self.lacking.items():
+            since = shown_time(floor_us).partition(".")[0]
+            yield f"{device}: its readings before {since} UTC no longer count in these windows."
+        if unheard and self.change.from_us < began_us:
+            unknown = "No beat arrived, so since when they keep readings is not known"
+            yield f"{unknown}: {named(unheard)}."
+        yield known_on(self.devices)
+
+    def plain(self) -> dict[str, object]:
+        """Return all of it as JSON has it."""
+        change = self.change
+        return {
+            "parameter": change.parameter.name,
+            "device": change.scope or None,
+            "value": change.value,
+            "from": shown_time(change.from_us),
+            "until": None if change.until_us is None else shown_time(change.until_us),
+            "schedule": self.schedule,
+            "panes": self.effect.panes,
+            "windows": self.effect.windows,
+            "readings_only_since": {d: shown_time(at) for d, at in self.lacking.items()},
+            "not_heard": self.unheard,
+            **knowledge(self.devices),
+        }
 
 
 def _user() -> str:

@@ -31,7 +31,8 @@ def window(program, key):
 
 
 def lines(program, tags=None):
-    return [(finding.always, finding.text) for finding in tried(program.plan(), tags).findings]
+    found = tried(program.plan(), tags)
+    return [(True, text) for text in found.wrong] + [(False, text) for text in found.doubts]
 
 
 def test_functions_that_work_are_no_news(house):
@@ -47,12 +48,13 @@ def test_functions_that_work_are_no_news(house):
     house.on_value(house.everywhere)(lambda value, update: sorted(value.parts))
     house.on_value(house.everywhere, above=20)(lambda value, update: value.number + 1)
     found = tried(house.plan())
-    assert (found.findings, found.untried) == ([], [])
+    assert (found.wrong, found.doubts, found.untried) == ([], [], [])
     assert found.tags == {
         "temperature": {"room": ["key of window w", "handler sampled of event temperature"]}
     }
     check_program(house)
-    assert tried(talk.program.plan()).findings == []
+    found = tried(talk.program.plan())
+    assert found.wrong + found.doubts == []
 
 
 def test_a_tag_that_a_source_does_not_give_is_found(house):
@@ -126,7 +128,7 @@ def test_filters_and_thresholds_see_what_handlers_add(house):
     house.on_threshold(odd, cardinality(2))(lambda value, update: update(odd, GSet.add, 1))
     house.on_threshold(house.seen, cardinality(1000))(lambda value, update: None)
     found = tried(house.plan())
-    texts = sorted(finding.text for finding in found.findings)
+    texts = sorted(found.wrong + found.doubts)
     assert texts[0].startswith("function of odd fails 1 of 6 times: ZeroDivisionError")
     assert texts[1].startswith("on_threshold of odd fails each time: ValueError: update: 'odd' is")
     assert found.untried == ["on_threshold of seen: nothing made-up reaches it"]

@@ -127,7 +127,7 @@ def test_by_force_it_is_said_what_counts_no_more(fleet, say, capsys):
     assert say("offset=3", "--from", early, "--force") == Exit.FINE
     out = capsys.readouterr().out
     since = shown_time(floor_us)
-    assert f"attic: its readings before {since} UTC no longer count in the windows touched." in out
+    assert f"attic: its readings before {since} UTC no longer count in these windows." in out
     assert "cellar: its readings" not in out
 
 

@@ -1,4 +1,4 @@
-"""The course of a simulated program: readings and faults, then healed, settled and compared."""
+"""A run of a simulated program: readings and faults, then healed, settled and compared."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +21,7 @@ FORGETTING = ("store_lost", "older_image", "unsynced_lost", "bit_flip", "clone")
 """Kinds of faults under which readings may be lost, for no store has them any more."""
 
 
-class CoursePoint(NamedTuple):
+class RunSample(NamedTuple):
     """How the fleet stands after a step.
 
     Attributes:
@@ -37,7 +37,7 @@ class CoursePoint(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CourseOutcome:
+class SampledRun:
     """What came of a program's run.
 
     Attributes:
@@ -48,7 +48,7 @@ class CourseOutcome:
     """
 
     trouble: list[str]
-    samples: list[CoursePoint]
+    samples: list[RunSample]
     seen: Counter[str]
     readings: int
     sent_bytes: int
@@ -57,10 +57,10 @@ class CourseOutcome:
     windows: int
     counted: Counter[str]
 
-    def __add__(self, other: object) -> "CourseOutcome":
+    def __add__(self, other: object) -> "SampledRun":
         """Return what came of two fleets, of which the samples are those of the first."""
-        assert isinstance(other, CourseOutcome)
-        return CourseOutcome(
+        assert isinstance(other, SampledRun)
+        return SampledRun(
             self.trouble + other.trouble,
             self.samples,
             self.seen + other.seen,
@@ -76,20 +76,20 @@ class CourseOutcome:
 Progress = Callable[[int, int], None]
 
 
-def course(
+def sampled_run(
     plan: Plan, scenario: Scenario, every_steps: int, progress: Progress = lambda *_: None
-) -> CourseOutcome:
+) -> SampledRun:
     """Run a program in a fleet, and return what came of it."""
     sensors = Sensors(plan, every_steps)
     world = World(scenario, plan=plan, sensors=sensors)
-    samples: list[CoursePoint] = []
+    samples: list[RunSample] = []
     try:
         settled = _run(world, samples, progress)
         wrong, known = _compare(world, plan, sensors)
         trouble = list(world.trouble)
         if wrong and not any(world.seen[kind] for kind in FORGETTING):
             trouble.append(f"{wrong} of {known} windows are not what the oracle says")
-        return CourseOutcome(
+        return SampledRun(
             trouble,
             samples,
             world.seen,
@@ -104,7 +104,7 @@ def course(
         world.close()
 
 
-def _run(world: World, samples: list[CoursePoint], progress: Progress) -> int:
+def _run(world: World, samples: list[RunSample], progress: Progress) -> int:
     steps = world.scenario.steps
     every = max(1, steps // POINTS)
     before = 0
@@ -124,14 +124,14 @@ def _run(world: World, samples: list[CoursePoint], progress: Progress) -> int:
     return SETTLE_STEPS
 
 
-def _sample(world: World, sent_bytes: int, steps: int) -> CoursePoint:
+def _sample(world: World, sent_bytes: int, steps: int) -> RunSample:
     held = Counter(device.digests() for device in world.running())
     agreeing = max(held.values(), default=0) / len(world.devices)
     lows = [each.low_us for each in world.sinks[0].lander.promises.entries.values()]
     known = [low_us for low_us in lows if low_us is not None]
     stale_s = (world.now_us - min(known)) / STEP_US if known else 0.0
     each = sent_bytes / steps / len(world.devices)
-    return CoursePoint(world.step_number, agreeing, each, max(0.0, stale_s))
+    return RunSample(world.step_number, agreeing, each, max(0.0, stale_s))
 
 
 def _counted(world: World) -> Counter[str]:
