@@ -1,10 +1,6 @@
 """A fleet on virtual time: whatever goes wrong, it ends with the truth, and the same seed again."""
 
-import os
-import subprocess
-import sys
 from collections import defaultdict
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -21,8 +17,7 @@ from simulations.oracle import (
 )
 from simulations.world.faults import FaultRates
 
-CHECKOUT = Path(__file__).parents[2]
-SEEDS = range(8)
+SEEDS = range(5)
 HOUR_US = 12 * STEP_US
 """So often the rooms change."""
 
@@ -300,31 +295,3 @@ def test_a_fleet_that_cannot_settle_says_how_things_stand():
     with pytest.raises(AssertionError, match=r"not settled after 0 steps.*pi-3"):
         work.fleet.settle(steps=0)
     work.fleet.close()
-
-
-TRACE = """
-import hashlib
-from tests.simulations.test_fleet import ROUGH, Work
-work = Work(11, ROUGH)
-seen = []
-world, route = work.fleet.world, work.fleet.world.route
-world.route = lambda parcel: (seen.append(parcel), route(parcel))
-work.steps(30)
-work.fleet.settle()
-print(len(seen), world.bytes, hashlib.sha256(repr(seen).encode()).hexdigest())
-work.fleet.close()
-"""
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_trace_whatever_the_hash_seed():
-    traces = set()
-    for hash_seed in ("0", "1", "4711"):
-        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        line = [sys.executable, "-c", TRACE]
-        ran = subprocess.run(
-            line, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
-        traces.add(ran.stdout)
-    assert len(traces) == 1
