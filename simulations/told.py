@@ -123,7 +123,7 @@ class ToldFleet(Fleet):
 
     def _look(self) -> None:
         """Note the new rows, and what the gateway knew when it wrote them."""
-        log = self.lander.control_log
+        log = self.lander.commands.control
         control = log.fingerprint()
         if control not in self.logs:
             self.logs[control] = log.copy()

@@ -14,8 +14,7 @@ from cloud_tier.lake.tables import ABSENT, MEMBER, PANE, PROMISE, TICK, VARIABLE
 from crdts.frontier import Promise
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acceptance import Accepted, EntryRows, MemberRow, PaneRows, Rows
-from lasp_edge.protocol.control import ControlRows
+from lasp_edge.protocol.acceptance import Accepted, CommandRows, EntryRows, PaneRows, Rows
 from lasp_edge.protocol.frontier import Tick
 
 RowBatch = tuple[int, dict[str, Any]]
@@ -55,9 +54,7 @@ class LandedColumns:
             return [] if parts is None else [_panes(row, parts)]
         if isinstance(row, EntryRows):
             return [_entries(row, self._parts[row.frame.stream])]
-        if isinstance(row, MemberRow):
-            return [_member(row)]
-        return _controls(row)
+        return _commands(row)
 
     def _parts_of(self, stream: int) -> Sequence[str] | None:
         """Return the columns of a stream's partials, or of a piece's of a window with parameters.
@@ -100,20 +97,20 @@ def _entries(row: EntryRows, parts: Sequence[str]) -> RowBatch:
     return len(frame.keys), {**entry, "key": frame.keys, "changed": frame.seqs, **columns}
 
 
-def _member(row: MemberRow) -> RowBatch:
-    control, retired, version = row.member
-    return 1, {
-        "kind": MEMBER,
-        "device": row.device,
-        "control": control,
-        "retired": retired,
-        "received_us": row.received_us,
-        **version._asdict(),
-    }
-
-
-def _controls(row: ControlRows) -> Iterable[RowBatch]:
-    for columns in control_rows(row.said):
+def _commands(row: CommandRows) -> Iterable[RowBatch]:
+    for device, (control, retired, version) in row.commands.membership.entries.items():
+        yield (
+            1,
+            {
+                "kind": MEMBER,
+                "device": device,
+                "control": control,
+                "retired": retired,
+                "received_us": row.received_us,
+                **version._asdict(),
+            },
+        )
+    for columns in control_rows(row.commands.control):
         yield 1, {**columns, "received_us": row.received_us}
 
 

@@ -28,9 +28,9 @@ from device_agent.agent.ensemble import Ensemble
 from device_agent.agent.fleet.absences import Absences, spoken_often
 from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.beats import Beats
+from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.fleet.fence import Fence
-from device_agent.agent.fleet.members import Members
 from device_agent.agent.fleet.programs import Programs
 from device_agent.agent.fleet.results import Results
 from device_agent.agent.fleet.values import Values
@@ -65,7 +65,6 @@ from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.timers import Timer
 
 if TYPE_CHECKING:
-    from device_agent.agent.controlled.log import ParameterLog
     from device_agent.agent.rebuilding.missing import MissingPanes
     from device_agent.agent.scans.streams import Streams
 
@@ -89,7 +88,6 @@ class Core:
         agent: what all parts share.
         streams: runs the program's streams; None where it declares no stream.
         missing: makes the panes of windows that are not plain, if there are any.
-        control: the log of parameters, if the program declares any.
         ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
@@ -133,14 +131,15 @@ class Core:
         found = (agent, restored, sources, known, memory)
         self.intake = Intake(*found, self.variables, self.waiting)
         self.streams = _streams(agent, self.intake, memory, self.variables)
-        self.missing, self.control = _changing(agent, self.intake, memory, cache, self.samples)
+        self.missing = _missing(agent, self.intake, memory, cache)
+        follow = [self.missing.follow, self.samples.hear] if self.missing else []
+        self.commands = OperatorCommands(agent, self.samples.set_membership, follow)
         low_us = partial(_low_us, self.intake, self.streams, self.missing)
         delivered = (memory, sinks, cache, sources)
         self.panes = PaneDelivery(agent, *delivered, low_us, self.fence.told_highs)
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
-        self.members = Members(agent, self.samples.set_membership)
-        self.agreements = Agreements(agent, self.exchange, self.members)
+        self.agreements = Agreements(agent, self.exchange, self.commands)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
         self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
         self.voice = FleetVoice(agent, self.results.values, self.agreements)
@@ -165,9 +164,8 @@ class Core:
             *_home_assistant(agent, self.voice, self.streams),
             self.agreements,
             Absences(agent, self.samples, lambda: self.connected),
-            self.members,
-            *([self.control] if self.control else ()),
-            Programs(agent, lambda: self.members.retired),
+            self.commands,
+            Programs(agent, lambda: self.commands.retired),
             *self.acting.parts,
             agent.stored,  # has what those before it changed
             agent.counters,
@@ -329,21 +327,16 @@ def _streams(agent: Agent, intake: Intake, memory: Panes, variables: Variables) 
     return Streams(agent, intake, memory, variables)
 
 
-def _changing(
-    agent: Agent, intake: Intake, memory: Panes, cache: PaneCache, samples: Samples
-) -> "tuple[MissingPanes | None, ParameterLog | None]":
-    """Return the parts of windows that are not plain, and of parameters, where there are any."""
+def _missing(
+    agent: Agent, intake: Intake, memory: Panes, cache: PaneCache
+) -> "MissingPanes | None":
+    """Return the part of windows that are not plain, and of parameters, where there are any."""
     plan = agent.plan
     if not plan.parameters and all(window.is_plain for window in plan.windows.values()):
-        return None, None
+        return None
     from device_agent.agent.rebuilding.missing import MissingPanes  # noqa: PLC0415 - see above
 
-    windows = MissingPanes(agent, intake, memory, cache)
-    if not plan.parameters:
-        return windows, None
-    from device_agent.agent.controlled.log import ParameterLog  # noqa: PLC0415 - see above
-
-    return windows, ParameterLog(agent, (windows.follow, samples.hear))
+    return MissingPanes(agent, intake, memory, cache)
 
 
 def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:

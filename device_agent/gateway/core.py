@@ -28,7 +28,6 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import (
     Acceptance,
     Accepted,
-    MemberRow,
     PaneRows,
     Record,
 )
@@ -184,7 +183,7 @@ class GatewayCore:
 
     def _hear(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> None:
         """Take entries of the log of parameters: a promise is under one log, so all are void."""
-        if accepted.said.entries:
+        if accepted.commands.control.entries:
             changes.control = self._regimes.log.copy()
             self.windows.log_changed(self._regimes.take_touched(), before_us)
             self._liveness = self._liveness.voided()
@@ -222,9 +221,7 @@ class GatewayCore:
                 for device in came
                 if known.get(device) != promises.entries[device]
             }
-        changes.members = {
-            row.device: row.member for row in accepted.rows if isinstance(row, MemberRow)
-        }
+        changes.members = dict(accepted.commands.membership.entries)
         ticks = self._liveness.ticks
         if listening is not None:
             self._ticks += 1

@@ -13,7 +13,7 @@ topics, shards     where a frame travels, who subscribes; which keys of a variab
 admission          which well-formed frames every reader refuses, and why
 fitting            which pane entries of a block a sink takes
 greetings          which devices a lander tells that it is there
-kept_commands      what operators said and a sink repeats when nobody else does
+commands, repeating  what operators decided, and who repeats it when nobody else does
 acceptance         what a lander takes, refuses and acknowledges
 lake_columns       the columns that the lake's tables have of their own
 spans, frontier    which windows hold a pane; up to when all panes of all live devices have come

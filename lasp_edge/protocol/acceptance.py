@@ -16,35 +16,31 @@ row of its own.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from crdts import ControlLog, Frontier, Lattice, Member, Membership, Replica
+from crdts import Frontier, Lattice, Membership, Replica
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.control import ControlFrame, ControlledStreams, ControlRows
+from lasp_edge.protocol.commands import CommandFrame, CommandLog, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import HelloFrame
 from lasp_edge.protocol.fitting import (
+    ControlledStreams,
     FoldedStream,
     PaneStream,
     PartialsRefusedError,
     check_partials,
     sort_out,
 )
-from lasp_edge.protocol.frames import (
-    BeatFrame,
-    MemberFrame,
-    PaneFrame,
-    PresenceFrame,
-    VariableFrame,
-)
-from lasp_edge.protocol.kept_commands import KeptCommands
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.overheard import Overheard
+from lasp_edge.protocol.repeating import Repeating
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.topics import Topics
@@ -93,15 +89,14 @@ class EntryRows(NamedTuple):
     received_us: int
 
 
-class MemberRow(NamedTuple):
-    """A member command that was not known yet."""
+class CommandRows(NamedTuple):
+    """What operators decided of one device or parameter, that was not known yet."""
 
-    device: str
-    member: Member
+    commands: CommandLog
     received_us: int
 
 
-Rows = PaneRows | EntryRows | MemberRow | ControlRows
+Rows = PaneRows | EntryRows | CommandRows
 
 
 class SharedNews(NamedTuple):
@@ -132,7 +127,7 @@ class Accepted:
         heard: the devices whose beats came, and whether they name this sink's store.
         known: the devices of which an entry or presence came, or was kept by the broker.
         hellos: who is to be told what was known when it asked, by asker and subject.
-        said: what is new of what operators said of parameters.
+        commands: those of operators that were not known yet.
         overtaken: the devices of which an earlier life speaks that may be alive: they are to ask.
         refused: by topic and reason.
     """
@@ -144,7 +139,7 @@ class Accepted:
     heard: dict[str, bool] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
-    said: ControlLog = field(default_factory=ControlLog)
+    commands: CommandLog = field(default_factory=CommandLog)
     overtaken: set[str] = field(default_factory=set)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
 
@@ -165,7 +160,7 @@ class Acceptance:
     Args:
         local_folds: those whose entries devices publish.
         incarnations: the greatest that is known of each device.
-        membership: the member commands that were taken before.
+        membership: which devices count, by the commands that were taken before.
         overheard: the shared variables; None where the program has no such variable.
         control: the windows with parameters; None where no operator can change a window.
         is_signed: frames are signed, so nobody else can say again what an operator said.
@@ -203,7 +198,7 @@ class Acceptance:
         self._local_folds = {local.stream: local for local in local_folds}
         self.witness = Witness(LANDED_DEVICES, incarnations, keeps=True)
         self._lives = Lives()
-        self._commands = KeptCommands(sink[1])
+        self._repeating, self._repeated = Repeating(Random(sink[1])), 0
         longest_us = max((window.size_us for window in self._windows.values()), default=0)
         self._future_us = FUTURE_US + longest_us
 
@@ -226,7 +221,7 @@ class Acceptance:
             return  # a device needs it no more: what it held is in another slot
         frame = self._frame(record)
         kind = FRAME_KINDS[frame.kind]
-        known = self.witness.known(frame.about, record.received_us, self.membership)
+        known = self.witness.known(frame.about, record.received_us)
         reason = kind.guard(frame, known)
         if reason is not None:
             if reason == FIRST_CONTACT_HELD:
@@ -332,17 +327,19 @@ class Acceptance:
 
     def connected(self, now_us: int) -> None:
         """Note a new connection: the broker may have lost the commands that operators gave."""
-        self._commands.begin(self.membership, self._log, now_us)
+        self._repeating.begin(self.commands.subjects, now_us)
         self.overheard.connected()
 
-    def repeated(self, sender: Replica, now_us: int) -> Iterator[MemberFrame | ControlFrame]:
-        """Yield the commands that were not heard for some time, for everybody to hear."""
-        if not self._is_signed:
-            yield from self._commands.due(sender, self.membership, self._log, now_us)
+    def repeated(self, sender: Replica, now_us: int) -> Iterator[CommandFrame]:
+        """Yield the commands that were not received for some time, for everybody to receive."""
+        for subject in [] if self._is_signed else self._repeating.due(now_us):
+            self._repeated += 1
+            yield CommandFrame.of(sender, self._repeated, subject, self.commands)
 
     @property
-    def _log(self) -> ControlLog:
-        return ControlLog() if self.control is None else self.control.log
+    def commands(self) -> CommandLog:
+        """All commands of operators that were taken."""
+        return CommandLog(self.membership, None if self.control is None else self.control.log)
 
     def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
         """Note that somebody asks what is known of a device.
@@ -360,28 +357,22 @@ class Acceptance:
         if len(accepted.hellos) < MOST_HELLOS:
             accepted.hellos[frame.sender.device, frame.about] = frame
 
-    def take_command(self, frame: MemberFrame, record: Record, accepted: Accepted) -> None:
-        """Take a member command, unless it is known."""
-        command = frame.membership()
-        known = self.membership.entries.get(frame.about)
-        is_newest = not command <= self.membership or command.entries[frame.about] == known
-        self._commands.hear_member(frame.about, record.received_us, is_newest=is_newest)
-        if command <= self.membership:
-            return
-        self.membership |= command
-        member = command.entries[frame.about]
-        accepted.rows.append(MemberRow(frame.about, member, record.received_us))
-
-    def take_control(self, frame: ControlFrame, record: Record, accepted: Accepted) -> None:
-        """Take what operators said of a parameter, unless it is known."""
-        if self.control is None or frame.about not in self.control.parameters:
-            raise RecordRefusedError("no such parameter")
-        said = frame.log()
-        if self.control.hear(said):
-            accepted.promises = Frontier()  # they spoke of the log before
-            accepted.rows.append(ControlRows(said, record.received_us))
-            accepted.said |= said
-        self._commands.hear_parameter(frame, self._log, record.received_us)
+    def take_command(self, frame: CommandFrame, record: Record, accepted: Accepted) -> None:
+        """Take an operator's command, unless it is known."""
+        now_us, new = record.received_us, frame.commands()
+        parameters = () if self.control is None else self.control.parameters
+        incarnation = self.witness.known(frame.about, now_us).incarnation
+        reason = command_refusal(frame, self.commands, parameters, incarnation)
+        if reason is not None:
+            raise RecordRefusedError(reason)
+        if not new <= self.commands:
+            self.membership |= new.membership
+            if self.control is not None and self.control.hear(new.control):
+                accepted.promises = Frontier()  # they spoke of the log before
+            accepted.rows.append(CommandRows(new, now_us))
+            accepted.commands |= new
+        is_newest = new == self.commands.about(frame.subject)
+        self._repeating.hear(frame.subject, now_us, is_newest=is_newest)
 
 
 def _check_keys(frame: VariableFrame, *, keyed: bool) -> None:

@@ -4,10 +4,10 @@ These rules look at a frame and at what the reader knows already. Devices, lande
 simulations apply the same ones, so they refuse the same frames. What only a lander can judge, such
 as the streams of its program, is in `lasp_edge.protocol.acceptance`.
 
-    >>> from crdts import Replica, Version
-    >>> command = MemberFrame(Replica(1, 5, "operator"), 1, "attic", 2_000, True, Version(3, 7, 60))
-    >>> command_refusal(command, Known())
-    'control too far ahead'
+    >>> from crdts import Replica
+    >>> from lasp_edge.protocol.frames import AskFrame
+    >>> sender_refusal(AskFrame(Replica(2_000, 5, "attic"), 1, "pi-1", ""), Known(3))
+    'incarnation too far ahead'
 """
 
 from typing import Final, NamedTuple
@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 from crdts import Membership
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import MemberFrame
-from lasp_edge.protocol.limits import CONTROLS_AHEAD, INCARNATIONS_AHEAD, MEMBERS
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 
 TOO_MANY_DEVICES: Final = "too many devices"
 FIRST_CONTACT_HELD: Final = "first contact with an incarnation too far ahead"
@@ -27,13 +26,11 @@ class Known(NamedTuple):
 
     Attributes:
         incarnation: the greatest known of the device that the frame concerns; None: unknown device.
-        membership: all member commands that were taken.
         waited: a first contact was held back long enough, and nobody has contradicted it.
         full: no further device can be known.
     """
 
     incarnation: int | None = None
-    membership: Membership = Membership()
     waited: bool = False
     full: bool = False
 
@@ -60,19 +57,6 @@ def sender_refusal(frame: Frame, known: Known) -> str | None:
         held = frame.sender.incarnation > INCARNATIONS_AHEAD and not known.waited
         return FIRST_CONTACT_HELD if held else None
     if is_too_far_ahead(frame.sender.incarnation, known.incarnation):
-        return "incarnation too far ahead"
-    return None
-
-
-def command_refusal(frame: Frame, known: Known) -> str | None:
-    """Return why a member command is refused; None if it is not."""
-    assert isinstance(frame, MemberFrame)
-    member = known.membership.entries.get(frame.about)
-    if frame.control - (member.control if member else 0) > CONTROLS_AHEAD:
-        return "control too far ahead"
-    if member is None and len(known.membership.entries) >= MEMBERS:
-        return "too many members"
-    if is_too_far_ahead(frame.version.incarnation, known.incarnation):
         return "incarnation too far ahead"
     return None
 

@@ -4,11 +4,11 @@ Every entry stands for itself: one that is not taken never holds those beside it
 entries are all taken, which is nearly every one, is looked at by column and not by entry.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
-from crdts import Membership, Replica
+from crdts import ControlLog, Membership, Replica
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.acks import NotTaken
@@ -43,6 +43,28 @@ class FoldedStream(Protocol):
 
 class PaneStream(FoldedStream, WindowShape, Protocol):
     """What must be known of a window to take its panes, or of a result to take its rows."""
+
+
+class ControlledStreams(Protocol):
+    """What must be known of windows with parameters to take their panes."""
+
+    @property
+    def parameters(self) -> Collection[str]:
+        """Those of the program."""
+
+    @property
+    def log(self) -> ControlLog:
+        """Their schedules."""
+
+    @property
+    def control(self) -> int:
+        """The log's digest; 0 of an empty one."""
+
+    def stream(self, stream: int) -> PaneStream | None:
+        """Return what is known of a stream; None for an unknown one."""
+
+    def hear(self, said: ControlLog) -> bool:
+        """Join entries; return whether some were new."""
 
 
 class PartialsRefusedError(ValueError):

@@ -4,6 +4,7 @@ Each class states what its kind says beside the envelope (`lasp_edge.protocol.en
 it when it is decoded. `lasp_edge.protocol.kinds` says on which topic each kind travels and who
 reads it.
 
+    >>> from crdts import Replica
     >>> me = Replica(1, 7, "pi-1")
     >>> frame = BeatFrame(me, 1, (SinkLow("lake", 0, 120),), done=False, reports=(), seq=9)
     >>> (frame.about, len(frame.encode()))
@@ -14,8 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
-from crdts import Entry, Membership, Replica, Version
-from crdts.membership import Member
+from crdts import Entry, Version
 from crdts.replica import SEQS
 from lasp_edge.protocol import blocks, checks
 from lasp_edge.protocol.blocks import PaneEntries, PartColumn
@@ -244,52 +244,6 @@ class AskFrame(Frame):
     def from_envelope(cls, envelope: Envelope) -> Self:
         (variable,) = envelope.body
         return cls(envelope.sender, envelope.number, envelope.about, checks.text(variable))
-
-
-@dataclass(frozen=True, slots=True)
-class MemberFrame(Frame):
-    """An operator's command on the device `about`: whether it counts.
-
-    The broker retains it for everybody, and devices that know it repeat it in their own name.
-
-    Attributes:
-        control: the command's number, greater than that of every earlier one on the device.
-        retired: the device does not count any more.
-        version: up to which its panes count while it is retired; all 0 where it was never heard.
-    """
-
-    about: str = field()  # the base class's property is not its default
-    control: int
-    retired: bool
-    version: Version
-
-    kind = 7
-
-    @classmethod
-    def of(cls, sender: Replica, number: int, device: str, member: Member) -> Self:
-        """Return the sender's frame that says what is known of a device."""
-        return cls(sender, number, device, member.control, member.retired, member.version)
-
-    def membership(self) -> Membership:
-        """Return the command as a delta of the fleet's membership."""
-        return Membership({self.about: Member.checked(self.control, self.retired, self.version)})
-
-    def body(self) -> list[Any]:
-        return [self.control, self.retired, *self.version]
-
-    @classmethod
-    def from_envelope(cls, envelope: Envelope) -> Self:
-        control, retired, *version = envelope.body
-        checks.integer(control, 1, SEQS)
-        checks.flag(retired)
-        return cls(
-            envelope.sender,
-            envelope.number,
-            envelope.about,
-            control,
-            retired,
-            Version.checked(*version),
-        )
 
 
 def _check_keys(keys: tuple[str, ...], shard: int) -> None:

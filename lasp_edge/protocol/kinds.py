@@ -17,20 +17,14 @@ from enum import Flag, auto
 from typing import Final, NamedTuple
 
 from lasp_edge.protocol.acks import AckFrame
-from lasp_edge.protocol.admission import (
-    Known,
-    command_refusal,
-    nothing_refused,
-    sender_refusal,
-)
+from lasp_edge.protocol.admission import Known, nothing_refused, sender_refusal
 from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame, unpack
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
-    MemberFrame,
     PaneFrame,
     PresenceFrame,
     VariableFrame,
@@ -118,15 +112,6 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
             "take_ask",
         ),
         FrameKind(
-            MemberFrame,
-            "member",
-            _EVERYBODY,
-            Publisher.OPERATOR,  # devices repeat commands where the broker lets them
-            command_refusal,
-            "take_command",
-            retained=True,
-        ),
-        FrameKind(
             HelloFrame,
             "hello",
             _DEVICES | _LANDER,
@@ -168,12 +153,12 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
             "take_repair",
         ),
         FrameKind(
-            ControlFrame,
-            "control",
+            CommandFrame,
+            "command",
             _EVERYBODY,
-            Publisher.OPERATOR,  # devices repeat it where the broker lets them
-            nothing_refused,
-            "take_control",
+            Publisher.OPERATOR,  # devices repeat commands where the broker lets them
+            nothing_refused,  # by no rule that looks at a sender: see `commands.command_refusal`
+            "take_command",
             retained=True,
         ),
     )

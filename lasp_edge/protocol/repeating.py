@@ -6,10 +6,10 @@ time: devices, and landers, whose lakes hold them for ever, where the broker let
 random time, so that of many about one repeats it and the others hear it.
 
     >>> repeating = Repeating(Random(7))
-    >>> repeating.begin(["attic"], now_us=0)
+    >>> repeating.begin([("attic",)], now_us=0)
     >>> repeating.due(now_us=0), repeating.due(now_us=2 * CORRECT_US)
-    ([], ['attic'])
-    >>> repeating.hear("attic", 2 * CORRECT_US, is_newest=True)
+    ([], [('attic',)])
+    >>> repeating.hear(("attic",), 2 * CORRECT_US, is_newest=True)
     >>> repeating.due(now_us=2 * CORRECT_US + REPEAT_US - 1)
     []
 
@@ -20,6 +20,8 @@ and Maintenance in Wireless Sensor Networks", NSDI 2004 (polite gossip).
 from collections.abc import Iterable
 from random import Random
 from typing import Final
+
+from lasp_edge.protocol.commands import Subject
 
 REPEAT_US: Final = 60_000_000
 """Least microseconds in which a command was not heard before it is repeated; at most twice that."""
@@ -37,27 +39,27 @@ class Repeating:
 
     def __init__(self, jitter: Random) -> None:
         self._jitter = jitter
-        self._due_us: dict[str, int] = {}
+        self._due_us: dict[Subject, int] = {}
 
-    def begin(self, devices: Iterable[str], now_us: int) -> None:
-        """Note a new connection: the broker may have lost the commands about these devices."""
-        for device in sorted(devices):
-            self._wait(device, now_us, CORRECT_US)
+    def begin(self, subjects: Iterable[Subject], now_us: int) -> None:
+        """Start waiting on a new connection: the broker may have lost the commands about these."""
+        for subject in sorted(subjects):
+            self._wait(subject, now_us, CORRECT_US)
 
-    def hear(self, device: str, now_us: int, *, is_newest: bool) -> None:
-        """Note that a command about a device was heard, the newest one or an older one."""
-        self._wait(device, now_us, REPEAT_US if is_newest else CORRECT_US)
+    def hear(self, subject: Subject, now_us: int, *, is_newest: bool) -> None:
+        """Put off repeating a command that was received: long if it is the newest one."""
+        self._wait(subject, now_us, REPEAT_US if is_newest else CORRECT_US)
 
-    def due(self, now_us: int) -> list[str]:
-        """Return the devices about which the command is to be repeated now; then it waits anew.
+    def due(self, now_us: int) -> list[Subject]:
+        """Return the subjects whose command is to be repeated now, and wait for the next time.
 
         A clock that was set back lets nothing wait for the old time.
         """
         waiting = self._due_us.items()
-        due = [device for device, at in waiting if not now_us < at <= now_us + 2 * REPEAT_US]
-        for device in sorted(due):
-            self._wait(device, now_us, REPEAT_US)
+        due = [subject for subject, at in waiting if not now_us < at <= now_us + 2 * REPEAT_US]
+        for subject in sorted(due):
+            self._wait(subject, now_us, REPEAT_US)
         return sorted(due)
 
-    def _wait(self, device: str, now_us: int, least_us: int) -> None:
-        self._due_us[device] = now_us + round(least_us * self._jitter.uniform(1, 2))
+    def _wait(self, subject: Subject, now_us: int, least_us: int) -> None:
+        self._due_us[subject] = now_us + round(least_us * self._jitter.uniform(1, 2))

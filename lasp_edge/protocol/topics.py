@@ -45,7 +45,7 @@ _UNREADABLE = re.compile(
     # What MQTT forbids in a topic, what mosquitto refuses in one, and what cannot be seen.
     f"[/+#%\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufdd0-\\ufdef{_NO_CHARACTERS}]|^[ $]| $"
 )
-_FORMER = ("voice",)
+_FORMER = ("control", "member", "voice")
 """Topics of kinds of frames that there were: no value takes their names."""
 RESERVED = frozenset(
     {OF_AGENT, OF_ALERT, OF_GATEWAY, *(row.topic for row in FRAME_KINDS.values()), *_FORMER}

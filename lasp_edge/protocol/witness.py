@@ -23,7 +23,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from crdts import Membership, Replica
+from crdts import Replica
 from lasp_edge.protocol.admission import Known, sender_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import (
@@ -94,16 +94,16 @@ class Witness:
         """Yield the devices of which a beat came at this time or later."""
         return (device for device, each in self._known.items() if each.heard_us >= time_us)
 
-    def known(self, device: str, now_us: int, membership: Membership | None = None) -> Known:
+    def known(self, device: str, now_us: int) -> Known:
         """Return what the rules of admission must know before a frame of a device is taken."""
         found = self._known.get(device)
         if found is not None:
-            return Known(found.replica.incarnation, membership or Membership())
+            return Known(found.replica.incarnation)
         held_us = self._held_us.get(device)
         # A clock that was set back says nothing of waiting.
         waited = held_us is not None and not held_us <= now_us < held_us + HELD_US
         full = len(self._known) >= self._most
-        return Known(None, membership or Membership(), waited=waited, full=full)
+        return Known(None, waited=waited, full=full)
 
     def hold(self, device: str, now_us: int) -> None:
         """Note that a device's first contact is held back, from now on."""

@@ -22,7 +22,7 @@ from device_agent.agent.state.store import Store
 from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.regimes import WindowRegimes
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog
 from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US
 from simulations.benchmarks.measure import OURS, Line, cpu_s, times
@@ -80,7 +80,9 @@ def _lines(parameter: str, count: int, goal_s: float | None) -> Iterator[Line]:
             durable.commit(end_us)
 
         def ours(_: object) -> None:
-            frame = ControlFrame.of(OPERATOR, 1, parameter, "", said(parameter))
+            frame = CommandFrame.of(
+                OPERATOR, 1, (parameter, ""), CommandLog(control=said(parameter))
+            )
             durable.hear(topic_of(frame, core.agent.topics), frame.encode(), end_us)
             while core.agent.is_building:
                 durable.commit(end_us)

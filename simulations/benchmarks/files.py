@@ -35,7 +35,7 @@ from device_agent.gateway.store import FleetStore
 from lasp_edge import Event, Plan, Program, Update, folds
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.kinds import decode
@@ -151,7 +151,7 @@ class _Device:
     def hear(self, offset: str) -> ControlLog:
         """Receive an operator's entry, and return it: the sensor was wrong from the beginning."""
         log = ControlLog().say("offset", "", BEGIN_US, offset, "bench")
-        frame = ControlFrame.of(OPERATOR, 1, "offset", "", log)
+        frame = CommandFrame.of(OPERATOR, 1, ("offset", ""), CommandLog(control=log))
         self.durable.hear(topic_of(frame, self.core.agent.topics), frame.encode(), self.now_us)
         return log
 

@@ -158,7 +158,7 @@ class Checks:
             fold = core.agent.plan.dynamic_folds[name]
             variable = fold.source.name
             entries = core.samples.published[variable].entries
-            apart = {device.name, *agreement.offline, *core.members.membership.retired}
+            apart = {device.name, *agreement.offline, *core.commands.retired}
             for other in core.samples.counting(fold).devices:
                 reported = self._digests.get((other, variable), ())
                 if other not in apart and entries.digest not in reported:

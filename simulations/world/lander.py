@@ -7,7 +7,7 @@ commit are made once.
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from crdts import ControlLog, Frontier, Lattice, Membership, Replica
+from crdts import Frontier, Lattice, Membership, Replica
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.folds.columns import Partial
@@ -18,9 +18,8 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog
 from lasp_edge.protocol.fencing import VouchFrame
-from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.frontier import Coverage, Listening
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.overheard import Overheard
@@ -137,10 +136,9 @@ class SimulatedLander:
         return self._acceptance.membership
 
     @property
-    def control_log(self) -> ControlLog:
-        """All that was taken of parameters."""
-        control = self._acceptance.control
-        return ControlLog() if control is None else control.log
+    def commands(self) -> CommandLog:
+        """All commands of operators that were taken."""
+        return self._acceptance.commands
 
     @property
     def panes(self) -> dict[PaneKey, tuple[int, Partial]]:
@@ -189,7 +187,7 @@ class SimulatedLander:
         self._since_us = now_us
         self._acceptance.connected(now_us)
 
-    def repeated(self, now_us: int) -> Iterator[MemberFrame | ControlFrame]:
+    def repeated(self, now_us: int) -> Iterator[CommandFrame]:
         """Yield the commands that are to be repeated."""
         return self._acceptance.repeated(self.process, now_us)
 
@@ -230,8 +228,8 @@ class SimulatedLander:
         for device in accepted.answers:
             self._pending.answers.setdefault(device, Answer())
         self._pending.known |= accepted.known
-        if accepted.said.entries:  # what was promised before spoke of another log
-            self._pending.said |= accepted.said
+        self._pending.commands |= accepted.commands
+        if accepted.commands.control.entries:  # earlier promises spoke of another log
             self._pending.promises = Frontier()
         self._pending.heard |= accepted.heard
         self._pending.hellos |= accepted.hellos
@@ -273,7 +271,7 @@ class SimulatedLander:
 
         An entry counts under the parameters that the lander knows, as its device has them.
         """
-        regimes = FleetRegimes(plan, self.control_log)
+        regimes = FleetRegimes(plan, self.commands.control)
         for (stream, key, pane_us, device, *_), (_, partial) in self.panes.items():
             window, piece = regimes.window_of(stream), regimes.piece_of(device, stream, pane_us)
             if window is not None and piece is not None:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from crdts import ControlLog, Membership, Replica, Version
 from crdts.membership import NEVER
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog, Subject
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame
+from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.topics import Topics, topic_of
 from simulations.world.decoding import decoded
@@ -17,19 +17,28 @@ _BEAT = FRAME_KINDS[BeatFrame.kind].topic
 
 
 class SimulatedOperator:
-    """Commands which devices count, and says what parameters are worth.
+    """CommandLog which devices count, and says what parameters are worth.
 
     Attributes:
-        membership: all commands so far.
-        control: all that was said of parameters.
+        commands: all so far.
     """
 
     def __init__(self, topics: Topics) -> None:
-        self.membership, self.control = Membership(), ControlLog()
+        self.commands = CommandLog()
         self._topics = topics
         self._newest: dict[str, Version] = {}
-        self._pending: list[MemberFrame] = []
-        self._commands = 0
+        self._pending: list[CommandFrame] = []
+        self._sent = 0
+
+    @property
+    def membership(self) -> Membership:
+        """Which devices count."""
+        return self.commands.membership
+
+    @property
+    def control(self) -> ControlLog:
+        """The schedules of parameters."""
+        return self.commands.control
 
     def hear(self, topic: str, payload: bytes) -> None:
         """Note the newest version of its panes that a device reports in its beats."""
@@ -51,38 +60,34 @@ class SimulatedOperator:
         self._command(device, self.membership.admit(device))
 
     def _command(self, device: str, command: Membership) -> None:
-        self.membership |= command
-        self._commands += 1
-        member = command.entries[device]
-        self._pending.append(MemberFrame.of(OPERATOR, self._commands, device, member))
+        self.commands |= CommandLog(command)
+        self._pending.append(self._frame((device,)))
+
+    def _frame(self, subject: Subject) -> CommandFrame:
+        self._sent += 1
+        return CommandFrame.of(OPERATOR, self._sent, subject, self.commands)
 
     def say(self, parameter: str, scope: str, from_us: int, value: str | None) -> None:
-        """Say what a parameter is worth from a time on, for a device or for all (scope "")."""
-        self.control |= self.control.say(parameter, scope, from_us, value, OPERATOR.device)
+        """Set a parameter from a time on, for a device or for all (scope "")."""
+        log = self.control.say(parameter, scope, from_us, value, OPERATOR.device)
+        self.commands |= CommandLog(control=log)
 
     def repeated(
-        self, landers: Iterable[Membership], devices: Iterable[Membership]
+        self, landers: Iterable[CommandLog], devices: Iterable[CommandLog]
     ) -> Iterator[LegMessage]:
         """Yield the commands that a lander, or every device, does not know yet."""
         landed, held = list(landers), list(devices)
-        self._pending = [
-            command
-            for command in self._pending
-            if not all(command.membership() <= one for one in landed)
-            or not any(command.membership() <= one for one in held)
-        ]
-        yield from map(self._message, self._pending)
 
-    def repeated_entries(
-        self, landers: Iterable[ControlLog], devices: Iterable[ControlLog]
-    ) -> Iterator[LegMessage]:
-        """Yield what was said of parameters that a lander, or every device, does not know yet."""
-        landed, held = list(landers), list(devices)
+        def is_unknown(command: CommandLog) -> bool:
+            return not all(command <= one for one in landed) or not any(
+                command <= one for one in held
+            )
+
+        self._pending = [each for each in self._pending if is_unknown(each.commands())]
+        yield from map(self._message, self._pending)
         for lane in self.control.lanes():
-            said = self.control.of(*lane)
-            if not all(said <= one for one in landed) or not any(said <= one for one in held):
-                self._commands += 1
-                yield self._message(ControlFrame.of(OPERATOR, self._commands, *lane, said))
+            if is_unknown(self.commands.about(lane)):
+                yield self._message(self._frame(lane))
 
     def _message(self, frame: Frame) -> LegMessage:
         return LegMessage(TO_BROKER, topic_of(frame, self._topics), frame.encode(), retain=True)

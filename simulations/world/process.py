@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from crdts import ControlLog, Membership
 from device_agent.agent.core import Core
 from device_agent.agent.durable import Durable
 from device_agent.agent.fleet.values import Result
@@ -15,6 +14,7 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.protocol.publication import Publication
 from simulations.world.decoding import decoded
 from simulations.world.disk import Disk
@@ -101,25 +101,21 @@ class AgentProcess:
         """Return what a dynamic fold's value was made from, all keys together."""
         return self.core.agreements.all()[name].inputs
 
-    def membership(self) -> Membership:
-        """Return the member commands that it knows."""
-        return self.core.members.membership
-
-    def control_log(self) -> ControlLog:
-        """Return what it knows that operators said of parameters."""
-        return ControlLog() if self.core.control is None else self.core.control.known
+    def commands(self) -> CommandLog:
+        """Return the commands of operators that it knows."""
+        return self.core.commands.known
 
     def digests(self) -> tuple[tuple[str, int], ...]:
         """Return what it holds of each variable that travels, as digests."""
         reports = self.core.exchange.reports()
         return tuple((report.variable, report.digest) for report in reports)
 
-    def is_at_rest(self, membership: Membership) -> bool:
+    def is_at_rest(self, commands: CommandLog) -> bool:
         """Return whether it has landed all it may, and agrees with the others."""
         agreements = self.core.agreements.all().values()
         return (
-            (self.core.done or self.name in membership.retired)
-            and self.membership() == membership
+            (self.core.done or self.name in commands.membership.retired)
+            and self.commands() == commands
             and not self.core.derived.due
             and all(each.settled and not each.offline for each in agreements)
         )

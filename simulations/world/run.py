@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import NamedTuple
 
-from crdts import Membership
 from device_agent.agent.settings import Settings
+from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.units import SECOND_US
 from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
@@ -162,11 +162,10 @@ def agree(world: World) -> bool:
         if not stores <= {sink.store for sink in device.core.panes.sinks}:
             return False  # it was not told of a store yet
     first = devices[0].digests()
-    membership, control = world.operator.membership, world.operator.control
-    logs = [*(one.control_log() for one in devices), *(s.lander.control_log for s in world.sinks)]
-    if any(log != control for log in logs):
+    commands = world.operator.commands
+    if any(sink.lander.commands.control != commands.control for sink in world.sinks):
         return False
-    return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+    return all(device.digests() == first and device.is_at_rest(commands) for device in devices)
 
 
 def somebody_asks(world: World) -> bool:
@@ -194,18 +193,18 @@ def _has_landed(device: VirtualDevice, lander: SimulatedLander) -> bool:
 
 def unsettled(world: World) -> str:
     """Return which devices are not at rest, and why."""
-    membership = world.operator.membership
-    reasons = {key: _why(device, membership) for key, device in world.devices.items()}
+    commands = world.operator.commands
+    reasons = {key: _why(device, commands) for key, device in world.devices.items()}
     waiting = [f"{key} ({reason})" for key, reason in reasons.items() if reason]
     return ", ".join(waiting) or "they hold different states"
 
 
-def _why(device: VirtualDevice, membership: Membership) -> str:
+def _why(device: VirtualDevice, commands: CommandLog) -> str:
     if device.durable is None:
         return "off"
     agreements = device.core.agreements.all()
     unsettled = [name for name, each in agreements.items() if not each.settled or each.offline]
     reasons = [] if device.core.done else ["not all landed"]
-    reasons += [] if device.membership() == membership else ["commands unknown"]
+    reasons += [] if device.commands() == commands else ["commands unknown"]
     reasons += ["asks who it was"] if device.core.fence.is_asking else []
     return ", ".join(reasons + unsettled)

@@ -22,6 +22,7 @@ from typing import Protocol
 from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.commands import SCHEDULE
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.publication import Publication
@@ -349,7 +350,7 @@ class World:
             return
         if self.step_number < device.deaf_until:
             return
-        if self.step_number < device.misses_entries_until and "/control/" in topic:
+        if self.step_number < device.misses_entries_until and f"/{SCHEDULE}" in topic:
             return
         try:
             device.take(topic, payload, self.now_us)
@@ -361,15 +362,10 @@ class World:
 
     def _repeat_commands(self) -> None:
         operator, running = self.operator, self.running()
-        if operator.membership.entries:
-            held = [device.membership() for device in running]
-            landed = [sink.lander.membership for sink in self.sinks]
+        if operator.commands.subjects:
+            held = [device.commands() for device in running]
+            landed = [sink.lander.commands for sink in self.sinks]
             for message in operator.repeated(landed, held):
-                self.route(message)
-        if operator.control.entries:
-            known = [device.control_log() for device in running]
-            logs = [sink.lander.control_log for sink in self.sinks]
-            for message in operator.repeated_entries(logs, known):
                 self.route(message)
 
 

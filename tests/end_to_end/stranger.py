@@ -20,7 +20,6 @@ from lasp_edge.protocol.envelope import FORMAT, Frame
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
-    MemberFrame,
     PaneFrame,
     PresenceFrame,
     VariableFrame,
@@ -30,6 +29,7 @@ from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 from lasp_edge.protocol.topics import Topics
+from tests.support_commands import member_command
 
 HUGE_BYTES = 10_000_000
 NONCE = 0xBAD
@@ -152,7 +152,7 @@ def _frames(program: Plan, replica: Replica, now_us: int) -> Iterator[Any]:
     every = Seqs(replica.incarnation, NONCE, ((0, 10_000),))
     yield AckFrame(replica, 1, replica.device, "no such sink", "no such lake", (every,))
     yield AskFrame(replica, 1, replica.device, fold.name)
-    yield MemberFrame(replica, 1, replica.device, 1, retired=True, version=NEVER)
+    yield member_command(replica, 1, replica.device, 1, retired=True, version=NEVER)
 
 
 def _far_frames(program: Plan, device: str, now_us: int) -> Iterator[Any]:

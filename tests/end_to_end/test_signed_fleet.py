@@ -7,7 +7,7 @@ import pytest
 
 from crdts import Replica, Version
 from lasp_edge.protocol.acks import AckFrame
-from lasp_edge.protocol.frames import AskFrame, BeatFrame, MemberFrame, PresenceFrame
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import topic_of
@@ -16,6 +16,7 @@ from lasp_edge.security.signatures import Signatures, signing_key
 from tests.brokers import PATIENCE_S, messages, until_connected, until_true
 from tests.end_to_end.secured import DEVICES, GATEWAY, NAME, OpenFleet
 from tests.lasp_edge.link.support_link import publish_when_possible
+from tests.support_commands import member_command
 from tests.support_missing import lacks
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -117,7 +118,7 @@ def test_frames_that_others_sign_or_nobody_are_refused_and_counted(running):
         PresenceFrame(kitchen, 1, online=False),
         BeatFrame(kitchen, 1, (), done=False, reports=()),
         AskFrame(kitchen, 1, "attic", "global_average"),
-        MemberFrame(
+        member_command(
             Replica(1, 5, "operator"), 1, "kitchen", 1, retired=True, version=Version(1, 1, 1)
         ),
     ]

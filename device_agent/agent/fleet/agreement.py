@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes
 from device_agent.agent.facts import Facts, Settled
+from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
-from device_agent.agent.fleet.members import Members
 from device_agent.agent.fleet.peers import Peers
 from device_agent.agent.parts import Handler, Part
 from device_agent.agent.variables.published_fold import PublishedFold
@@ -52,16 +52,16 @@ class Agreements(Part):
     Args:
         agent: what all parts share.
         exchange: the variables that are reported.
-        members: who is retired.
+        commands: which devices are retired.
     """
 
     name = "agreements"
 
-    def __init__(self, agent: Agent, exchange: Exchange, members: Members) -> None:
+    def __init__(self, agent: Agent, exchange: Exchange, commands: OperatorCommands) -> None:
         self._agent = agent
         self._folds = dict(sorted(agent.plan.dynamic_folds.items()))
         self._exchange = exchange
-        self._members = members
+        self._commands = commands
         self._silent_us = SILENT_BEATS * agent.settings.keep_alive_us
         self._settled = dict(agent.facts.settled or {})
         self._peers = Peers(exchange.variables)
@@ -138,7 +138,7 @@ class Agreements(Part):
     ) -> tuple[bool, tuple[str, ...]]:
         """Return whether all connected devices hold the same, and which of the others do not."""
         others = [name for name in devices if name != self._agent.replica.device]
-        left_out = {*self._members.retired, *absent}
+        left_out = {*self._commands.retired, *absent}
         return self._peers.agreement(fold.name, self._entries(fold).digest, others, left_out)
 
     def take_notes(self) -> Changes | None:

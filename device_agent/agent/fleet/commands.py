@@ -1,94 +1,118 @@
-"""What operators said, as a lattice that every device keeps and repeats, so that none is lost.
+"""The commands of operators as a device keeps them, and repeats them so that none is lost.
 
-A frame tells all that its sender knows of one subject. Who hears it joins it; and repeats what was
-not heard for some time, soon where somebody seems to know less (`lasp_edge.protocol.repeating`).
+A frame holds all that its sender knows of one device or parameter. A device joins it, and repeats
+the commands that it did not receive for some time, soon where somebody seems to know less
+(`lasp_edge.protocol.repeating`).
 """
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from crdts import Lattice
+from crdts import ControlLog, Membership, Version
 from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Changes
+from device_agent.agent.facts import Facts
 from device_agent.agent.parts import FrameRefusedError, Handler, Part
+from lasp_edge.protocol.commands import CommandFrame, CommandLog, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.repeating import Repeating
 
-Said = TypeVar("Said", bound=Lattice)
 
-
-class OperatorCommands(Part, Generic[Said]):
-    """Keeps what operators said of each subject, and repeats it politely.
+class OperatorCommands(Part):
+    """Which devices count, and the schedules of the program's parameters.
 
     Args:
         agent: what all parts share.
-        known: what the store held.
-        jitter: tells this part's repetitions from those of others.
+        on_members: is given the membership, and the devices about which it has something new, now
+            and whenever it changes.
+        on_control: are given the log of parameters, now and whenever it changes.
 
     Attributes:
-        known: all that operators said.
+        known: all commands.
     """
 
-    frame_kind: type[Frame]
-    """The frames that tell it."""
+    name = "commands"
 
-    def __init__(self, agent: Agent, known: Said, jitter: int) -> None:
-        self._agent = agent
-        self.known = known
-        self._repeating = Repeating(Random(agent.replica.nonce + jitter))
+    def __init__(
+        self,
+        agent: Agent,
+        on_members: Callable[[Membership, Iterable[str]], None],
+        on_control: Iterable[Callable[[ControlLog], None]] = (),
+    ) -> None:
+        self._agent, self._parameters = agent, agent.plan.parameters
+        # Entries of parameters that a former program had count for nobody: a new device does not
+        # take them, and all have to know the same.
+        log = (agent.facts.control or ControlLog()).of_parameters(self._parameters)
+        self.known = CommandLog(agent.facts.membership, log)
+        self._repeating = Repeating(Random(agent.replica.nonce + 1))
         self._sent = 0
+        self._changed, self.is_changed = CommandLog(), False
+        self._retired: dict[str, Version] | None = None
+        self._on_members, self._on_control = on_members, tuple(on_control)
+        on_members(self.membership, sorted(self.membership.entries))
+        self._renew_control()
 
     @property
-    @abstractmethod
-    def subjects(self) -> Iterable[str]:
-        """Of what something was said."""
+    def membership(self) -> Membership:
+        """Which devices count."""
+        return self.known.membership
 
-    @abstractmethod
-    def subject_of(self, frame: Any) -> str:
-        """Return of what a frame speaks."""
-
-    @abstractmethod
-    def said_by(self, frame: Any) -> Said:
-        """Return what a frame says, as a delta."""
-
-    @abstractmethod
-    def known_of(self, subject: str) -> Said:
-        """Return all that is known of a subject."""
-
-    @abstractmethod
-    def frame_of(self, number: int, subject: str) -> Frame:
-        """Return the frame, of a number of this part, that tells all that is known of a subject."""
-
-    @abstractmethod
-    def refusal_of(self, frame: Any) -> str | None:
-        """Return why a frame is not taken; None if it is."""
-
-    @abstractmethod
-    def heard_of(self, subject: str) -> None:
-        """Something new was heard of a subject, and is joined."""
+    @property
+    def retired(self) -> dict[str, Version]:
+        """Device -> the version up to which it counts, of the retired; not to be changed."""
+        if self._retired is None:
+            self._retired = self.membership.retired
+        return self._retired
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
-        return {self.frame_kind: self._receive}
+        return {CommandFrame: self._receive}
 
-    def _receive(self, frame: Frame, now_us: int) -> None:
-        """Join what a frame says."""
-        reason = self.refusal_of(frame)
+    def _receive(self, frame: CommandFrame, now_us: int) -> None:
+        """Join a command."""
+        reason = command_refusal(frame, self.known, self._parameters)
         if reason is not None:
-            raise FrameRefusedError(reason)
-        said, subject = self.said_by(frame), self.subject_of(frame)
-        if not said <= self.known:
-            self.known |= said
-            self.heard_of(subject)
-        self._repeating.hear(subject, now_us, is_newest=said == self.known_of(subject))
+            raise FrameRefusedError(f"command: {reason}")
+        new = frame.commands()
+        if not new <= self.known:
+            self.known |= new
+            self._changed |= new
+            self.is_changed = True
+            if frame.scope is None:
+                self._retired = None
+                self._on_members(self.membership, frame.subject)
+            else:
+                self._renew_control()
+        is_newest = new == self.known.about(frame.subject)
+        self._repeating.hear(frame.subject, now_us, is_newest=is_newest)
+
+    def _renew_control(self) -> None:
+        log = self.known.control
+        self._agent.control = log.fingerprint() if log.entries else 0
+        for on_control in self._on_control:
+            on_control(log)
 
     def connected(self, now_us: int) -> None:
-        self._repeating.begin(self.subjects, now_us)
+        self._repeating.begin(self.known.subjects, now_us)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
-        """Repeat what was not heard for some time."""
+        """Repeat the commands that were not received for some time."""
         for subject in self._repeating.due(now_us):
             self._sent += 1
-            yield Publication.of(self.frame_of(self._sent, subject), self._agent.topics)
+            frame = CommandFrame.of(self._agent.replica, self._sent, subject, self.known)
+            yield Publication.of(frame, self._agent.topics)
+
+    def take_changes(self) -> Changes | None:
+        members, control = self._changed.membership, self._changed.control
+        self._changed, self.is_changed = CommandLog(), False
+        facts = Facts(
+            membership=members if members.entries else None,
+            control=self.known.control.copy() if control.entries else None,
+        )
+        return Changes(facts=facts)
+
+    def report(self) -> dict[str, Any]:
+        control = {"control": self._agent.control} if self._parameters else {}
+        return {"retired": list(self.retired), **control}

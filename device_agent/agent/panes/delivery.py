@@ -19,9 +19,9 @@ from device_agent.agent.panes.sinks import Sink, Sinks
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.parts import Handler, Part, StoreKeeper
 from lasp_edge.protocol.acks import AckFrame, Seqs
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import SourceHigh
-from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import SinkLow, store_tag
 
@@ -72,7 +72,7 @@ class PaneDelivery(Part):
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
-        return {AckFrame: self.acknowledged, MemberFrame: self._admitted}
+        return {AckFrame: self.acknowledged, CommandFrame: self._admitted}
 
     def acknowledged(self, frame: AckFrame, now_us: int) -> None:
         """Take note of what a sink has taken, and of what it has not."""
@@ -102,9 +102,10 @@ class PaneDelivery(Part):
             self._send_all_again()
         sink.control = control
 
-    def _admitted(self, frame: MemberFrame, _now_us: int) -> None:
-        """Let what was refused be due where this device is told that it counts again."""
-        if frame.about == self._agent.replica.device and not frame.retired:
+    def _admitted(self, frame: CommandFrame, _now_us: int) -> None:
+        """Let refused entries be due where a command admits this device again."""
+        me = self._agent.replica.device
+        if frame.subject == (me,) and me not in frame.commands().membership.retired:
             self._send_all_again()
 
     def _send_all_again(self) -> None:

@@ -71,8 +71,6 @@ class MissingPanes(Part):
         self._noted = agent.facts.built or 0
         self._doubted = agent.facts.doubted or []
         self._changes = Changes()
-        if not agent.plan.parameters:
-            self.follow(ControlLog())
 
     @property
     def waits(self) -> bool:

@@ -26,7 +26,7 @@ from device_agent.console.command.session import (
 from device_agent.console.view.commands import WHOLE_LIFE
 from device_agent.console.view.devices import KnownDevices, filter_of
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
-from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.commands import CommandFrame
 
 SECTION = "a fleet"
 
@@ -76,8 +76,8 @@ def _refuse(devices: KnownDevices, device: str) -> NoReturn:
     )
 
 
-def _up_to(frame: MemberFrame) -> str:
-    start, seq = frame.version.incarnation, frame.version.seq
+def _up_to(frame: CommandFrame) -> str:
+    start, _, seq = frame.commands().membership.entries[frame.about].version
     if not start:
         return "  it sent nothing in this fleet, and nothing of it will count until it is admitted"
     if seq == WHOLE_LIFE:

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Self, TypeVar
+from typing import Self
 
 from crdts import Replica
 from device_agent.agent.runtime import fresh_nonce
@@ -17,8 +17,8 @@ from device_agent.console.view.fleet_view import FleetView
 from lasp_edge.errors import BrokerUnreachable, CommandError, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import Connected, Disconnected, Event, Link, Message
-from lasp_edge.protocol.control import ControlFrame
-from lasp_edge.protocol.frames import AskFrame, MemberFrame
+from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.protocol.frames import AskFrame
 from lasp_edge.protocol.repeating import CORRECT_US
 from lasp_edge.protocol.topics import Topics, level, topic_of
 from lasp_edge.security.access import Role
@@ -27,7 +27,6 @@ from lasp_edge.tool.loading import load_plan
 from lasp_edge.units import SECOND_US
 
 now_s = time.monotonic  # noqa: TID251 - a command waits in real time
-Command = TypeVar("Command", MemberFrame, ControlFrame)
 
 
 def now_us() -> int:
@@ -213,7 +212,7 @@ class FleetSession:
             if any(isinstance(event, Message) and event.retain for event in self.poll(0.1)):
                 quiet_s = min(now_s() + QUIET_S, max(ends_s, quiet_s))
 
-    def publish(self, command: Callable[[], Command]) -> Command:
+    def publish(self, command: Callable[[], CommandFrame]) -> CommandFrame:
         """Publish a command until no device knows a newer one; return the newest command.
 
         The number of a command is above all that the view knows. Where the broker lost what it

@@ -39,7 +39,7 @@ from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.parameters import DEFAULT, need_value, shown
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.control import MOST_PLACES, ControlFrame
+from lasp_edge.protocol.commands import MOST_PLACES, CommandFrame, CommandLog
 from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.topics import subscriptions
@@ -98,10 +98,10 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.FINE
 
 
-def _command(change: ParameterChange, view: FleetView) -> ControlFrame:
+def _command(change: ParameterChange, view: FleetView) -> CommandFrame:
     """Return the frame that makes a change, whatever else is known by now."""
-    view.devices.control |= change.delta(view.devices.control)
-    return view.commands.controlling(change.parameter.name, change.scope)
+    view.devices.commands |= CommandLog(control=change.delta(view.devices.control))
+    return view.commands.about((change.parameter.name, change.scope))
 
 
 def _change(arguments: argparse.Namespace, plan: Plan) -> ParameterChange:

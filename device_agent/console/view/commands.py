@@ -2,16 +2,15 @@
 
 >>> from lasp_edge.protocol.topics import Topics
 >>> commands = FleetCommands(KnownDevices(Topics("greenhouse")), nonce=1)
->>> commands.retiring("attic").retired
-True
+>>> commands.retiring("attic").subject
+('attic',)
 """
 
-from crdts import Membership, Replica, Version
+from crdts import Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
 from device_agent.console.view.devices import KnownDevices
-from lasp_edge.protocol.control import ControlFrame
-from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog, Subject
 
 OPERATOR = "operator"
 """The name under which commands about a fleet send; only `about` says which device they concern."""
@@ -35,7 +34,7 @@ class FleetCommands:
         self.sender = Replica.checked(1, nonce, OPERATOR)
         self._sent = 0
 
-    def retiring(self, device: str, seq: int | None = None) -> MemberFrame:
+    def retiring(self, device: str, seq: int | None = None) -> CommandFrame:
         """Return the command that retires a device.
 
         Args:
@@ -50,28 +49,18 @@ class FleetCommands:
         else:
             known = WHOLE_LIFE if seen.seq is None else seen.seq
             version = Version.of(seen.replica, known if seq is None else seq)
-        return self._about(device, self._devices.membership.retire(device, version))
+        membership = self._devices.membership.retire(device, version)
+        return self.about((device,), CommandLog(membership))
 
-    def admitting(self, device: str) -> MemberFrame:
+    def admitting(self, device: str) -> CommandFrame:
         """Return the command that admits a device."""
-        return self._about(device, self._devices.membership.admit(device))
+        return self.about((device,), CommandLog(self._devices.membership.admit(device)))
 
-    def _about(self, device: str, delta: Membership) -> MemberFrame:
-        return MemberFrame.of(self.sender, self._next_number(), device, delta.entries[device])
-
-    def controlling(self, parameter: str, scope: str) -> ControlFrame:
-        """Return the frame with all entries about a parameter and scope."""
-        return ControlFrame.of(
-            self.sender, self._next_number(), parameter, scope, self._devices.control
-        )
-
-    def _next_number(self) -> int:
+    def about(self, subject: Subject, known: CommandLog | None = None) -> CommandFrame:
+        """Return the frame of a subject: from some commands, or from all that were received."""
         self._sent += 1
-        return self._sent
+        return CommandFrame.of(self.sender, self._sent, subject, known or self._devices.commands)
 
-    def is_newest(self, frame: MemberFrame | ControlFrame) -> bool:
+    def is_newest(self, frame: CommandFrame) -> bool:
         """Return whether nothing was received that overrides a command."""
-        if isinstance(frame, ControlFrame):
-            return self._devices.control.of(frame.about, frame.scope) <= frame.log()
-        newest = self._devices.membership.entries.get(frame.about)
-        return newest is None or newest <= frame.membership().entries[frame.about]
+        return self._devices.commands.about(frame.subject) <= frame.commands()

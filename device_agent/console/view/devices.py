@@ -10,7 +10,8 @@ counts, and of that one's beats the one with the greatest pane seq.
     60
     >>> devices.has_all_entries("attic"), devices.floors_us
     (True, {'attic': 60})
-    >>> devices.control |= devices.control.say("offset", "", 600, "3", "ann")
+    >>> log = devices.control.say("offset", "", 600, "3", "ann")
+    >>> devices.commands |= CommandLog(control=log)
     >>> devices.lacking_entries
     ['attic']
 """
@@ -21,9 +22,9 @@ from typing import NamedTuple
 
 from crdts import ControlLog, Membership, Replica
 from lasp_edge.protocol.admission import Known
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog, command_refusal
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, level, shard_of
 
@@ -52,15 +53,13 @@ class KnownDevices:
         parameters: of the program; entries about others, of a former program, are left aside.
 
     Attributes:
-        membership: the newest command about each device.
-        control: the operators' log of parameters, as far as it was received.
+        commands: those of operators, as far as they were received.
         online_lives: device -> its incarnations that were connected.
     """
 
     def __init__(self, topics: Topics, parameters: Collection[str] = ()) -> None:
         self.topics = topics
-        self.membership = Membership()
-        self.control = ControlLog()
+        self.commands = CommandLog()
         self.online_lives: dict[str, set[Replica]] = {}
         self._parameters = parameters
         self._seen: dict[str, Sighting] = {}
@@ -73,7 +72,7 @@ class KnownDevices:
         """
         frame, address = decode(payload), self.topics.address(topic)
         kind = FRAME_KINDS[frame.kind]
-        known = Known(membership=self.membership, waited=True)
+        known = Known(waited=True)
         if not kind.subscribers & Subscriber.OPERATOR or (kind.topic, frame.about) != address:
             return None
         if kind.guard(frame, known) is not None:
@@ -81,14 +80,20 @@ class KnownDevices:
         getattr(self, kind.handler)(frame)
         return frame
 
-    def take_command(self, frame: MemberFrame) -> None:
-        """Join a member command."""
-        self.membership |= frame.membership()
+    @property
+    def membership(self) -> Membership:
+        """Which devices count."""
+        return self.commands.membership
 
-    def take_control(self, frame: ControlFrame) -> None:
-        """Join the entries about a parameter of the program."""
-        if frame.about in self._parameters:
-            self.control |= frame.log()
+    @property
+    def control(self) -> ControlLog:
+        """The operators' log of parameters."""
+        return self.commands.control
+
+    def take_command(self, frame: CommandFrame) -> None:
+        """Join an operator's command."""
+        if command_refusal(frame, self.commands, self._parameters) is None:
+            self.commands |= frame.commands()
 
     def take_presence(self, frame: PresenceFrame) -> None:
         """Note whether a device is connected."""

@@ -105,7 +105,7 @@ class Run:
         retired = fleet.membership.retired
         assert self.lake.known.liveness.membership == fleet.membership
         for agent in fleet.running():
-            assert membership_text(agent.membership()) == membership_text(fleet.membership)
+            assert membership_text(agent.commands().membership) == membership_text(fleet.membership)
         for name in PROGRAM.dynamic_folds:
             found[name] = self.landed.globals(name)
             there = {key: value for key, value in found[name].items() if value.devices_in}

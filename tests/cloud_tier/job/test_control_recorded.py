@@ -15,7 +15,6 @@ from device_agent.gateway.store import FleetStore
 from lasp_edge import Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.sinks import DEFAULT_SINK
@@ -26,6 +25,7 @@ from simulations.oracle import Reading, windows
 from simulations.world.lander import SimulatedLander
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.device_agent.agents import Device
+from tests.support_commands import schedule_command
 
 pytestmark = pytest.mark.spark
 
@@ -126,7 +126,7 @@ class Site:
         for parameter, scope, from_us, value in entries:
             self.log |= self.log.say(parameter, scope, BEGIN_US + from_us, value, "ann")
         for number, lane in enumerate(self.log.lanes(), 1):
-            frame = ControlFrame.of(OPERATOR, number, *lane, self.log)
+            frame = schedule_command(OPERATOR, number, *lane, self.log)
             for device in self.devices.values():
                 device.hear(frame)
             self.hear(topic_of(frame, Topics(self.plan.name)), frame.encode())

@@ -12,10 +12,10 @@ from crdts import ControlLog, Frontier, Replica
 from crdts.frontier import BOTTOM_US
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.topics import Topics, topic_of
 from tests.lasp_edge.language.support_controlled import greenhouse
+from tests.support_commands import schedule_command
 
 PLAN = greenhouse().plan()
 NOW_US = 1_700_000_000_000_000
@@ -33,7 +33,7 @@ def taken(log, regimes):
     topics = Topics(PLAN.name)
     acceptance = Acceptance(PLAN.pane_streams, (), topics, ("lake", "id"), control=regimes)
     frames = [
-        ControlFrame.of(Replica(1, 5, "operator"), number, *lane, log)
+        schedule_command(Replica(1, 5, "operator"), number, *lane, log)
         for number, lane in enumerate(log.lanes(), 1)
     ]
     return acceptance.take(

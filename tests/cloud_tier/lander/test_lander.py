@@ -318,8 +318,8 @@ def test_what_an_operator_said_is_repeated_and_kept_by_the_broker(station):
     assert station.link.retained == {}
     station.turn(after_s=2 * REPEAT_US / SECOND_US)
     ((topic, payload),) = station.link.retained.items()
-    assert "/member/" in topic
-    assert decode(payload).membership() == said.membership()
+    assert "/command/" in topic
+    assert decode(payload).commands().membership == said.commands().membership
 
 
 def vouches(station):

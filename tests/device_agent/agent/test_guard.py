@@ -237,7 +237,7 @@ def test_a_part_that_raises_in_any_method_is_counted_and_all_others_go_on(tmp_pa
         raise SystemExit(3)
 
     device = Device(tmp_path, settings=None)
-    part = device.core.members
+    part = device.core.commands
     setattr(part, method, failing)
     part.is_changed = True
     for asked in device.core.ensemble._with.values():
@@ -250,7 +250,7 @@ def test_a_part_that_raises_in_any_method_is_counted_and_all_others_go_on(tmp_pa
     device.tick(20)
     assert device.core.report()["accepted"] == 1
     assert [n.partition(" (")[0] for n in device.core.agent.guard.reasons] == [
-        f"failed: members, {method}: SystemExit: 3"
+        f"failed: commands, {method}: SystemExit: 3"
     ]
     assert device.store.restored().counters["accepted"] == 1
     device.kill()

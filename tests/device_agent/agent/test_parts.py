@@ -12,13 +12,12 @@ from crdts.wire import encode
 from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
 from lasp_edge.dataflow import at_least
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
-    MemberFrame,
     PaneFrame,
     PresenceFrame,
     VariableFrame,
@@ -29,6 +28,7 @@ from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import NOW_US, Device, ack_of, entry_of
+from tests.support_commands import member_command
 
 PEER = Replica(3, 33, "pi-2")
 TARGET = "local_average"
@@ -152,7 +152,7 @@ def beats(device: Device) -> list[Frame]:
 
 
 def command() -> Frame:
-    return MemberFrame(PEER, 1, "pi-3", 1, True, Version(2, 5, 60))  # noqa: FBT003
+    return member_command(PEER, 1, "pi-3", 1, True, Version(2, 5, 60))  # noqa: FBT003
 
 
 def told(device: Device) -> Frame:
@@ -218,15 +218,13 @@ PARTS = {
         lambda device: device.store.restored().facts.absences,
         lambda device: [*beats(device), entries(device)[0], note(device)],
     ),
-    "members": Case(
-        lambda device: device.core.members.membership,
-        lambda device: device.core.members.membership,
-        lambda _device: [command()],
-    ),
-    "control": Case(
-        lambda device: device.core.control.known,
-        lambda device: device.core.control.known,
-        lambda _device: [ControlFrame(PEER, 1, "above", "", ((NOW_US, 1, "ann", "20"),))],
+    "commands": Case(
+        lambda device: device.core.commands.known,
+        lambda device: device.core.commands.known,
+        lambda _device: [
+            command(),
+            CommandFrame(PEER, 1, "above", "", ((NOW_US, 1, "ann", "20"),)),
+        ],
     ),
     "programs": Case(
         lambda device: device.core.report()["other_programs"],

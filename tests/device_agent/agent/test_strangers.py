@@ -11,7 +11,6 @@ from lasp_edge.protocol.acks import AckFrame, Seqs, Untaken
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
-    MemberFrame,
     PresenceFrame,
     VariableFrame,
     VariableReport,
@@ -20,6 +19,7 @@ from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sinks import DEFAULT_SINK, SinkLow
 from simulations.world.lander import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, entry_of, greenhouse
+from tests.support_commands import member_command
 
 PEER = Replica(3, 33, "pi-2")
 entry_seqs = st.builds(
@@ -44,13 +44,13 @@ ENVELOPES = st.tuples(
     | st.lists(PLAIN, max_size=4),
     st.just({}),
 ).map(lambda fields: msgpack.packb(list(fields), unicode_errors="surrogatepass"))
-KINDS = ["pane", "var", "member", "beat", "presence", "ack", "inbox", "out"]
+KINDS = ["pane", "var", "command", "beat", "presence", "ack", "inbox", "out"]
 
 
 def topics_of(device):
     topics = device.core.agent.topics
     own = [
-        topics.of("member", "pi-1"),
+        topics.of("command", "pi-1"),
         topics.of("beat", "pi-2"),
         topics.of("presence", "pi-2"),
         topics.of("presence", "pi-1"),
@@ -139,7 +139,7 @@ FRAMES = st.one_of(
         st.integers(0, 2**40 - 1),
     ),
     st.builds(
-        MemberFrame,
+        member_command,
         st.just(PEER),
         st.just(1),
         st.sampled_from(["pi-2", "x"]),
@@ -187,7 +187,7 @@ def test_a_frame_on_anothers_topic_changes_nothing(device):
     entry = entry_of(PEER, 1, "local_average", stream, (1, 5))
     before = device.core.results.plain()
     for topic in (
-        topics.of("member", "pi-2"),
+        topics.of("command", "pi-2"),
         topics.of("var", "pi-3", "local_average", "00"),
         topics.of("var", "pi-2", "total", "00"),
         topics.of("var", "pi-2", "local_average", "01"),

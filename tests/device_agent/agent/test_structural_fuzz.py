@@ -27,9 +27,9 @@ from device_agent.agent.settings import Settings
 from device_agent.console.view.devices import KnownDevices
 from lasp_edge import Plan, Program
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import FORMAT
-from lasp_edge.protocol.frames import AskFrame, MemberFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.frames import AskFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
@@ -37,6 +37,7 @@ from simulations.world.disk import EmptyStore
 from simulations.world.lander import LANDER, SimulatedLander
 from tests.device_agent.agents import LAKE, NOW_US, is_of_frames
 from tests.lasp_edge.support_folds import ONE_EACH
+from tests.support_commands import member_command
 
 PEER, ME = "pi-2", "pi-1"
 FRESH = 250
@@ -128,9 +129,9 @@ def talk() -> list[tuple[str, bytes]]:
     replica = peer.core.replica
     commands = (
         AskFrame(replica, 1, ME, "total"),
-        MemberFrame(replica, 1, "pi-9", 1, True, Version(2, 5, 60)),  # noqa: FBT003
-        ControlFrame(replica, 1, "above", ME, ((5, 1, "ann", "30"), (9, 2, "ann", None))),
-        MemberFrame(replica, 2, PEER, 1, False, Version(2, 5, 60)),  # noqa: FBT003
+        member_command(replica, 1, "pi-9", 1, True, Version(2, 5, 60)),  # noqa: FBT003
+        CommandFrame(replica, 1, "above", ME, ((5, 1, "ann", "30"), (9, 2, "ann", None))),
+        member_command(replica, 2, PEER, 1, False, Version(2, 5, 60)),  # noqa: FBT003
     )
     return said + [(topic_of(frame, topics), frame.encode()) for frame in commands]
 
@@ -306,7 +307,7 @@ def test_a_good_frame_works_after_any_number_of_bad_ones(corpus):
     for seed in range(400):
         topic, payload = mutated(corpus, random.Random(seed))
         kind = msgpack.unpackb(payload, strict_map_key=False)[1]
-        if kind != MemberFrame.kind:  # an operator's command is obeyed, whoever sends it
+        if kind != CommandFrame.kind:  # an operator's command is obeyed, whoever sends it
             check(agent, acceptance, known, topic, payload)
     peer = Replica(7, 77, "pi-3")
     local = PLAN.local_folds["samples_mean"]

@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 
-from crdts import Frontier, Member, Replica, Version
+from crdts import Frontier, Member, Membership, Replica, Version
 from crdts.frontier import Promise
 from device_agent.gateway.core import GatewayCore, WaitingTerms
-from lasp_edge.protocol.acceptance import Acceptance, Accepted, MemberRow, PaneRows
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows
 from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.topics import Topics
@@ -85,7 +86,7 @@ def accepted_of(plan, rows):
             accepted.promises |= Frontier({row["device"]: promise})
         elif row["kind"] == "member":
             member = Member(row["control"], row["retired"], version)
-            accepted.rows.append(MemberRow(row["device"], member, row["received_us"]))
+            accepted.commands |= CommandLog(Membership({row["device"]: member}))
         elif row["kind"] == "tick":
             listening = max(listening or Listening(0, 0), Listening(row["now_us"], row["since_us"]))
     return accepted, listening

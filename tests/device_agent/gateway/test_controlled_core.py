@@ -7,7 +7,6 @@ from device_agent.agent.settings import Settings
 from device_agent.gateway import core as core_module
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.protocol.acceptance import Record
-from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from lasp_edge.protocol.topics import topic_of
@@ -16,12 +15,13 @@ from simulations.oracle import Reading, windows
 from tests.device_agent.agents import NOW_US, Device
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest
 from tests.lasp_edge.language.support_controlled import greenhouse
+from tests.support_commands import schedule_command
 
 PLAN = greenhouse().plan()
 SETTINGS = Settings(keep_readings=True, fence_wait_us=0, lateness_us=10 * S)
 TERMS = WaitingTerms(["cellar"], 600 * S)
 LOG = ControlLog().say("offset", "", NOW_US + 20 * S, "10", "ann")
-ENTRY = ControlFrame.of(Replica(1, 5, "operator"), 1, "offset", "", LOG)
+ENTRY = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", LOG)
 
 
 class Site:
@@ -110,7 +110,7 @@ def test_a_row_that_is_due_while_all_promises_are_void_names_who_is_missing(tmp_
     site.live(24, reads=True)
     before = len(site.gateway.rows)
     tomorrow = ControlLog().say("offset", "", NOW_US + 86_400 * S, "10", "ann")
-    site.live(1, told=[ControlFrame.of(Replica(1, 5, "operator"), 1, "offset", "", tomorrow)])
+    site.live(1, told=[schedule_command(Replica(1, 5, "operator"), 1, "offset", "", tomorrow)])
     site.live(4)
     due = site.gateway.rows[before:]
     assert due, "windows become due while the device has not heard the entry"
@@ -141,7 +141,7 @@ def test_rows_below_the_floor_stay_as_they_are_and_what_comes_for_them_is_counte
     core = site.gateway.core
     frontier_us = core.coverage.frontier
     early = ControlLog().say("offset", "", NOW_US - 60 * S, "10", "ann")
-    entry = ControlFrame.of(Replica(1, 5, "operator"), 1, "offset", "", early)
+    entry = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", early)
     site.device.hear(entry)
     site.live(1, told=[entry])
     for name in ("sums", "by_room"):
@@ -165,7 +165,7 @@ def test_panes_of_left_meanings_are_forgotten_with_the_others(short):
     site, log = short, ControlLog()
     for value in ("10", "11"):
         log |= log.say("offset", "", NOW_US, value, "ann")
-        entry = ControlFrame.of(Replica(1, 5, "operator"), 1, "offset", "", log)
+        entry = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", log)
         site.device.hear(entry)
         site.live(1, told=[entry])
         site.live(12)
@@ -182,7 +182,7 @@ def test_what_waits_keeps_its_panes_and_its_rows_come(short):
     """The device is slow to hear: meanwhile F would go on if it could, and G stays."""
     site = short
     core, frontier_us = site.gateway.core, site.gateway.core.coverage.frontier
-    entry = ControlFrame.of(
+    entry = schedule_command(
         Replica(1, 5, "operator"),
         1,
         "offset",
@@ -234,7 +234,7 @@ def test_a_device_whose_store_was_lost_with_the_brokers_memory_is_told_what_oper
             site.device.hear(frame)
     assert said[0][0] <= lost.now_us + 2 * CORRECT_US + 5 * S
     assert len(said) <= 2 + 300 * S // REPEAT_US, "politely"
-    assert site.device.core.control.known == site.regimes.log == LOG
+    assert site.device.core.commands.known.control == site.regimes.log == LOG
     site.device.core.handle_end()
     site.live(60)
     final_up_to_us, *_ = site.gateway.core.coverage
@@ -245,7 +245,7 @@ def test_a_device_whose_store_was_lost_with_the_brokers_memory_is_told_what_oper
 def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
     """Under the new form the last window ends earlier than what was promised under the old one."""
     log = ControlLog().say("step_s", "", NOW_US + 20 * S, "40", "ann")
-    entry = ControlFrame.of(Replica(1, 5, "operator"), 1, "step_s", "", log)
+    entry = schedule_command(Replica(1, 5, "operator"), 1, "step_s", "", log)
     site.live(1 + more, reads=True)
     site.device.core.handle_end()
     site.live(20)
@@ -260,7 +260,7 @@ def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
 
 def test_tentative_windows_that_are_no_more_leave_with_the_entry(site):
     log = ControlLog().say("step_s", "", NOW_US + 81 * S, "40", "ann")
-    site.live(1, told=[ControlFrame.of(Replica(1, 5, "operator"), 1, "step_s", "", log)])
+    site.live(1, told=[schedule_command(Replica(1, 5, "operator"), 1, "step_s", "", log)])
     gone = [
         row
         for row in {row.at: row for row in site.gateway.rows}.values()

@@ -7,11 +7,13 @@ from lasp_edge import Program, folds
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sinks import DEFAULT_SINK, SinkLow, store_tag
 from lasp_edge.protocol.topics import Topics, topic_of
+from tests.support_commands import member_command
 
 SECOND_US = 1_000_000
 BEGIN_US = 1_699_999_980 * SECOND_US
@@ -127,6 +129,6 @@ def beat(
 
 def command(
     control: int, *, retired: bool = True, seq: int = 0, replica: Replica = ME
-) -> MemberFrame:
+) -> CommandFrame:
     """Return a member command of an operator."""
-    return MemberFrame(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))
+    return member_command(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))

@@ -5,12 +5,11 @@ from hypothesis import strategies as st
 from crdts import Replica, Version
 from lasp_edge.protocol.acks import AckFrame, Seqs, Untaken
 from lasp_edge.protocol.blocks import PaneEntries
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, Telling, VouchFrame
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
-    MemberFrame,
     PaneFrame,
     PresenceFrame,
     VariableFrame,
@@ -19,6 +18,7 @@ from lasp_edge.protocol.frames import (
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import SLOTS, RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.protocol.sinks import SinkLow
+from tests.support_commands import member_command
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
 names = texts.filter(bool)
@@ -116,9 +116,12 @@ def control_frames(draw):
     rows = st.tuples(numbers, texts, st.none() | texts)
     places = tuple((from_us, *draw(rows)) for from_us in sorted(times_us))
     about = names.filter(lambda name: len(name.encode()) <= 64)
-    return ControlFrame(draw(replicas), draw(numbers), draw(about), draw(texts), places)
+    return CommandFrame(draw(replicas), draw(numbers), draw(about), draw(texts), places)
 
 
+member_frames = st.builds(
+    member_command, replicas, numbers, names, numbers, st.booleans(), versions
+)
 FRAMES = {
     PaneFrame: pane_frames,
     VariableFrame: variable_frames(),
@@ -158,7 +161,6 @@ FRAMES = {
         clocks,
     ),
     AskFrame: st.builds(AskFrame, replicas, numbers, names, texts),
-    MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),
     HelloFrame: st.builds(HelloFrame, replicas, numbers, names, challenges, st.integers(1, 15)),
     VouchFrame: vouch_frames(),
     SharedFrame: st.builds(
@@ -166,7 +168,7 @@ FRAMES = {
     ),
     SummaryFrame: st.builds(SummaryFrame, replicas, numbers, names, names, int64, st.binary()),
     RepairFrame: st.builds(RepairFrame, replicas, numbers, names, names, int64, st.binary()),
-    ControlFrame: control_frames(),
+    CommandFrame: control_frames() | member_frames,
 }
 any_frame = st.one_of(*FRAMES.values())
 ME = Replica(1, 7, "pi-1")

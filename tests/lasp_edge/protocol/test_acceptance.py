@@ -10,8 +10,8 @@ from crdts import Member, Membership, Replica, Version
 from crdts.frontier import Promise
 from lasp_edge.protocol.acceptance import (
     Acceptance,
+    CommandRows,
     EntryRows,
-    MemberRow,
     PaneRows,
     Record,
     Refusal,
@@ -240,8 +240,8 @@ def test_a_member_command_is_taken_once_and_says_nothing_of_the_devices_life():
     commands = [command(2, seq=5), command(2, seq=5), command(3, retired=False)]
     found = accepted(*commands)
     assert found.rows == [
-        MemberRow("pi-0", Member(2, retired=True, version=Version.of(ME, 5)), NOW_US),
-        MemberRow("pi-0", Member(3, retired=False, version=Version.of(ME, 0)), NOW_US),
+        CommandRows(command(2, seq=5).commands(), NOW_US),
+        CommandRows(command(3, retired=False).commands(), NOW_US),
     ]
     assert found.answers == {}
     far = Replica(3_000, 7, "pi-0")
@@ -261,7 +261,7 @@ def test_a_command_that_is_not_heard_for_some_time_is_repeated_for_all():
     heard_us = NOW_US
     assert list(lander.repeated(spoken, heard_us + REPEAT_US - 1)) == []
     (frame,) = lander.repeated(spoken, heard_us + 2 * REPEAT_US)
-    assert (frame.membership(), frame.sender) == (lander.membership, spoken)
+    assert (frame.commands().membership, frame.sender) == (lander.membership, spoken)
     lander.connected(heard_us + 2 * REPEAT_US + 1)
     assert len(list(lander.repeated(spoken, heard_us + 2 * REPEAT_US + 2 * CORRECT_US + 1))) == 1
 
@@ -296,7 +296,7 @@ def test_a_device_that_is_admitted_again_is_taken_whole():
 
 def test_variables_and_promises_of_a_retired_device_are_kept():
     found = accepted(command(1), variable(PLAN, 8, 2, 4400), beat(1, 5))
-    assert [type(row) for row in found.rows] == [MemberRow, EntryRows]
+    assert [type(row) for row in found.rows] == [CommandRows, EntryRows]
     assert found.promises.entries.keys() == {"pi-0"}
     assert not found.refused
 

@@ -2,26 +2,20 @@
 
 import pytest
 
-from crdts import Member, Membership, Replica, Version
-from lasp_edge.protocol import admission
+from crdts import Membership, Replica, Version
 from lasp_edge.protocol.admission import (
     Known,
-    command_refusal,
     counts,
     is_too_far_ahead,
     sender_refusal,
 )
 from lasp_edge.protocol.blocks import PaneEntries
-from lasp_edge.protocol.frames import MemberFrame, PresenceFrame
-from lasp_edge.protocol.limits import CONTROLS_AHEAD, INCARNATIONS_AHEAD
+from lasp_edge.protocol.frames import PresenceFrame
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 
 OPERATOR = Replica(1, 5, "operator")
 UP_TO = Version(3, 7, 60)
 BLOCK = PaneEntries(5, 10, 3, 7, ((1, 2, 3),), ("a", "b", "c"), (0, 10, 20), (4, 60, 61))
-
-
-def command(control, *, version=UP_TO, device="attic"):
-    return MemberFrame(OPERATOR, 1, device, control, retired=True, version=version)
 
 
 def test_an_incarnation_may_be_ahead_by_the_limit_and_no_further():
@@ -34,26 +28,6 @@ def test_a_frame_of_a_device_is_refused_for_its_senders_incarnation():
     frame = PresenceFrame(Replica(3 + INCARNATIONS_AHEAD + 1, 7, "attic"), 1, online=True)
     assert sender_refusal(frame, Known(3)) == "incarnation too far ahead"
     assert sender_refusal(frame, Known(4)) is None
-
-
-def test_a_control_may_be_ahead_by_the_limit_and_no_further():
-    known = Known(membership=Membership({"attic": Member(9, retired=False, version=(0, 0, 0))}))
-    assert command_refusal(command(9 + CONTROLS_AHEAD), known) is None
-    assert command_refusal(command(9 + CONTROLS_AHEAD + 1), known) == "control too far ahead"
-    assert command_refusal(command(CONTROLS_AHEAD), Known()) is None
-    assert command_refusal(command(CONTROLS_AHEAD + 1), Known()) == "control too far ahead"
-
-
-def test_commands_on_more_devices_than_the_limit_are_refused(monkeypatch):
-    monkeypatch.setattr(admission, "MEMBERS", 1)
-    known = Known(membership=Membership().retire("attic", Version(3, 7, 60)))
-    assert command_refusal(command(1, device="cellar"), known) == "too many members"
-    assert command_refusal(command(2), known) is None, "one that is known already costs nothing"
-
-
-def test_a_command_speaks_of_no_far_incarnation():
-    far = Version(3 + INCARNATIONS_AHEAD + 1, 7, 0)
-    assert command_refusal(command(1, version=far), Known(3)) == "incarnation too far ahead"
 
 
 def test_all_panes_count_but_those_of_a_retired_device_above_its_version():

@@ -6,15 +6,16 @@ from hypothesis import given
 from crdts import Replica, Version
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.commands import CommandFrame, CommandLog
 from lasp_edge.protocol.frames import (
     AskFrame,
-    MemberFrame,
     PaneFrame,
     PresenceFrame,
     VariableFrame,
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode
 from tests.lasp_edge.protocol.support_strategies import BLOCK, FRAMES, ME
+from tests.support_commands import member_command
 
 
 def test_every_kind_of_frame_is_tested():
@@ -46,10 +47,10 @@ def test_more_columns_than_a_frame_takes_are_our_own_mistake():
 
 
 def test_a_word_on_a_member_is_the_memberships_and_back():
-    frame = MemberFrame(ME, 9, "pi-2", 3, retired=True, version=Version(1, 7, 60))
-    membership = frame.membership()
+    frame = member_command(ME, 9, "pi-2", 3, retired=True, version=Version(1, 7, 60))
+    membership = frame.commands().membership
     assert membership.retired == {"pi-2": Version(1, 7, 60)}
-    assert MemberFrame.of(ME, 9, "pi-2", membership.entries["pi-2"]) == frame
+    assert CommandFrame.of(ME, 9, ("pi-2",), CommandLog(membership)) == frame
 
 
 @pytest.mark.parametrize("name", ["a\x1fb", "a\nb", "\x00"])

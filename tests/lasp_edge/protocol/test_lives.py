@@ -10,12 +10,12 @@ from tests.lasp_edge.protocol.support_frames import (
     LANDER,
     ME,
     OPERATOR,
-    MemberFrame,
     acceptance,
     panes,
     record,
     rooms,
 )
+from tests.support_commands import member_command
 from tests.support_sizes import most_held
 
 PLAN = rooms()
@@ -196,8 +196,8 @@ def test_a_late_beat_tells_nothing_of_panes_that_land_no_more():
 
 
 def test_panes_of_a_retired_life_count_whichever_later_one_sends_them():
-    retired = MemberFrame(OPERATOR, 1, ME.device, 1, True, Version.of(ME, 4))  # noqa: FBT003
-    lander = acceptance(PLAN, Membership() | retired.membership())
+    retired = member_command(OPERATOR, 1, ME.device, 1, True, Version.of(ME, 4))  # noqa: FBT003
+    lander = acceptance(PLAN, Membership() | retired.commands().membership)
     lander.take([record(panes(PLAN, 1, first_seq=1)), record(hello(LATER))])
     sent = panes(PLAN, 1, replica=LATER, first_seq=3, incarnation=ME.incarnation, nonce=ME.nonce)
     assert [row.block.seqs for row in lander.take([record(sent)]).rows] == [(3, 4)]

@@ -116,16 +116,16 @@ def test_keys_that_do_not_fit_their_entries_are_refused(keys):
         (5, [1, -1, "lake", [1], None]),
         (6, [5]),
         (6, ["a", "b"]),
-        (7, []),
-        (7, [0, True, 1, 7, 0]),
-        (7, [2**40, True, 1, 7, 0]),
-        (7, [1, True, 1, 7, -1]),
-        (7, [1, True, 1, 7, 2**40]),
-        (7, [1, True, 2**30, 7, 0]),
-        (7, [1, True, 1, 2**32, 0]),
-        (7, [1, 1, 1, 7, 0]),
-        (7, [1, None, 1, 7, 0]),
-        (7, [1, True, 1, 7]),
+        (15, [None, [[]]]),
+        (15, [None, [[0, True, 1, 7, 0]]]),
+        (15, [None, [[2**40, True, 1, 7, 0]]]),
+        (15, [None, [[1, True, 1, 7, -1]]]),
+        (15, [None, [[1, True, 1, 7, 2**40]]]),
+        (15, [None, [[1, True, 2**30, 7, 0]]]),
+        (15, [None, [[1, True, 1, 2**32, 0]]]),
+        (15, [None, [[1, 1, 1, 7, 0]]]),
+        (15, [None, [[1, None, 1, 7, 0]]]),
+        (15, [None, [[1, True, 1, 7]]]),
         (8, []),
         (8, [0, 1]),
         (8, [2**48, 1]),
@@ -157,9 +157,15 @@ def test_a_wrong_body_is_refused(kind, body):
 
 
 def test_a_word_on_a_member_has_a_control_from_1():
-    assert decode(envelope(7, [1, True, 1, 7, 5])).control == 1
-    with pytest.raises(FrameError, match="out of range"):
-        decode(envelope(7, [0, True, 1, 7, 5]))
+    assert decode(envelope(15, [None, [[1, True, 1, 7, 5]]])).rows == ((1, True, 1, 7, 5),)
+    with pytest.raises(FrameError, match="malformed body"):
+        decode(envelope(15, [None, [[0, True, 1, 7, 5]]]))
+
+
+@pytest.mark.parametrize("former", [(7, [1, True, 1, 7, 5]), (14, ["", [[5, 1, "ann", "30"]]])])
+def test_commands_of_a_former_release_are_refused(former):
+    with pytest.raises(FrameError, match="unknown kind"):
+        decode(envelope(*former))
 
 
 # (shard 1 holds the keys "kitchen" and "shed-28")

@@ -78,7 +78,7 @@ OF_DEVICES = {
     "presence": lambda device: TOPICS.of("presence", device),
     "ack": lambda device: TOPICS.of("ack", device),
     "inbox": lambda device: TOPICS.of("inbox", device),
-    "member": lambda device: TOPICS.of("member", device),
+    "command": lambda device: TOPICS.of("command", device),
 }
 
 

@@ -31,7 +31,7 @@ def _from_every_device():
 
 def test_a_device_hears_all_devices_and_only_its_own_acknowledgements():
     read = filters(Role.DEVICE, "read")
-    assert {f"{ROOT}/+/{kind}/#" for kind in ("var", "beat", "presence", "member")} <= read
+    assert {f"{ROOT}/+/{kind}/#" for kind in ("var", "beat", "presence", "command")} <= read
     assert {f"{ROOT}/09/{kind}/_4bitchen/#" for kind in ("ack", "inbox")} <= read
     assert not any("/pane/" in each for each in read)
 
@@ -40,7 +40,7 @@ def test_only_landers_acknowledge_and_only_operators_command():
     writers = {role: filters(role, "write") for role in Role}
     assert {role for role in Role if f"{ROOT}/+/ack/#" in writers[role]} == {Role.LANDER}
     # An operator also asks a device for a beat, which takes nothing and changes nothing.
-    commanded = {f"{ROOT}/+/{kind}/#" for kind in ("member", "inbox", "control")}
+    commanded = {f"{ROOT}/+/{kind}/#" for kind in ("command", "inbox")}
     assert writers[Role.OPERATOR] == commanded
     assert writers[Role.VIEWER] == set()
     assert filters(Role.VIEWER, "read") == {f"{ROOT}/out/#"}

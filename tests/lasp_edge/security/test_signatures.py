@@ -15,7 +15,7 @@ from crdts import Replica, Version
 from lasp_edge.errors import UsageError
 from lasp_edge.link import BrokenSealError
 from lasp_edge.protocol.envelope import unpack
-from lasp_edge.protocol.frames import AskFrame, BeatFrame, MemberFrame, PresenceFrame
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher, decode
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES, SIGNATURE_BYTES
 from lasp_edge.protocol.topics import Topics
@@ -25,6 +25,7 @@ from lasp_edge.security.signatures import Signatures, SigningKey, new_key
 from lasp_edge.tool import keys_command
 from lasp_edge.tool.broker_options import add_broker_arguments, seal_of
 from tests.lasp_edge.protocol.support_strategies import FRAMES
+from tests.support_commands import member_command
 from tests.support_missing import lacks
 
 TOPICS = Topics("house")
@@ -132,7 +133,7 @@ def test_who_is_not_in_the_roster_is_refused(keys, reader, name):
         reader.opened(TOPIC, payload)
 
 
-MEMBER = MemberFrame(
+MEMBER = member_command(
     Replica(1, 9, "operator"), 1, "attic", 1, retired=True, version=Version(1, 8, 3)
 )
 ASK = AskFrame(KITCHEN, 1, "attic", "average")

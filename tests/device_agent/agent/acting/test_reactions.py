@@ -5,10 +5,11 @@ import pytest
 from crdts import GSet, Replica, Version
 from device_agent.agent.settings import Settings
 from lasp_edge import folds
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, VariableReport
+from lasp_edge.protocol.frames import BeatFrame, VariableReport
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.acting.support_acting import PEER, House, peer_says, run
 from tests.device_agent.agents import Device
+from tests.support_commands import member_command
 
 OPERATOR = Replica(1, 5, "operator")
 EAGER = Settings(interval_us=SECOND_US)
@@ -68,7 +69,7 @@ def test_a_value_that_goes_and_comes_back_from_the_same_inputs_is_no_news(start,
     assert house.numbers() == [21.5]
     for control, retired in ((1, True), (2, False)):
         version = Version(PEER.incarnation, PEER.nonce, 2)
-        device.hear(MemberFrame(OPERATOR, control, PEER.device, control, retired, version))
+        device.hear(member_command(OPERATOR, control, PEER.device, control, retired, version))
         run(device, 5)
         assert bool(device.core.results.fleet()["everywhere"]) is not retired
         if retired and restarts:
@@ -95,7 +96,7 @@ def test_of_keys_that_are_gone_the_last_ones_are_remembered(start, monkeypatch):
     house.seen.clear()
     for control, retired in ((1, True), (2, False)):
         version = Version(PEER.incarnation, PEER.nonce, 3)
-        device.hear(MemberFrame(OPERATOR, control, PEER.device, control, retired, version))
+        device.hear(member_command(OPERATOR, control, PEER.device, control, retired, version))
         run(device, 5)
     assert [value.key for value in house.seen] == ["attic"], "it is not among the last two"
 

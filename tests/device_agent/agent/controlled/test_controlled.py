@@ -10,13 +10,14 @@ from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.regimes import WindowRegimes
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame
 from lasp_edge.units import SECOND_US as S
 from simulations.oracle import Reading, windows
 from tests.device_agent.agents import NOW_US, Device, ack_of
 from tests.device_agent.agents import greenhouse as plain_greenhouse
 from tests.lasp_edge.language.support_controlled import greenhouse
+from tests.support_commands import schedule_command
 
 OPERATOR = Replica(1, 5, "operator")
 PLAN = greenhouse().plan()
@@ -44,7 +45,7 @@ class Fleet:
 
     def tell(self, parameter, scope):
         self.frames += 1
-        self.device.hear(ControlFrame.of(OPERATOR, self.frames, parameter, scope, self.log))
+        self.device.hear(schedule_command(OPERATOR, self.frames, parameter, scope, self.log))
 
     def build(self):
         for _ in range(200):
@@ -160,7 +161,7 @@ def test_a_restart_finds_what_is_still_to_be_built(fleet):
     fleet.device.restart()
     fleet.build()
     fleet.check()
-    assert fleet.device.core.control.known == fleet.log
+    assert fleet.device.core.commands.known.control == fleet.log
 
 
 def read_half_a_day(device):
@@ -255,9 +256,9 @@ def test_a_function_that_fails_leaves_the_reading_out_of_its_window_alone(tmp_pa
 
 def test_entries_of_unknown_parameters_are_counted_and_change_nothing(fleet):
     log = ControlLog().say("nothing", "", 5, "1", "ann")
-    fleet.device.hear(ControlFrame.of(OPERATOR, 1, "nothing", "", log))
-    assert fleet.device.core.control.known == ControlLog()
-    assert fleet.device.counted["frame: control: the program has no such parameter"] == 1
+    fleet.device.hear(schedule_command(OPERATOR, 1, "nothing", "", log))
+    assert fleet.device.core.commands.known.control == ControlLog()
+    assert fleet.device.counted["frame: command: no such parameter"] == 1
 
 
 def test_what_was_said_is_repeated_where_somebody_knows_less(fleet):
@@ -265,9 +266,9 @@ def test_what_was_said_is_repeated_where_somebody_knows_less(fleet):
     fleet.say("offset", "", NOW_US, "3")
     old = fleet.log.copy()
     fleet.say("offset", "", NOW_US + S, "4")
-    device.hear(ControlFrame.of(OPERATOR, 9, "offset", "", old))
-    said = [f for _ in range(6) for f in device.frames(ControlFrame, device.tick())]
-    assert [frame.log() for frame in said] == [fleet.log]
+    device.hear(schedule_command(OPERATOR, 9, "offset", "", old))
+    said = [f for _ in range(6) for f in device.frames(CommandFrame, device.tick())]
+    assert [frame.commands().control for frame in said] == [fleet.log]
 
 
 def test_what_a_sink_does_not_understand_yet_holds_the_promise_and_is_sent_again(fleet):
@@ -331,7 +332,7 @@ def test_what_was_said_of_a_parameter_that_is_no_more_counts_for_nobody(tmp_path
     fleet.device.kill()
     fleet.device.program = PLAN
     fleet.device.start()
-    assert fleet.device.core.control.known == after
+    assert fleet.device.core.commands.known.control == after
     assert fleet.device.core.agent.control == FleetRegimes(PLAN, fleet.log).control
     assert fleet.device.core.agent.control == after.fingerprint()
     fleet.device.kill()

@@ -9,9 +9,9 @@ import pytest
 from crdts import Membership, Replica, Version
 from crdts.membership import Member
 from device_agent.console.command import status
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.frames import (
     BeatFrame,
-    MemberFrame,
     PaneFrame,
     VariableFrame,
     VariableReport,
@@ -23,6 +23,7 @@ from lasp_edge.units import SECOND_US
 from simulations.oracle import PublishedPartial, inputs
 from tests.device_agent.agents import NOW_US, Device, rooms
 from tests.device_agent.support_entries import PEER, entry, fleet
+from tests.support_commands import member_command
 
 OPERATOR = Replica(1, 5, "operator")
 OTHER = Replica(4, 44, "pi-3")
@@ -40,7 +41,7 @@ def device(tmp_path):
 
 
 def word(control=1, *, retired=True, replica=PEER, seq=60):
-    return MemberFrame(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))
+    return member_command(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))
 
 
 def test_a_retired_device_counts_no_more_and_again_when_it_is_admitted(device):
@@ -133,7 +134,7 @@ def test_the_membership_is_durable(device):
     device.hear(word(3, retired=False, replica=OTHER))
     device.tick()
     device.restart()
-    members = device.core.members.membership.entries
+    members = device.core.commands.membership.entries
     assert members == {
         "pi-2": Member(1, retired=True, version=Version(3, 33, 60)),
         "pi-3": Member(3, retired=False, version=Version(4, 44, 60)),
@@ -148,45 +149,45 @@ def test_the_greater_control_wins_in_any_order(device):
     words = [word(1), word(2, retired=False), word(3, seq=70)]
     for frame in (words[2], words[0], words[1], words[2]):
         device.hear(frame)
-    assert device.core.members.membership.retired == {"pi-2": Version(3, 33, 70)}
+    assert device.core.commands.membership.retired == {"pi-2": Version(3, 33, 70)}
 
 
 def test_a_control_far_ahead_is_refused_and_counted(device):
     device.hear(word(1 + 1_024))
-    assert device.core.members.membership == Membership()
-    assert device.counted["frame: member: control too far ahead"] == 1
+    assert device.core.commands.membership == Membership()
+    assert device.counted["frame: command: control too far ahead"] == 1
     device.hear(word(1_024))
-    assert device.core.members.membership.retired
+    assert device.core.commands.membership.retired
 
 
 def test_a_stranger_cannot_fill_the_membership(device, monkeypatch):
-    monkeypatch.setattr("lasp_edge.protocol.admission.MEMBERS", 3)
+    monkeypatch.setattr("lasp_edge.protocol.commands.MEMBERS", 3)
     for number in range(5):
         device.hear(word(replica=Replica(0, 0, f"x-{number}")))
-    assert len(device.core.members.membership.entries) == 3
-    assert device.counted["frame: member: too many members"] == 2
+    assert len(device.core.commands.membership.entries) == 3
+    assert device.counted["frame: command: too many members"] == 2
     device.hear(word(2, retired=False, replica=Replica(0, 0, "x-1")))
-    assert sorted(device.core.members.membership.retired) == ["x-0", "x-2"]
+    assert sorted(device.core.commands.membership.retired) == ["x-0", "x-2"]
 
 
 def test_a_word_on_anothers_topic_is_refused(device):
-    device.hear(word(), device.core.agent.topics.of("member", "pi-3"))
-    assert device.core.members.membership == Membership()
+    device.hear(word(), device.core.agent.topics.of("command", "pi-3"))
+    assert device.core.commands.membership == Membership()
     assert device.counted["frame: on another's topic"] == 1
 
 
 def words_said(device, seconds):
     """Return the commands that a device repeats, each in its own name and numbered."""
-    said = [f for _ in range(seconds) for f in device.frames(MemberFrame, device.tick())]
+    said = [f for _ in range(seconds) for f in device.frames(CommandFrame, device.tick())]
     assert {frame.sender for frame in said} <= {device.core.replica}
     assert all(after.number > before.number for before, after in pairwise(said))
-    return [frame.membership() for frame in said]
+    return [frame.commands().membership for frame in said]
 
 
 def test_who_hears_nobody_say_a_word_says_it_again(device):
     device.hear(word())
     assert words_said(device, REPEAT_US // SECOND_US - 1) == []
-    assert words_said(device, REPEAT_US // SECOND_US + 2) == [word().membership()]
+    assert words_said(device, REPEAT_US // SECOND_US + 2) == [word().commands().membership]
 
 
 def test_who_hears_it_waits_on(device):
@@ -200,14 +201,14 @@ def test_who_hears_an_older_word_corrects_it(device):
     device.hear(word(2, retired=False))
     device.hear(word())
     assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == [
-        word(2, retired=False).membership()
+        word(2, retired=False).commands().membership
     ]
 
 
 def test_after_a_reconnect_a_word_is_said_soon_unless_the_broker_has_it(device):
     device.hear(word())
     device.core.handle_connected(device.now_us)
-    assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == [word().membership()]
+    assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == [word().commands().membership]
     device.core.handle_connected(device.now_us)
     device.hear(word())
     assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == []
@@ -215,9 +216,9 @@ def test_after_a_reconnect_a_word_is_said_soon_unless_the_broker_has_it(device):
 
 def test_a_word_is_retained(device):
     device.hear(word())
-    said = [p for _ in range(200) for p in device.tick() if "/member/" in p.topic]
+    said = [p for _ in range(200) for p in device.tick() if "/command/" in p.topic]
     assert said
-    assert all(p.retain and p.topic == device.core.agent.topics.of("member", "pi-2") for p in said)
+    assert all(p.retain and p.topic == device.core.agent.topics.of("command", "pi-2") for p in said)
 
 
 def test_a_device_that_is_retired_itself_goes_on_and_knows(device):
@@ -277,14 +278,14 @@ def test_a_command_costs_what_it_says_and_not_what_all_before_it_said(tmp_path):
     for number in range(30):
         peer = Replica(3, 33, "pi-2")
         version = Version(1, 5, number)
-        device.hear(MemberFrame(peer, number + 1, f"x-{number:02}", 1, True, version))  # noqa: FBT003
+        device.hear(member_command(peer, number + 1, f"x-{number:02}", 1, True, version))  # noqa: FBT003
         device.tick()
     written = [len(membership.entries) for membership in rows if membership is not None]
     assert written == [1] * 30
-    assert len(device.core.members.retired) == 30
-    membership = device.core.members.membership
+    assert len(device.core.commands.retired) == 30
+    membership = device.core.commands.membership
     device.restart()
-    assert device.core.members.membership == membership
+    assert device.core.commands.membership == membership
     digests = {fold.entries.digest for fold in device.core.samples.published.values()}
     again = next(iter(device.core.samples.published.values())).entries
     again.set_membership(membership)

@@ -7,11 +7,11 @@ import pytest
 from crdts import BoundedLWWSet, ControlLog, Replica
 from lasp_edge import Program, folds
 from lasp_edge.folds.bounds import Bound, NewestBound
-from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.units import SECOND_US as S
 from simulations.oracle import Reading, dynamic_partials, local_partials
 from tests.device_agent.agents import NOW_US, Device
+from tests.support_commands import schedule_command
 
 OPERATOR = Replica(1, 5, "operator")
 
@@ -45,7 +45,7 @@ class Fleet:
     def tell(self, devices):
         self.number += 1
         for name in devices:
-            frame = ControlFrame.of(OPERATOR, self.number, "last", "", self.log)
+            frame = schedule_command(OPERATOR, self.number, "last", "", self.log)
             self.devices[name].hear(frame)
 
     def take(self, name, times_us, room="hall"):

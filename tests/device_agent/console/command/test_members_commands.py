@@ -13,12 +13,13 @@ from crdts.membership import NEVER
 from device_agent.console.command import admit, members, retire
 from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, NotFound, UsageError
 from lasp_edge.link import BrokerUrl, Link
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
 from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
 from tests.device_agent.support_stage import lasp_edge
+from tests.support_commands import member_command, member_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -34,7 +35,7 @@ class Fleet:
         self.link = Link(
             BrokerUrl.parse(url),
             client_id=client_id,
-            subscriptions=[TOPICS.every("member")],
+            subscriptions=[TOPICS.every("command")],
             jitter=Random(1),
         )
         self.link.start()
@@ -67,7 +68,7 @@ def fleet(tmp_path):
 def of_operator(sent, control, **said):
     """Return what an operator's first frame on the attic says, from the replica that sent it."""
     assert sent.sender == Replica(1, sent.sender.nonce, "operator")
-    return MemberFrame(sent.sender, 1, "attic", control, **said)
+    return member_command(sent.sender, 1, "attic", control, **said)
 
 
 def run(command, url, *words, listen=1.0):
@@ -98,7 +99,7 @@ def test_the_word_is_retained_for_who_comes_later(fleet, capsys):
     late = Fleet(fleet.url, "late")
     word, *repeats = late.words(1)  # the embedded broker may bring it twice
     assert set(repeats) <= {word}
-    assert word.membership().retired == {"attic": Version.of(ATTIC, 2**40 - 1)}
+    assert word.commands().membership.retired == {"attic": Version.of(ATTIC, 2**40 - 1)}
     late.link.stop(0)
 
 
@@ -106,7 +107,7 @@ def test_a_variable_that_is_retained_tells_the_life_of_who_says_nothing_else(fle
     frame = VariableFrame(ATTIC, 1, "local", 5, 0, ("",), (1,), ((1,), (2,)))
     fleet.say(TOPICS.of("var", "attic", "local", "00"), frame)
     assert run(retire, fleet.url, "attic", "--seq", "9") == Exit.FINE
-    assert [word.version for word in fleet.words(1)] == [Version.of(ATTIC, 9)]
+    assert [member_of(word).version for word in fleet.words(1)] == [Version.of(ATTIC, 9)]
 
 
 def test_who_was_never_heard_is_retired_only_by_force(fleet, capsys):
@@ -123,7 +124,7 @@ def test_who_is_connected_and_silent_is_retired_only_by_force(fleet):
     with pytest.raises(CommandError, match="'attic' is connected, but sent no beat"):
         run(retire, fleet.url, "attic")
     assert run(retire, fleet.url, "attic", "--force") == Exit.FINE
-    assert [word.version.seq for word in fleet.words(1)] == [2**40 - 1]
+    assert [member_of(word).version.seq for word in fleet.words(1)] == [2**40 - 1]
 
 
 def test_retired_admitted_and_retired_again(fleet, capsys):
@@ -133,7 +134,7 @@ def test_retired_admitted_and_retired_again(fleet, capsys):
         assert run(retire, fleet.url, "attic") == Exit.FINE
         assert run(admit, fleet.url, "attic") == Exit.FINE
         assert run(admit, fleet.url, "attic") == Exit.FINE
-    assert [(word.control, word.retired) for word in fleet.words(4)] == [
+    assert [member_of(word)[:2] for word in fleet.words(4)] == [
         (1, True),
         (2, False),
         (3, True),
@@ -156,17 +157,17 @@ def test_nobody_is_admitted_of_whom_nobody_heard(fleet):
 def test_a_word_is_said_again_above_what_a_device_remembers(fleet, capsys):
     """The broker lost what it retained: a device corrects the command, which knew no number."""
     fleet.online(ATTIC, online=False)
-    remembered = MemberFrame(CELLAR, 1, "attic", 5, retired=False, version=Version.of(ATTIC, 0))
+    remembered = member_command(CELLAR, 1, "attic", 5, retired=False, version=Version.of(ATTIC, 0))
 
     def correct():
         fleet.words(1)
-        fleet.say(TOPICS.of("member", "attic"), remembered)
+        fleet.say(TOPICS.of("command", "attic"), remembered)
 
     device = threading.Thread(target=correct)
     device.start()
     assert run(retire, fleet.url, "attic", listen=3.0) == Exit.FINE
     device.join()
-    numbers = [word.control for word in fleet.words(2)]
+    numbers = [member_of(word).control for word in fleet.words(2)]
     assert numbers == [5, 6], "its own correction, and the word after it"
 
 

@@ -39,7 +39,7 @@ def at(time_us):
 
 
 def known(fleet, name):
-    return fleet.devices[name].core.control.known
+    return fleet.devices[name].core.commands.known.control
 
 
 def panes_since(fleet, seconds):

@@ -10,9 +10,10 @@ from device_agent.console.command.members import _member, _words
 from device_agent.console.view.commands import WHOLE_LIFE, FleetCommands
 from device_agent.console.view.devices import KnownDevices
 from device_agent.console.view.fleet_view import FleetView
-from lasp_edge.protocol.control import ControlFrame
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.commands import CommandFrame, CommandLog
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.topics import Topics, topic_of
+from tests.support_commands import member_of
 
 TOPICS = Topics("greenhouse")
 OPERATOR = Replica(1, 5, "operator")
@@ -37,8 +38,8 @@ def variable(replica):
 
 
 def member(device, word):
-    return TOPICS.of("member", device), MemberFrame.of(
-        OPERATOR, 1, device, word.entries[device]
+    return TOPICS.of("command", device), CommandFrame.of(
+        OPERATOR, 1, (device,), CommandLog(word)
     ).encode()
 
 
@@ -54,19 +55,19 @@ def test_the_newest_life_counts_in_whatever_order_its_messages_came():
     for order in itertools.permutations(messages):
         devices = heard(*order)
         assert devices.seen("attic")[:3] == (SECOND, True, 5)
-        assert commands(devices).retiring("attic").version == Version.of(SECOND, 5)
+        assert member_of(commands(devices).retiring("attic")).version == Version.of(SECOND, 5)
 
 
 def test_of_a_lifes_beats_the_greatest_seq_counts():
     for order in itertools.permutations([beat(FIRST, 5), beat(FIRST, 90, 2), beat(FIRST, 60, 3)]):
-        assert commands(heard(*order)).retiring("attic").version == Version.of(FIRST, 90)
+        assert member_of(commands(heard(*order)).retiring("attic")).version == Version.of(FIRST, 90)
 
 
 @pytest.mark.parametrize("message", [presence(SECOND, online=False), variable(SECOND)])
 def test_of_a_device_that_is_away_all_of_its_last_life_counts_and_nothing_later(message):
     devices = heard(beat(FIRST, 90), message)
     assert not devices.awaits_beat("attic"), "nobody is there to send one"
-    word = commands(devices).retiring("attic").membership()
+    word = commands(devices).retiring("attic").commands().membership
     assert word.admits("attic", Version.of(SECOND, WHOLE_LIFE))
     assert not word.admits("attic", Version(3, 0, 1))
 
@@ -84,13 +85,13 @@ def test_who_goes_while_one_listens_is_away():
 
 def test_of_a_device_that_was_never_heard_nothing_counts():
     frame = commands(heard()).retiring("attic")
-    assert (frame.about, frame.version, frame.control) == ("attic", NEVER, 1)
-    assert not frame.membership().admits("attic", Version.of(FIRST, 1))
+    assert (frame.about, member_of(frame).version, member_of(frame).control) == ("attic", NEVER, 1)
+    assert not frame.commands().membership.admits("attic", Version.of(FIRST, 1))
 
 
 def test_a_seq_that_is_said_decides():
     devices = heard(beat(FIRST, 90))
-    assert commands(devices).retiring("attic", 60).version == Version.of(FIRST, 60)
+    assert member_of(commands(devices).retiring("attic", 60)).version == Version.of(FIRST, 60)
 
 
 def test_each_word_overrides_all_that_were_heard():
@@ -100,18 +101,18 @@ def test_each_word_overrides_all_that_were_heard():
         known |= known.admit("attic")
     devices = heard(member("attic", known), beat(FIRST, 90))
     retired = commands(devices).retiring("attic")
-    assert (retired.control, retired.retired) == (7, True)
-    assert (known | retired.membership()).retired == {"attic": Version.of(FIRST, 90)}
-    devices.take(TOPICS.of("member", "attic"), retired.encode())
+    assert member_of(retired)[:2] == (7, True)
+    assert (known | retired.commands().membership).retired == {"attic": Version.of(FIRST, 90)}
+    devices.take(TOPICS.of("command", "attic"), retired.encode())
     admitted = commands(devices).admitting("attic")
-    assert (admitted.control, admitted.retired) == (8, False)
-    assert (retired.membership() | admitted.membership()).retired == {}
+    assert member_of(admitted)[:2] == (8, False)
+    assert (retired.commands().membership | admitted.commands().membership).retired == {}
 
 
 def test_a_word_that_the_agents_leave_aside_does_not_number_the_next_one():
     forged = Membership({"attic": Member(10**9, retired=False, version=NEVER)})
     devices = heard(member("attic", forged), beat(FIRST, 90))
-    assert commands(devices).retiring("attic").control == 1
+    assert member_of(commands(devices).retiring("attic")).control == 1
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def received(*frames):
 
 
 def entries_of(log, parameter="offset"):
-    return ControlFrame.of(OPERATOR, 1, parameter, "", log)
+    return CommandFrame.of(OPERATOR, 1, (parameter, ""), CommandLog(control=log))
 
 
 def test_who_told_the_same_log_knows_it():
@@ -191,13 +192,13 @@ def test_the_newest_beat_of_the_newest_life_counts_in_whatever_order_they_came()
     for order in itertools.permutations(frames):
         devices = received(*order)
         assert devices.floors_us == {"attic": 60}
-        devices.control |= LOG
+        devices.commands |= CommandLog(control=LOG)
         assert not devices.has_all_entries("attic")
 
 
 def test_who_is_retired_need_not_know():
     member = Membership().retire("attic", Version.of(FIRST, 9))
-    frame = MemberFrame.of(OPERATOR, 1, "attic", member.entries["attic"])
+    frame = CommandFrame.of(OPERATOR, 1, ("attic",), CommandLog(member))
     devices = received(entries_of(LOG), known_beat(FIRST, floor_us=60), frame)
     assert (devices.counting, devices.lacking_entries, devices.floors_us) == ([], [], {})
 
@@ -218,8 +219,8 @@ def test_parameters_that_the_program_does_not_have_count_for_nobody():
 
 def test_a_command_stands_until_more_is_received():
     devices = received(entries_of(LOG))
-    frame = commands(devices).controlling("offset", "")
-    assert frame.log() == LOG
+    frame = commands(devices).about(("offset", ""))
+    assert frame.commands().control == LOG
     assert commands(devices).is_newest(frame)
     devices.take(topic_of(entries_of(MORE), TOPICS), entries_of(MORE).encode())
     assert not commands(devices).is_newest(frame)

@@ -8,7 +8,8 @@ import pytest
 from device_agent.agent.settings import Settings
 from device_agent.console.view import values as values_module
 from device_agent.console.view.fleet_view import FleetView
-from lasp_edge.protocol.frames import MemberFrame, VariableFrame
+from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.protocol.topics import ResultAddress, Topics
 from lasp_edge.tool.lagging import Order
 from lasp_edge.units import SECOND_US
@@ -195,8 +196,8 @@ def test_a_retired_device_counts_no_more(tmp_path):
     scene.play()
     topics = attic.core.agent.topics
     command = scene.view.commands.retiring("shed")
-    assert isinstance(command, MemberFrame)
-    scene.view.take(topics.of("member", "shed"), command.encode(), 0)
+    assert isinstance(command, CommandFrame)
+    scene.view.take(topics.of("command", "shed"), command.encode(), 0)
     assert mean(scene.view.values.value("global_average")) == 10
     assert scene.view.values.devices == ["attic"]
     for device in scene.devices:
