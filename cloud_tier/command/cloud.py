@@ -200,7 +200,7 @@ def _merge(
         say=say,
         watch=watch if steps_run_here(spark) else None,
     )
-    # Who types Ctrl-C waits for nothing; who sends SIGTERM lets the batch end.
+    # Ctrl-C waits for nothing; SIGTERM lets the batch end.
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, lambda *_: merging.stop())
     say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")

@@ -1,10 +1,9 @@
 r"""Print how a lake is, or the shared variables in it.
 
-`status`: its tables, how far results are final and who holds them, what was refused. Say with
---roster, --dead-after and --tentative-after the job's values, since that decides for whom it
-waits. `shared`:
-what the variables are worth that all devices share, or one of them: a set's elements, a map's keys,
-a counter's number, values as JSON.
+`status`: its tables, how far results are final and who holds them, what was refused. Give
+--roster, --dead-after and --tentative-after the job's values: by these it waits for devices.
+`shared`: the values of the variables that all devices share, or of one: a set's elements, a map's
+keys, a counter's number, values as JSON.
 
 Both read the tables without Spark; the job may be running.
 

@@ -18,8 +18,8 @@ from lasp_edge.errors import EnvironmentLacks
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
-def words(what: str) -> list[str]:
-    """Return the words that follow `spark-submit`.
+def options_of(what: str) -> list[str]:
+    """Return the options of `spark-submit`, and the file to run.
 
     Args:
         what: `job` or `connect`.
@@ -38,11 +38,11 @@ def words(what: str) -> list[str]:
 
 
 def main() -> int:
-    """Print the words, for `$(...)` in a shell."""
+    """Print the options, for `$(...)` in a shell."""
     parser = argparse.ArgumentParser("python -m cloud_tier.command.submit", description=__doc__)
     parser.add_argument("what", choices=["job", "connect"], help="what is to run")
     try:
-        options = words(parser.parse_args().what)
+        options = options_of(parser.parse_args().what)
     except EnvironmentLacks as error:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)

@@ -1,4 +1,4 @@
-"""What a batch holds: its rows go to `lattice`, and what a step must know of them comes back."""
+"""A batch: its rows go to `lattice`, and a summary of them to the step."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -26,7 +26,7 @@ _SENT: Final = (*_COUNTED, "key", "device")
 
 
 class BatchSummary(NamedTuple):
-    """What a batch holds.
+    """A summary of a batch's rows.
 
     Attributes:
         panes_us: rows by stream and pane.
@@ -50,7 +50,7 @@ class BatchSummary(NamedTuple):
 def append_joined(
     batch: DataFrame, job: Job, known: ControlState, frontier_us: int | None
 ) -> BatchSummary:
-    """Append a batch to `lattice`, joined in itself if it is large, and return what it holds.
+    """Append a batch to `lattice`, joined in itself if it is large, and return its summary.
 
     The join of a small batch would cost as much as a query over it, and save rows which the next
     compaction joins anyhow. What the batch's entries of the control log touch is written before it.
@@ -92,7 +92,7 @@ def _dated(rows: DataFrame, job: Job) -> DataFrame:
 def _summary(
     counts: pa.Table, counted: Sequence[str], device_rows: list[dict[str, Any]], state: ControlState
 ) -> BatchSummary:
-    """Return what a batch holds.
+    """Return the summary of a batch.
 
     Args:
         counts: how many rows it has of each kind, stream, pane and shard.
@@ -114,5 +114,5 @@ def _summary(
                 sent.setdefault(stream, set()).add((*source, pane_us))
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
-    liveness = liveness_of(device_rows, state.control)
+    liveness = liveness_of(device_rows, state.digest)
     return BatchSummary(panes_us, shards, rows, liveness, device_rows, sent, state)

@@ -1,4 +1,4 @@
-"""What operators changed of windows, as a job has merged it, and which starts wait for that.
+"""The log of parameters, as a job has merged it, and the starts of windows that wait for it.
 
 A batch that brings entries of the control log plans the windows again. The starts that an entry
 touches below the frontier are held, as at a gateway: rows stay as they are until all devices that
@@ -37,7 +37,7 @@ class ControlState(NamedTuple):
     Attributes:
         regimes: the meaning of panes under the log.
         held: the starts that wait.
-        generation: how often something was held.
+        generation: how often starts were held.
         waiting: since when windows wait for promises under the present log.
     """
 
@@ -52,13 +52,13 @@ class ControlState(NamedTuple):
         return cls(FleetRegimes(job.plan), waiting=_waiting(job))
 
     @property
-    def control(self) -> int | None:
+    def digest(self) -> int | None:
         """The digest of the log; None where nobody can change anything."""
         return self.regimes.control if self.regimes.parameters else None
 
 
 def check_functions(plan: Plan, *, steps_run_here: bool) -> None:
-    """Check that whoever runs the steps has the functions that say which folds windows have.
+    """Check that the process of the steps has the functions that choose the folds of windows.
 
     Only devices ask the other functions of a window with parameters. A plan that goes to a server
     of Spark Connect leaves all functions behind.
@@ -124,7 +124,7 @@ def joined_log(
 
 def liveness_under(before: ControlState, after: ControlState, liveness: Liveness) -> Liveness:
     """Return how far devices have come once the log has changed: their promises are void then."""
-    return liveness if after.control == before.control else liveness.voided()
+    return liveness if after.digest == before.digest else liveness.voided()
 
 
 def joined_promises(state: ControlState, steps: Iterable[Step], now_us: int | None) -> ControlState:
@@ -144,7 +144,7 @@ def promised_under_log(job: Job, state: ControlState, liveness: Liveness) -> int
 
 
 def due_under_log_us(job: Job, state: ControlState, window: str) -> int | None:
-    """Return the end up to which held windows are revised whoever is missing."""
+    """Return the end up to which held windows are revised, with devices missing or not."""
     wait_us = job.waits[window]
     return state.waiting.due_us(wait_us) if wait_us else None
 

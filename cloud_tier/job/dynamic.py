@@ -8,7 +8,7 @@ Entries of retired devices do not count, nor do those of devices that a fold wit
 leaves out: the notes on absent devices are entries like all others, and a device is out as long as
 it has written nothing after the greatest version in them (`lasp_edge.aggregates.absence`).
 
-Where no entry is left, because a key has gone or everybody who had it does not count, the newest
+Where no entry is left, because a key has gone or no device that had it counts, the newest
 row says so: the fold's zero, and 0 in `devices_in`. Such a key
 has no further row until an entry of it counts again, except that "", the only key of a fold
 without keys, follows the membership like a value that is there.
@@ -77,7 +77,7 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
     Args:
         entries: merged rows of the variables that stand: one for each device and key.
         folds: the program's dynamic folds.
-        membership: who was retired.
+        membership: the retired devices, among others.
     """
     sources = {_group(fold): fold for fold in folds}
     counting = _counting(entries, folds, membership)
@@ -195,7 +195,7 @@ GONE_KEPT: Final = 10_000
 
 
 class Touched(NamedTuple):
-    """Which entries of variables a step looks at.
+    """The entries of variables that a step reads.
 
     Attributes:
         shards: by stream of a variable, the shards; None for all of them.
@@ -263,13 +263,13 @@ def table_of(current: CurrentRows) -> pa.Table:
 def revisions(
     values: DataFrame, current: DataFrame, folds: Sequence[DynamicFold], membership: Membership
 ) -> DataFrame:
-    """Return the rows to append: values with other inputs than the current row's, and who is gone.
+    """Return the rows to append: values with other inputs than the current row's, and gone keys.
 
     Args:
         values: what `values` gives.
         current: the rows of `table_of` of the same folds, with a hint how they are joined.
         folds: the program's dynamic folds.
-        membership: who was retired.
+        membership: the retired devices, among others.
     """
     before = "CAST(conv(inputs, 16, 10) AS DECIMAL(20, 0)) AS inputs"
     old = current.selectExpr(*_IDENTITY, before, "revision", "stream", "devices_in")

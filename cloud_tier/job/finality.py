@@ -1,4 +1,4 @@
-"""How sure windows are in a step: how far F has come, which of them are due, and who is missing.
+"""How sure windows are in a step: how far F has come, which are due, which devices are missing.
 
 The rules are those of `lasp_edge.protocol`, over all rows that were merged. What varies from step
 to step is data: SQL compares a window's end with it.
@@ -40,7 +40,7 @@ class MissingUntil(NamedTuple):
 class MissingDevices:
     """The devices that are missing in windows, by the windows' ends: `AwaitedDevices.before`.
 
-    Who is missing changes where an end passes what a device has promised, and nowhere else. So the
+    The missing devices change where an end passes a device's promise, and nowhere else. So the
     ends of a step's windows fall into few stretches, however many rows the windows have.
 
     Args:
@@ -100,7 +100,7 @@ class StepFinality(NamedTuple):
     Attributes:
         coverage: how far results are final, and over whom.
         due_us: window -> the end up to which it is due; None if no window is.
-        missing: who holds F.
+        missing: the devices that hold F.
         lead_us: window -> the furthest that any device has promised.
     """
 
@@ -118,7 +118,7 @@ def finality_of(
     Args:
         job: the program over the lake.
         frontier: F so far; None is bottom.
-        liveness: every promise and tick, and who was retired.
+        liveness: every promise and tick, and the member commands.
         waiting: since when windows wait.
     """
     terms = (liveness, job.roster, job.dead_after_us)

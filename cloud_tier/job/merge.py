@@ -57,7 +57,7 @@ def joined(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = ()) ->
     """Return one row for each (entry, replica): its greatest.
 
     A promise keeps a row for each version, so that `received_us` stays the time at which that
-    version was first heard: repeats do not make a device look alive. Every member command and
+    version first landed: repeats do not make a device look alive. Every member command and
     every tick keeps its row.
 
     Args:

@@ -1,6 +1,6 @@
 """A lake's tables as the driver holds them open: read and appended without Spark.
 
-A step's results are some hundred rows. Through Spark a commit costs a plan, a job and a look at
+A step's results are some hundred rows. Through Spark a commit costs a plan, a job and a pass over
 the whole table's log; through `deltalake` it costs 10 ms, and what few rows a step needs of a
 table come by SQL in 40. A table that is held open reads only the commits that are new to it.
 """

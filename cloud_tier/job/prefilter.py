@@ -46,7 +46,7 @@ def changed_keys(
     Args:
         entries: the rows of variables that stand.
         folds: the program's dynamic folds.
-        membership: who was retired.
+        membership: the retired devices, among others.
         before: the current rows that are made from these entries.
     """
     readers: dict[int, list[DynamicFold]] = {}

@@ -30,14 +30,14 @@ from lasp_edge.protocol.spans import Span, joined
 from lasp_edge.protocol.status import TENTATIVE, status_after
 
 MOST_ROWS: Final = 10_000
-"""Rows that are looked at together, about: some 10 MB, and 0.1 s."""
+"""Rows that are computed together, about: some 10 MB, and 0.1 s."""
 ROW: Final = ("device", "place")
 """What tells the rows of a result apart."""
 _NEAR_US: Final = 60_000_000
 """Microseconds between two times that are looked up as one span."""
 
 Touched = Mapping[int, Mapping[int, int]]
-"""Stream -> time -> how many entries came in."""
+"""Stream -> time -> how many entries a batch has."""
 Rows = dict[tuple[str, str], dict[str, Any]]
 """(device, place) -> its newest row."""
 

@@ -25,9 +25,9 @@ log = logging.getLogger(__name__)
 
 _MOST_FAILURES: Final = 5
 """Failures in a row, without a batch between them, after which the run gives up."""
-_LOOK_EVERY_S: Final = 0.2
-"""How often the query's state is looked at, in seconds: a delay that nobody sees at the end."""
-_SPEAK_EVERY_S: Final = 2.0
+_CHECK_EVERY_S: Final = 0.2
+"""How often the query's state is checked, in seconds: a delay that nobody sees at the end."""
+_PRINT_EVERY_S: Final = 2.0
 """The least time between two lines of progress, in seconds: as long as a batch at least takes."""
 _BATCH_ENDS_WITHIN_S: Final = 30.0
 """How long a running batch is waited for at the end, in seconds: ten times what one takes."""
@@ -77,8 +77,8 @@ class Progress:
         if outcome.panes or outcome.variables or written:
             self.active_s = self._now_s()
 
-    def look(self, query: StreamingQuery) -> None:
-        """Do nothing: the steps tell all."""
+    def check(self, query: StreamingQuery) -> None:
+        """Do nothing: the steps report all."""
 
     def news(self) -> str | None:
         """Return the line if it has changed since it was last returned."""
@@ -92,27 +92,27 @@ class Progress:
         if self._last is None:
             return ""
         coverage = self._last.coverage
-        heard = len(self._last.known.liveness.promises.entries)
+        count = len(self._last.known.liveness.promises.entries)
         final = "nothing final yet"
         if coverage.frontier is not None:
             moment = _EPOCH + timedelta(microseconds=coverage.frontier)
             final = f"final up to {moment:%Y-%m-%d %H:%M:%S} UTC"
         without = f", without {', '.join(coverage.excluded)}" if coverage.excluded else ""
-        devices = "device" if heard == 1 else "devices"
+        devices = "device" if count == 1 else "devices"
         late = f" ({self._too_late:,} too late for their windows)" if self._too_late else ""
-        return f"{heard} {devices} heard, {self._panes:,} panes merged{late}, {final}{without}"
+        return f"{count} {devices} heard, {self._panes:,} panes merged{late}, {final}{without}"
 
 
 class ServerProgress(Progress):
-    """The same where steps run in a Spark Connect server: only what its query tells is known."""
+    """The same where steps run in a Spark Connect server: only the query's progress is known."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         super().__init__(now_s)
         self._batch = -1
         self._rows = 0
 
-    def look(self, query: StreamingQuery) -> None:
-        """See which batch with rows was the last one."""
+    def check(self, query: StreamingQuery) -> None:
+        """Take over the last batch with rows."""
         last = query.lastProgress
         if last is None or not last["numInputRows"] or last["batchId"] == self._batch:
             return
@@ -132,7 +132,7 @@ class Run:
         job: the program over a lake whose tables exist.
         feeder: fills `landing`; None where somebody else does.
         trigger_s: the least time between the beginnings of two batches.
-        until_idle_s: end when nothing new came for this long; None for never.
+        until_idle_s: end when nothing new landed for this long; None for never.
         say: prints a line.
         watch: is given what each step did, in the query's thread.
     """
@@ -186,18 +186,18 @@ class Run:
 
     def _watched(self, query: StreamingQuery) -> StreamingQuery:
         """Watch over query and lander; return the query that runs when it is time to end."""
-        spoke_s = 0.0
+        printed_s = 0.0
         while not self._stopping:
             if self._feeder is not None:
                 self._feeder.watch(_now_s())
             if not query.isActive:
                 query = self._start_again(query)
-            self._progress.look(query)
+            self._progress.check(query)
             if self._is_idle(query):
                 return self._merge_all(query)
-            if _now_s() - spoke_s >= _SPEAK_EVERY_S and self._report_progress():
-                spoke_s = _now_s()
-            time.sleep(_LOOK_EVERY_S)
+            if _now_s() - printed_s >= _PRINT_EVERY_S and self._report_progress():
+                printed_s = _now_s()
+            time.sleep(_CHECK_EVERY_S)
         return query
 
     def _start(self) -> StreamingQuery:
@@ -232,7 +232,7 @@ class Run:
     def _is_idle(self, query: StreamingQuery) -> bool:
         if self._until_idle_s is None or query.status["isTriggerActive"]:
             return False
-        if query.lastProgress is None:  # Spark has not looked once yet; its first look takes long.
+        if query.lastProgress is None:  # Spark has not read once yet; its first read takes long.
             self._progress.active_s = _now_s()
         if self._feeder is not None and not self._feeder.runs:
             return False
@@ -265,7 +265,7 @@ def _stop(query: StreamingQuery) -> None:
     """Stop a query, at the end of its batch if that is near: half of one would be done again."""
     ends_s = _now_s() + _BATCH_ENDS_WITHIN_S
     while query.isActive and query.status["isTriggerActive"] and _now_s() < ends_s:
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_CHECK_EVERY_S)
     query.stop()
 
 

@@ -1,11 +1,11 @@
 """The starts of windows that a step recomputes.
 
-A window is recomputed where a pane of it came, where the frontier has passed its end, and where it
-has become due (`lasp_edge.protocol.waiting`). Where operators have changed it below the frontier,
+A window is recomputed where one of its panes landed, where the frontier has passed its end, and
+where it has become due (`lasp_edge.protocol.waiting`). Where operators have changed it below F,
 it is also recomputed once all devices have promised past its end under the present log.
 
-Who sends which panes of a window that operators can change differs from device to device, so of
-such a window the keys are known for which a pane came.
+Devices differ in the panes of a window that operators can change, so of such a window the keys are
+known for which a pane landed.
 """
 
 from collections import defaultdict
@@ -32,7 +32,7 @@ _MOST_SPANS: Final = 1_000
 """Spans of one key and window, at most, until those with the smallest gaps are joined."""
 
 SentPanes = Mapping[int, Collection[tuple[str, str, int]]]
-"""Key, device and start of the panes that came, by stream."""
+"""Key, device and start of a batch's panes, by stream."""
 DueChange = tuple[int | None, int | None]
 """Up to which end a window was due before, and is now; None for nothing."""
 
@@ -82,7 +82,7 @@ def starts_of_step(
     Args:
         job: the program over the lake.
         state: with what the batch made to be held.
-        panes_us: the panes that came, by stream.
+        panes_us: the batch's panes, by stream.
         sent: the same with their keys and devices, of a program with parameters.
         bounds: how far time has come.
     """

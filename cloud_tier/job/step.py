@@ -50,11 +50,11 @@ _MOST_PLACED: Final = 500_000
 
 
 class MergedState(NamedTuple):
-    """What is merged already, as far as the driver needs it.
+    """The merged state, as far as the driver needs it.
 
     Attributes:
         frontier: F; None is bottom.
-        liveness: every promise and tick, and who was retired.
+        liveness: every promise and tick, and the member commands.
         control: the log of parameters, and the starts that wait for promises under it.
         waiting: since when windows wait, and which were due in the last step of this process; at
             its start none was, so the first step looks at all that are not final.
@@ -88,10 +88,10 @@ class MergedState(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a step did.
+    """The outcome of a step.
 
     Attributes:
-        known: what the next step is given.
+        known: the merged state, for the next step.
         coverage: the frontier now, and over whom.
         rows: how many rows came in, after the join inside the batch.
         panes: how many of them are pane rows.
@@ -221,9 +221,9 @@ def append_globals(
     Args:
         spark: a session.
         job: the program over the lake.
-        membership: who was retired.
-        known: what is merged already.
-        touched: the entries that are looked at.
+        membership: the retired devices, among others.
+        known: the merged state before.
+        touched: the entries that may have changed.
     """
     if not touched.shards:
         return {}
@@ -269,7 +269,7 @@ def recalled(job: Job) -> MergedState:
         rows = dynamic.current_rows(newest)
     rows_of_devices = stored.device_rows(job)
     log = control.stored_control(job, rows_of_devices)
-    liveness = liveness_of(rows_of_devices, log.control)
+    liveness = liveness_of(rows_of_devices, log.digest)
     waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(rows_of_devices), None)
     frontier = recorded_frontier(job.lake)
     known = passed_frontiers(job.lake)

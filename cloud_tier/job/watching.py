@@ -43,7 +43,7 @@ class Figures(NamedTuple):
         panes: pane rows among them: those whose windows were touched.
         windows: window rows written.
         values: rows of dynamic folds written.
-        too_late: pane rows that a window lacks, because they came after `--retain-days`.
+        too_late: pane rows that a window lacks, because they landed after `--retain-days`.
         compiled: classes that Spark generated and compiled.
         rejects: frames in the lake that were not taken, by reason.
         frontier_us: results are final up to there; None for nothing yet.

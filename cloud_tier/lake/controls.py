@@ -1,7 +1,7 @@
 """The log of a program's parameters, as rows of `landing` and `lattice`.
 
 A row is one place of one parameter and scope, with the entry as a delta of the log, so the join of
-all rows is the log, whoever landed them and however often. Two entries of one place and number
+all rows is the log, in any order and however often they landed. Two entries of one place and number
 differ in their author or value, so a hash of both keeps their rows apart.
 """
 

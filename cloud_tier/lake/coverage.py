@@ -25,7 +25,7 @@ DEAD_AFTER_S: Final = DEAD_AFTER_US / 1_000_000
 
 
 class DeviceState(StrEnum):
-    """What a device means for the frontier."""
+    """How a device counts for the frontier."""
 
     LIVE = "live"
     """It is waited for, and has promised how far it has come."""
@@ -44,7 +44,7 @@ class DeviceCoverage(NamedTuple):
 
     Attributes:
         device: its name.
-        state: what it means for the frontier.
+        state: how it counts for the frontier.
         low_us: it has promised to send nothing older, in microseconds since the epoch; None where
             it has not.
         heard_us: when that was first heard, by the lander's clock.
@@ -65,7 +65,7 @@ class FleetCoverage(NamedTuple):
         recorded_us: the frontier that the windows record; None where nothing is final.
         frontier_us: the frontier that the merged promises allow.
         now_us: the latest clock of a lander; None before one has listened.
-        devices: every device that was heard or is on the roster, by name.
+        devices: every device that has landed or is on the roster, by name.
     """
 
     recorded_us: int | None
@@ -90,7 +90,7 @@ def fleet_coverage(
 
     Args:
         tables: of the lake.
-        roster: the devices that are expected; None for whichever were heard.
+        roster: the devices that are expected; None for all that have landed.
         dead_after_us: a device that was silent for longer is not waited for.
 
     Raises:

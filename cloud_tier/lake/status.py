@@ -1,4 +1,4 @@
-"""All of a lake in one report: its tables, how far results are final, what was refused, who runs.
+"""All of a lake in one report: tables, how far results are final, refused frames, processes.
 
 Reads the tables without Spark, and of a lake on this machine also its files: the lander's log, the
 job's checkpoint, and the locks of both.
@@ -30,7 +30,7 @@ def status(
 
     Args:
         tables: of the lake.
-        roster: the devices that are expected; None for whichever were heard.
+        roster: the devices that are expected; None for all that have landed.
         dead_after_us: a device that was silent for longer is not waited for.
 
     Returns:

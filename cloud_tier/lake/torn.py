@@ -18,7 +18,7 @@ from cloud_tier.lake.checkpoint import put_aside
 from cloud_tier.lake.tables import LakeTables
 
 _RECENT: Final = 100
-"""Commits of a table that are looked at, the newest ones. The kernel writes within a minute what
+"""Commits of a table that are checked, the newest ones. The kernel writes within a minute what
 nobody syncs, and a table has a commit a second at most."""
 _LOG: Final = "_delta_log"
 _LAST: Final = "_last_checkpoint"
@@ -53,7 +53,7 @@ def make_durable(path: str, after: int) -> int:
 def mend_tables(lake: LakeTables) -> list[str]:
     """Take the torn commits back; return a line about each table that had one.
 
-    Whoever begins to work on a lake calls this first. While anybody works on it nothing is torn.
+    A process that begins to work on a lake calls this first. While one works on it nothing is torn.
     """
     if not lake.is_local or not Path(lake.root).is_dir():
         return []

@@ -7,7 +7,7 @@ So whatever the broker has forgotten is on disk here, and whatever a device has 
 lake. A kill between any two arrows loses nothing and doubles nothing: the log is landed at the
 next start, and a segment that had landed already is known by its number.
 
-A segment is closed soon after data came in, later if it holds promises only, and seldom if it is
+A segment is closed soon after data arrived, later if it holds promises only, and seldom if it is
 empty: its tick tells Spark that time has passed, and each tick costs a commit.
 """
 
@@ -160,7 +160,7 @@ class Lander:
             self._log.drop(number)
 
     def turn(self, timeout_s: float) -> None:
-        """Take the messages that came in, land a segment that is due, send acknowledgements."""
+        """Take the messages that arrived, land a segment that is due, send acknowledgements."""
         now_us = self._now_us()
         due_us = self._due_us()
         if due_us is not None:

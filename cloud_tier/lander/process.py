@@ -40,7 +40,7 @@ _LONGEST_WAIT_S: Final = 30.0
 _STEADY_US: Final = 60 * SECOND_US
 """What worked for this long failed of something new; the waits start over."""
 _LOOK_EVERY_S: Final = 0.25
-"""In seconds: how often a waiting lander looks whether it is to stop."""
+"""In seconds: how often a waiting lander checks whether it is to stop."""
 _SESSION_KEPT_S: Final = 3600
 """In seconds: for how long the broker keeps messages for a lander that is away. An hour covers a
 restart of the machine; what devices sent before that they send again."""

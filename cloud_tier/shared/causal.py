@@ -1,7 +1,8 @@
 """The rows of types that can forget: each live write, and runs of writes that were removed.
 
 Seen from one write a state is a short ladder (`crdts.causal`): unheard of, live, removed. So the
-join takes the higher rung, and needs no row for what was heard of: that is what is live or gone.
+join takes the higher rung, and needs no row for known writes: each of them is live or
+gone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,14 +39,14 @@ def causal_state(bottom: Causal, rows: Sequence[SharedRow], below: BelowState) -
     for row in rows:
         if row.kind not in {LIVE, GONE}:
             of_write.setdefault((row.replica, row.seq), []).append(row)
-    dots, heard = {}, []
+    dots, known = {}, []
     for row in rows:
         if row.kind == LIVE:
             parts = of_write.get((row.replica, row.seq), ())
             dots[pack(row.replica, row.seq)] = _payload(bottom, row, parts, below)
         if row.kind in {LIVE, GONE}:
-            heard.append((row.replica, row.seq, row.upto or row.seq))
-    return bottom.part(dots, _context(heard))
+            known.append((row.replica, row.seq, row.upto or row.seq))
+    return bottom.part(dots, _context(known))
 
 
 def _written(
@@ -121,10 +122,10 @@ def _by_replica(dots: Iterable[int]) -> dict[Replica, list[int]]:
     return found
 
 
-def _context(heard: Iterable[tuple[Replica, int, int]]) -> CausalContext:
+def _context(known: Iterable[tuple[Replica, int, int]]) -> CausalContext:
     """Return the context of runs of writes, which may overlap."""
     context = CausalContext()
-    for replica, runs in groupby(sorted(heard, key=_order), lambda run: run[0]):
+    for replica, runs in groupby(sorted(known, key=_order), lambda run: run[0]):
         first, last = 0, -1
         for _, begin, end in runs:
             if begin > last + 1:

@@ -59,7 +59,7 @@ def counter_state(bottom: GCounter, rows: Sequence[SharedRow]) -> GCounter:
 
 
 def pn_counter_rows(state: PNCounter, place: Place) -> Iterator[SharedRow]:
-    """Yield what each replica added, and what it took off."""
+    """Yield the totals that each replica added, and took off."""
     yield from _totals(state.first, place, "+", 1)
     yield from _totals(state.second, place, "-", -1)
 
@@ -182,14 +182,16 @@ def frontier_state(_bottom: Frontier, rows: Sequence[SharedRow]) -> Frontier:
     """Return the frontier of these promises."""
 
     def promise(row: SharedRow) -> Promise:
-        _, done, heard = map(int, row.tie.split())
-        return Promise(_version(row.rank), value_of(row.value or ""), bool(done), INTEGERS - heard)
+        _, done, heard_us = map(int, row.tie.split())
+        return Promise(
+            _version(row.rank), value_of(row.value or ""), bool(done), INTEGERS - heard_us
+        )
 
     return Frontier({row.keys[-1]: promise(row) for row in rows})
 
 
 def membership_rows(state: Membership, place: Place) -> Iterator[SharedRow]:
-    """Yield what was last decided on each device; who is retired shows its last version."""
+    """Yield the newest decision on each device; a retired one shows its last version."""
     for device, (control, retired, version) in state.entries.items():
         yield place.entry(
             rank=control << 1 | retired,

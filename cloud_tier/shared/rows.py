@@ -56,7 +56,7 @@ class SharedRow(NamedTuple):
 
     @property
     def replica(self) -> Replica:
-        """Who made the write that the row is about."""
+        """The replica that made the row's write."""
         return Replica(self.incarnation, self.nonce, self.device)
 
     @property

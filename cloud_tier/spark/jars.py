@@ -69,7 +69,7 @@ def _download(name: str, path: Path, java: Java) -> None:
             raise _lacks(path, problem)
         digest = hashlib.sha256(arrived.read_bytes()).hexdigest()
         if digest != DIGESTS[name]:
-            raise _lacks(path, f"what came has the digest {digest}, not {DIGESTS[name]}")
+            raise _lacks(path, f"the file has the digest {digest}, not {DIGESTS[name]}")
         arrived.replace(path)
 
 

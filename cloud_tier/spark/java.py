@@ -49,10 +49,10 @@ class Java:
     Attributes:
         home: The folder that holds `bin/java`.
         version: The feature version, such as 17.
-        bundled: Whether it came with pip. Such a runtime lacks the module
+        bundled: Whether pip installed it. Such a runtime lacks the module
             `jdk.incubator.vector`, the machine's certificate authorities and a class archive.
         named_by: What led to it, such as `JAVA_HOME`.
-        passed_over: The runtimes that came first and did not fit, each with the reason.
+        passed_over: The earlier runtimes that did not fit, each with the reason.
     """
 
     home: Path

@@ -1,13 +1,28 @@
-"""Messages of a device, and a link that brings them, for tests of the lander."""
+"""Messages of a device, a link that brings them, and a lander that can be started again."""
 
 from collections import deque
+from pathlib import Path
 from typing import Any
 
-from lasp_edge.link import Event, Message
+from deltalake import DeltaTable
+
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.shared import overheard
+from cloud_tier.lake.tables import LakeTables
+from cloud_tier.lander.columns import LandedColumns
+from cloud_tier.lander.lander import Lander, SegmentPace
+from cloud_tier.lander.landing import Landing
+from cloud_tier.lander.segments import Log
+from lasp_edge.language.plan import Plan
+from lasp_edge.link import Connected, Event, Message
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import topic_of
-from tests.lasp_edge.protocol.support_frames import LANDER, TOPICS
+from lasp_edge.units import SECOND_US
+from tests.cloud_tier.support_devices import BEGIN_US
+from tests.lasp_edge.protocol.support_frames import LANDER, TOPICS, acceptance
+
+CONNECTED = Connected("5", session_present=False)
 
 
 def message(frame: Any, *, retain: bool = False) -> Message:
@@ -63,3 +78,55 @@ class FakeLink:
             assert (frame.sender, topic) == (LANDER, topic_of(frame, TOPICS))
             frames.append(frame)
         return frames
+
+
+class Station:
+    """A lander on a fake link and a clock that stands still, over one folder.
+
+    Args:
+        folder: of its log and its lake.
+        plan: of a program "rooms".
+    """
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder, self.plan = folder, plan
+        self.lake = LakeTables(folder / "lake")
+        self.now_us = BEGIN_US
+        self.log: Log | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Begin a process; the memory of the one before is gone."""
+        prepare(self.plan, self.lake)
+        if self.log is not None:
+            self.log.release()
+        self.link = FakeLink()
+        self.log = Log(self.folder / "log", "lander")
+        self.landing = Landing(self.lake, self.log.lander)
+        self.lander = Lander(
+            link=self.link,
+            log_=self.log,
+            landing=self.landing,
+            acceptance=acceptance(
+                self.plan,
+                sink=("lake", self.landing.lake_id),
+                incarnations=self.landing.incarnations(),
+                overheard=overheard(self.plan, self.lake),
+            ),
+            columns=LandedColumns(self.plan),
+            sender=LANDER,
+            now_us=lambda: self.now_us,
+            pace=SegmentPace(),
+        )
+        self.lander.recover()
+
+    def turn(self, *events: Event, after_s: float = 0.0) -> None:
+        """Let time pass and one poll bring these events."""
+        self.now_us += round(after_s * SECOND_US)
+        self.link.coming.append(list(events))
+        self.lander.turn(0.0)
+
+    def rows(self, kind: str = "pane") -> list[dict[str, Any]]:
+        """Return the landed rows of a kind."""
+        rows = DeltaTable(self.lake.landing).to_pyarrow_table().to_pylist()
+        return [row for row in rows if row["kind"] == kind]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from cloud_tier.command.submit import words
+from cloud_tier.command.submit import options_of
 from cloud_tier.lake.checkpoint import merged
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.spark.jars import spark_home
@@ -80,7 +80,7 @@ class Cluster:
         """Start it, or a server of Spark Connect, by `spark-submit`."""
         command = [str(self._home / "bin" / "spark-submit"), "--master", self.url]
         process = Process(self._folder, name, command, self._environ())
-        return self._run(process, *settings(), *options, *words(what), *arguments)
+        return self._run(process, *settings(), *options, *options_of(what), *arguments)
 
     def executors(self) -> list[int]:
         """Return the process ids of the executors."""

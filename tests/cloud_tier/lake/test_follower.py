@@ -1,50 +1,25 @@
 """A lake that is looked at for a page: the newest windows, read again only where it grew."""
 
-from decimal import Decimal
-
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
 
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.follower import MOST_ROWS, STARTS, LakeFollower
 from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.tables import LakeTables
 from tests.brokers import until_true
+from tests.cloud_tier.written_lakes import window, write
 from tests.device_agent.agents import greenhouse
 
 SECOND_US = 1_000_000
 PROGRAM = greenhouse()
+STREAM = PROGRAM.windows["by_room"].stream
 
 
-def row(start_s, revision=0, *, key="", status="final", devices=2, **columns):
-    parts = {name: Decimal(n) if name in {"count", "total_q"} else n for name, n in columns.items()}
-    return {
-        "window": "by_room",
-        "key": key,
-        "start_us": start_s * SECOND_US,
-        "end_us": (start_s + 60) * SECOND_US,
-        "devices_in": devices,
-        "devices_expected": 2,
-        "excluded": "",
-        "status": status,
-        "revision": revision,
-        "frontier": None,
-        "stream": PROGRAM.windows["by_room"].stream,
-        **parts,
-    }
-
-
-def write(lake, rows):
+def row(start_s, revision=0, *, key="", status="final", devices=2):
     columns = PROGRAM.windows["by_room"].fold.columns_named
     values = dict.fromkeys(columns, 100)
-    schema = pa.schema(DeltaTable(lake.windows).schema().to_arrow())
-    made = [
-        {name: Decimal(value) if pa.types.is_decimal(schema.field(name).type) else value
-         for name, value in (row | values).items()}
-        for row in rows
-    ]  # fmt: skip
-    write_deltalake(lake.windows, pa.Table.from_pylist(made, schema=schema), mode="append")
+    made = window("by_room", start_s * SECOND_US, revision, key=key, stream=STREAM, **values)
+    return made | {"devices_in": devices, "status": status}
 
 
 @pytest.fixture
@@ -56,29 +31,33 @@ def lake(tmp_path):
 
 
 def test_a_lakes_windows_come_with_status_and_coverage_the_newest_first(lake):
-    write(lake, [row(0), row(10, 0, status="tentative", devices=1), row(10, 1, key="attic")])
+    write(
+        lake.windows, [row(0), row(10, 0, status="tentative", devices=1), row(10, 1, key="attic")]
+    )
     told = []
     LakeFollower(lake.root, told.append)
-    (window,) = told[-1]["windows"]
-    assert (window["name"], window["parts"]) == ("by_room", ["count", "total", "low"])
-    shown = [(r["start"], r["key"], r["status"], r["in"], r["expected"]) for r in window["rows"]]
+    (shown_window,) = told[-1]["windows"]
+    assert (shown_window["name"], shown_window["parts"]) == ("by_room", ["count", "total", "low"])
+    shown = [
+        (r["start"], r["key"], r["status"], r["in"], r["expected"]) for r in shown_window["rows"]
+    ]
     assert shown == [
         (10, "", "tentative", 1, 2),
         (10, "attic", "final", 2, 2),
         (0, "", "final", 2, 2),
     ]
-    assert window["rows"][0]["parts"] == [100, 1.0, 1.0]
+    assert shown_window["rows"][0]["parts"] == [100, 1.0, 1.0]
 
 
 def test_only_the_last_starts_and_rows_are_shown(lake):
-    write(lake, [row(10 * n) for n in range(2 * STARTS)])
+    write(lake.windows, [row(10 * n) for n in range(2 * STARTS)])
     told = []
     LakeFollower(lake.root, told.append)
-    (window,) = told[-1]["windows"]
-    assert [r["start"] for r in window["rows"]] == [
+    (shown_window,) = told[-1]["windows"]
+    assert [r["start"] for r in shown_window["rows"]] == [
         10 * n for n in reversed(range(STARTS, 2 * STARTS))
     ]
-    write(lake, [row(10 * 2 * STARTS, key=str(n)) for n in range(2 * MOST_ROWS)])
+    write(lake.windows, [row(10 * 2 * STARTS, key=str(n)) for n in range(2 * MOST_ROWS)])
     told = []
     LakeFollower(lake.root, told.append)
     assert len(told[-1]["windows"][0]["rows"]) == MOST_ROWS
@@ -93,7 +72,7 @@ def test_a_lake_is_read_again_only_where_it_grew(lake, monkeypatch):
     )
     follower.look()
     assert reads == []
-    write(lake, [row(0)])
+    write(lake.windows, [row(0)])
     follower.start()
     until_true(lambda: told[-1]["windows"] == [{"n": 1}])
     monkeypatch.setattr(follower, "_lake", Lake(f"{lake.root}-gone"))

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from tests.cloud_tier.frames import message
+from tests.cloud_tier.frames import CONNECTED, message
 from tests.cloud_tier.lander import test_lander
-from tests.cloud_tier.lander.test_lander import CONNECTED, PROGRAM
+from tests.cloud_tier.lander.test_lander import PROGRAM
 from tests.lasp_edge.protocol.support_frames import panes
 
 station = test_lander.station

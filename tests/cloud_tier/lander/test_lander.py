@@ -7,26 +7,19 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from cloud_tier.lake.definitions import record as record_definitions
-from cloud_tier.lake.tables import LakeTables
-from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import DEVICES_FILE, Lander, SegmentPace
-from cloud_tier.lander.landing import Landing
-from cloud_tier.lander.segments import Log
+from cloud_tier.lander.lander import DEVICES_FILE
 from crdts import Replica
-from lasp_edge.link import Connected, Disconnected
+from lasp_edge.link import Disconnected
 from lasp_edge.protocol.acks import RUNS_IN_AN_ACK, NotTaken
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.repeating import REPEAT_US
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
-from tests.cloud_tier.frames import FakeLink, message
+from tests.cloud_tier.frames import CONNECTED, Station, message
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 from tests.lasp_edge.protocol.support_frames import (
-    LANDER,
     ME,
     TOPICS,
-    acceptance,
     beat,
     command,
     panes,
@@ -34,63 +27,15 @@ from tests.lasp_edge.protocol.support_frames import (
 
 PROGRAM = rooms()
 LIFE = (ME.incarnation, ME.nonce)
-CONNECTED = Connected("5", session_present=False)
 
 
 class Killed(BaseException):
     """The process ends here."""
 
 
-class Station:
-    """A lander that can be killed and started again over one folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.lake = LakeTables(folder / "lake")
-        self.lake.create(PROGRAM.columns)
-        record_definitions(PROGRAM, self.lake)
-        self.now_us = BEGIN_US
-        self.log = None
-        self.start()
-
-    def start(self):
-        """Begin a process; what the one before held in memory is gone."""
-        if self.log is not None:
-            self.log.release()
-        self.link = FakeLink()
-        self.log = Log(self.folder / "log", "lander")
-        self.landing = Landing(self.lake, self.log.lander)
-        self.lander = Lander(
-            link=self.link,
-            log_=self.log,
-            landing=self.landing,
-            acceptance=acceptance(
-                PROGRAM,
-                sink=("lake", self.landing.lake_id),
-                incarnations=self.landing.incarnations(),
-            ),
-            columns=LandedColumns(PROGRAM),
-            sender=LANDER,
-            now_us=lambda: self.now_us,
-            pace=SegmentPace(),
-        )
-        self.lander.recover()
-
-    def turn(self, *events, after_s=0.0):
-        """Let time pass and one poll bring these events."""
-        self.now_us += round(after_s * SECOND_US)
-        self.link.coming.append(list(events))
-        self.lander.turn(0.0)
-
-    def rows(self, kind="pane"):
-        """Return what has landed."""
-        rows = DeltaTable(self.lake.landing).to_pyarrow_table().to_pylist()
-        return [row for row in rows if row["kind"] == kind]
-
-
 @pytest.fixture
 def station(tmp_path):
-    made = Station(tmp_path)
+    made = Station(tmp_path, PROGRAM)
     yield made
     made.log.release()
 

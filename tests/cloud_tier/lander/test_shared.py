@@ -3,30 +3,19 @@
 import pytest
 from deltalake import DeltaTable
 
-from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.lake import Lake
-from cloud_tier.lake.shared import overheard
-from cloud_tier.lake.tables import LakeTables
-from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import Lander
-from cloud_tier.lander.landing import Landing
-from cloud_tier.lander.segments import Log
 from crdts import Counter, ORMap, ORSet, Replica, encode
 from crdts.tally import tally
 from lasp_edge import Program
 from lasp_edge.errors import Exit
-from lasp_edge.link import Connected
-from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.frames import BeatFrame, VariableReport
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
-from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.command_line import main
-from tests.cloud_tier.frames import FakeLink, message
+from tests.cloud_tier.frames import CONNECTED, Station, message
 
 BEGIN_US = 1_735_689_600_000_000
 KITCHEN, CELLAR = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
-CONNECTED = Connected("5", session_present=False)
 
 
 def house():
@@ -40,44 +29,14 @@ def house():
 PLAN = house()
 
 
-class Station:
-    """A lander that can be started again over one folder."""
-
-    def __init__(self, folder):
-        self.lake, self.folder, self.log = LakeTables(folder / "lake"), folder, None
-        self.now_us = BEGIN_US
-        self.start()
-
-    def start(self):
-        prepare(PLAN, self.lake)
-        if self.log is not None:
-            self.log.release()
-        self.log, self.link = Log(self.folder / "log", "lander"), FakeLink()
-        self.landing = Landing(self.lake, self.log.lander)
-        streams = (PLAN.windows.values(), PLAN.published_folds.values())
-        heard = overheard(PLAN, self.lake)
-        store = ("lake", self.landing.lake_id)
-        self.lander = Lander(
-            link=self.link,
-            log_=self.log,
-            landing=self.landing,
-            acceptance=Acceptance(*streams, Topics("rooms"), store, overheard=heard),
-            columns=LandedColumns(PLAN),
-            sender=Replica(1, 5, "lander-1"),
-            now_us=lambda: self.now_us,
-        )
-        self.lander.recover()
-
-    def turn(self, *events, after_s=1):
-        self.now_us += after_s * 1_000_000
-        self.link.coming.append(list(events))
-        self.lander.turn(0.0)
+class Listener(Station):
+    """A station that hears of shared variables."""
 
     def lands(self, *frames):
-        self.turn(CONNECTED, *map(message, frames))
-        self.turn()
+        self.turn(CONNECTED, *map(message, frames), after_s=1)
+        self.turn(after_s=1)
 
-    def rows(self):
+    def shared_rows(self):
         return DeltaTable(self.lake.shared).to_pyarrow_table().num_rows
 
     def asks(self):
@@ -87,7 +46,7 @@ class Station:
 
 @pytest.fixture
 def station(tmp_path):
-    made = Station(tmp_path)
+    made = Listener(tmp_path, PLAN)
     yield made
     made.log.release()
 
@@ -107,7 +66,7 @@ def doors(*names):
 def test_a_slot_lands_as_what_is_news_in_it(station):
     station.lands(slot(doors("front")))
     station.lands(slot(doors("front", "back"), number=2))
-    assert station.rows() == 2
+    assert station.shared_rows() == 2
     assert Lake(station.lake.root).shared("doors").value == {"front", "back"}
 
 
@@ -115,7 +74,7 @@ def test_a_lander_that_starts_again_knows_what_has_landed(station):
     station.lands(slot(doors("front", "back")))
     station.start()
     station.lands(slot(doors("front", "back")))
-    assert station.rows() == 2
+    assert station.shared_rows() == 2
 
 
 def test_a_commit_before_a_crash_is_not_done_again(station, monkeypatch):
@@ -130,14 +89,14 @@ def test_a_commit_before_a_crash_is_not_done_again(station, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         station.lands(slot(doors("front")))
     station.start()
-    assert station.rows() == 1
+    assert station.shared_rows() == 1
     assert Lake(station.lake.root).shared("doors").value == {"front"}
 
 
 def test_a_slot_that_is_used_no_more_is_no_reject(station):
     gone = message(slot(doors()))._replace(payload=b"")
-    station.turn(CONNECTED, gone)
-    station.turn()
+    station.turn(CONNECTED, gone, after_s=1)
+    station.turn(after_s=1)
     assert DeltaTable(station.lake.rejects).version() == 0
 
 
@@ -164,7 +123,7 @@ def test_everything_removed_with_one_number_costs_one_row(station):
     emptied = ORSet()
     emptied.context.vector = dict.fromkeys(doors("a").context.vector, 1 << 39)
     station.lands(slot(emptied))
-    assert station.rows() == 1
+    assert station.shared_rows() == 1
 
 
 def test_the_command_prints_what_variables_are_worth(station, capsys):

@@ -14,9 +14,9 @@ from cloud_tier.lander.lander import Lander
 from lasp_edge.link import Message
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.kinds import decode
-from tests.cloud_tier.frames import FakeLink, message
-from tests.cloud_tier.lander import test_lander
-from tests.cloud_tier.lander.test_lander import CONNECTED, PROGRAM, Station
+from tests.cloud_tier import frames as support
+from tests.cloud_tier.frames import CONNECTED, FakeLink, Station, message
+from tests.cloud_tier.lander.test_lander import PROGRAM
 from tests.lasp_edge.protocol.support_frames import panes
 
 
@@ -85,9 +85,9 @@ def lands(lander, folder, monkeypatch):
             link.synced[path] = path.read_bytes()
 
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(test_lander, "Lander", lander)
-    monkeypatch.setattr(test_lander, "FakeLink", lambda: link)
-    station = Station(folder)
+    monkeypatch.setattr(support, "Lander", lander)
+    monkeypatch.setattr(support, "FakeLink", lambda: link)
+    station = Station(folder, PROGRAM)
     try:
         station.turn(CONNECTED, message(panes(PROGRAM, 4)), message(panes(PROGRAM, 5, first_seq=3)))
         station.turn(after_s=1)
