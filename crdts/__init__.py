@@ -1,4 +1,4 @@
-"""Values with a join: replicated without coordination, and equal once everything was heard.
+"""Values with a join: replicated without coordination, and equal once everything was received.
 
 - `lattice`: the contract that every type keeps, and all that follows from it
 - `replica`: who writes; dots and versions

@@ -133,7 +133,7 @@ class BoundedLWWSet(BoundedState, Shadow, IncrementalSet):
     def adopt(self, replica: Replica) -> Self:
         """Return this state under the name of `replica`, a later life of its writer.
 
-        The samples are numbered anew without gaps, so a missing one is not waited for any more.
+        The samples are renumbered without gaps, so a missing one is not waited for any more.
 
         Raises:
             ValueError: `replica` is not later than the one that wrote last.

@@ -1,7 +1,7 @@
 """The state of a bounded set: the samples `lo < seq <= hi` of the writer that wrote last.
 
 Join, order, delta and wire form, as `crdts.bounded_lww_set` states them. How a writer adds and
-drops samples, and how a reader is told of them, is there too.
+drops samples, and how a reader learns of them, is there too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -76,7 +76,7 @@ class BoundedState(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         return [items[seq] for seq in sorted(items)]
 
     def join_changes(self, delta: Self) -> tuple[list[HeldSample], list[HeldSample]]:
-        """Join `delta` in place; return the samples that came and those that went, oldest first."""
+        """Join `delta` in place; return the added and the removed samples, oldest first."""
         self.limits = max(self.limits, delta.limits)
         if delta.replica != self.replica:
             if delta.replica < self.replica:
@@ -156,8 +156,8 @@ class BoundedState(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             yield self._part(self.replica, 0, seq, {seq: self.items[seq]})
         if self.lo:
             yield self._part(self.replica, self.lo, self.lo)
-        said = self.lo if self.lo == self.hi else max(self.items, default=0)
-        if self.hi > said or (self.hi == 0 and self.replica > NOBODY):
+        implied = self.lo if self.lo == self.hi else max(self.items, default=0)
+        if self.hi > implied or (self.hi == 0 and self.replica > NOBODY):
             yield self._part(self.replica, 0, self.hi)
 
     def to_plain(self) -> tuple[Any, ...]:

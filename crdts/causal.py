@@ -1,13 +1,13 @@
-"""Causal states: what each live dot wrote, and the context of every dot ever heard of.
+"""Causal states: what each live dot wrote, and the context of every dot ever received.
 
 All types that can forget are this one state, and differ in what a dot's **payload** is and in how
 they read it: a set's dot wrote an element, a register's a value, a flag's nothing, a map's a key
 with what is stored under it. Seen from one dot a state is a short ladder that is only climbed:
 
-    unheard of  <  live, with its payload  <  removed (in the context, and live no more)
+    unknown     <  live, with its payload  <  removed (in the context, and live no more)
 
 The join takes for each dot the higher rung. So it is total and lawful whatever the states are,
-removal leaves nothing behind but the context, and a write that the remover had not heard of
+removal leaves nothing behind but the context, and a write that the remover had not received
 survives it.
 
 A dot is written once. Two payloads for one dot mean that a device was cloned; the greater encoding
@@ -59,7 +59,7 @@ MOST_SHIFT: Final = 12
 
 
 class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
-    """Live dot -> its payload, and the context of all dots heard of; payloads are immutable."""
+    """Live dot -> its payload, and the context of all dots received; payloads are immutable."""
 
     __slots__ = ("context", "dots")
 
@@ -94,25 +94,25 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         return self
 
     def join_dots(self, other: Self) -> tuple[Payloads, Payloads]:
-        """Join `other` in place; return the live dots that came and those that went."""
+        """Join `other` in place; return the added and the removed live dots."""
         mine, theirs = self.dots, other.dots
         vector, cloud = self.context.vector, self.context.cloud
-        came, went = {}, {}
+        added, removed = {}, {}
         for dot, payload in theirs.items():
             if dot in mine:
                 if outranks(payload, mine[dot]):
-                    came[dot], went[dot] = payload, mine[dot]
+                    added[dot], removed[dot] = payload, mine[dot]
             elif dot & SEQ_MASK > vector.get(dot >> SEQ_BITS, 0) and dot not in cloud:
-                came[dot] = payload
-        heard = other.context
-        for dot in heard.among(mine.keys()) if heard.vector else heard.cloud:
+                added[dot] = payload
+        known = other.context
+        for dot in known.among(mine.keys()) if known.vector else known.cloud:
             if dot in mine and dot not in theirs:
-                went[dot] = mine[dot]
-        for dot in went:
+                removed[dot] = mine[dot]
+        for dot in removed:
             del mine[dot]
-        mine.update(came)
+        mine.update(added)
         self.context |= other.context
-        return came, went
+        return added, removed
 
     def __le__(self, other: Self) -> bool:
         if not self.context <= other.context:
@@ -200,7 +200,7 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             if dot in dots:
                 replica, seq = unpack(dot)
                 yield encoded((tuple(replica), seq, dots[dot]))
-        for replica, seq in context.heard(None if near is None else near.context):
+        for replica, seq in context.bounds(None if near is None else near.context):
             yield encoded((tuple(replica), seq))
 
     def __eq__(self, other: object) -> bool:
@@ -304,7 +304,7 @@ def _runs(state: Causal) -> Iterator[tuple[int, int]]:
 
 
 def _block_dots(state: Causal, blocks: Collection[int], shift: int) -> list[int]:
-    """Return the dots of some blocks that a state has heard of."""
+    """Return the dots of some blocks that a state has received."""
     dots: list[int] = []
     for block in sorted(blocks):
         least = block << shift

@@ -1,6 +1,6 @@
-"""Causal context: every dot that was ever heard of, in a few bytes.
+"""Causal context: every dot that was ever received, in a few bytes.
 
-A state that knows which writes it has heard of needs no tombstones: what is in the context and not
+A state that knows which writes it has received needs no tombstones: what is in the context and not
 in the state was removed. Replicas number their dots without gaps, so a context is mostly a
 **vector** (replica -> n: all of 1 .. n); the **cloud** holds the dots beyond, until the gap before
 them closes.
@@ -191,7 +191,7 @@ class CausalContext:
         upto, cloud = self.vector.get, self.cloud  # `dot in self`, without a call for each
         return [dot for dot in dots if dot & SEQ_MASK <= upto(dot >> SEQ_BITS, 0) or dot in cloud]
 
-    def heard(self, near: Self | None = None) -> Iterator[tuple[Replica, int]]:
+    def bounds(self, near: Self | None = None) -> Iterator[tuple[Replica, int]]:
         """Yield of each replica up to which seq there is no gap, and -seq of each dot beyond it.
 
         Args:

@@ -1,4 +1,4 @@
-"""ChainMap: key -> the greatest value heard for it; what every map with a join by key is made of.
+"""ChainMap: key -> the greatest value received for it; every map with a join by key is one.
 
 The values of a key form a **chain**: of any two, one is the greater. The join takes the greater
 value of each key, so an entry that arrives twice, late or after its successor changes nothing. The

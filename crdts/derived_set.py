@@ -1,8 +1,8 @@
-"""DerivedSet: elements, the writes they follow from, and all writes heard of.
+"""DerivedSet: elements, the writes they follow from, and all writes received.
 
 The same derivation runs on many replicas, and what two of them got can be joined without their
-inputs. For that a derived set has to tell *removed* from *not heard of*: an element that one side
-lacks is gone if that side has heard of its writes and they are not live there, and else is simply
+inputs. For that a derived set has to tell *removed* from *not received*: an element that one side
+lacks is gone if that side has received its writes and they are not live there, and else is simply
 news. A **term** is a set of writes that together justify an element: one write of one input, or
 one of each side for a pair that a product made. So beside the terms of its elements it keeps the
 **shadow** of each input (see `crdts.incremental`), those writes included that made no element.
@@ -11,7 +11,7 @@ The join joins the shadows, takes the terms of both sides and keeps those that a
 all their tokens. For `map`, `filter`, `union` and `bind_to`, deriving and joining commute: what two
 replicas derived, joined, is what is derived from their joined inputs. For `intersection` and
 `product` it is below that by the terms of which neither side had both halves; it never holds an
-element that is gone, and is whole as soon as some replica has heard of both halves. (A cloned
+element that is gone, and is whole as soon as some replica has received both halves. (A cloned
 device may have written two elements with one dot. Of these the inputs keep the greater, and a join
 of what was derived from them may keep both.)
 
@@ -144,8 +144,8 @@ class DerivedSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         for name, shadow in known.items():
             need_text(name, "a variable's name", NAME_BYTES)
             if not isinstance(shadow, Shadow):
-                came = type(shadow).__name__
-                raise ValueError(f"a derived set needs shadows of its leaves, got {came}")
+                given = type(shadow).__name__
+                raise ValueError(f"a derived set needs shadows of its leaves, got {given}")
         made = cls(known, [_pair(pair, known) for pair in need_tuple(pairs, "pairs")])
         if made.to_plain() != plain:
             raise ValueError("a derived set needs its canonical form, got another of equal meaning")

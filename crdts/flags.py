@@ -29,7 +29,7 @@ from crdts.replica import Replica
 
 
 class Flag(Causal):
-    """A switch that is raised while any dot is live; a dot's payload says nothing: None."""
+    """A switch that is raised while any dot is live; a dot's payload is None."""
 
     __slots__ = ()
 

@@ -52,9 +52,9 @@ class GSet(Shadow, IncrementalSet):
         return type(self)({need_element(element)} - self.elements)
 
     def join_tokens(self, delta: Self) -> Iterator[MovedToken]:
-        came = sorted(delta.elements - self.elements, key=encoded)
-        self.elements.update(came)
-        return ((element, element, 1) for element in came)
+        added = sorted(delta.elements - self.elements, key=encoded)
+        self.elements.update(added)
+        return ((element, element, 1) for element in added)
 
     def tokens(self) -> Iterator[tuple[Any, Any]]:
         return ((element, element) for element in self.elements)

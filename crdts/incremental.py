@@ -1,7 +1,7 @@
-"""Sets that are read incrementally: what a join moved, told write by write.
+"""Sets that are read incrementally: the changes of a join, write by write.
 
 A reader that keeps something up to date with a set has to know what each join changed. Every set
-here is one and the same to it: **tokens** that climb a ladder, *unheard of* < *live* < *gone*, and
+here is one and the same to it: **tokens** that climb a ladder, *unknown* < *live* < *gone*, and
 the element that each token stands for. A token is one write that put an element in:
 
 - a dot in an `ORSet` and in an `ORMap`, whose elements are its keys;
@@ -35,11 +35,11 @@ from crdts.plain import need_element, need_tuple
 from crdts.replica import Replica, Version
 
 MovedToken = tuple[Any, Any, int]
-"""A token, its element, and 1 where it went live or -1 where it went."""
+"""A token, its element, and 1 where it became live or -1 where it was removed."""
 
 
 class Shadow(Lattice):
-    """What is known of a set's tokens: which were heard of, and which of them are live."""
+    """What is known of a set's tokens: which were received, and which of them are live."""
 
     __slots__ = ()
 

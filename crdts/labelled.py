@@ -3,7 +3,7 @@
 A causal state knows what each dot wrote. Sets and maps are asked the other way round: which dots
 say "milk"? So they keep the inverse, in step with every join.
 
-Cost: nothing on the wire; in memory an entry a label, one integer where one dot says it.
+Cost: nothing on the wire; in memory an entry a label, one integer where one dot has it.
 
 >>> from crdts import ORSet, Replica
 >>> me, you = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
@@ -55,25 +55,25 @@ class Labelled(Causal, IncrementalSet):
         made.index_labels(dots)
         return made
 
-    def index_labels(self, came: Payloads) -> None:
+    def index_labels(self, added: Payloads) -> None:
         """Take these dots into `labels`."""
         labels, label = self.labels, self.label
-        for dot, payload in came.items():
+        for dot, payload in added.items():
             at = label(payload)
             known = labels.setdefault(at, dot)
             if known is not dot:
                 labels[at] = (*known, dot) if isinstance(known, tuple) else (known, dot)
 
     def join_dots(self, other: Self) -> tuple[Payloads, Payloads]:
-        came, went = super().join_dots(other)
-        if went:
-            self._unindex(went)
-        if came:
-            self.index_labels(came)
-        return came, went
+        added, removed = super().join_dots(other)
+        if removed:
+            self._unindex(removed)
+        if added:
+            self.index_labels(added)
+        return added, removed
 
-    def _unindex(self, went: Payloads) -> None:
-        for dot, payload in went.items():
+    def _unindex(self, removed: Payloads) -> None:
+        for dot, payload in removed.items():
             at = self.label(payload)
             rest = tuple(known for known in self.dots_of(at) if known != dot)
             if rest:
@@ -82,10 +82,10 @@ class Labelled(Causal, IncrementalSet):
                 del self.labels[at]
 
     def join_tokens(self, delta: Self) -> Iterator[MovedToken]:
-        came, went = self.join_dots(delta)
-        for dot, payload in went.items():
+        added, removed = self.join_dots(delta)
+        for dot, payload in removed.items():
             yield dot, self.label(payload), -1
-        for dot, payload in came.items():
+        for dot, payload in added.items():
             yield dot, self.label(payload), 1
 
     def tokens(self) -> Iterator[tuple[Any, Any]]:

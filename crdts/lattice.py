@@ -1,12 +1,12 @@
 """A lattice: states that only grow, and that any two replicas can always join.
 
 Replicas write without asking each other and exchange what they have, in any order, as often as they
-like. They agree as soon as each has heard everything, if their states form a *join-semilattice*:
+like. They agree as soon as each has received everything, if their states form a *join-semilattice*:
 
 - `a | b`, the **join**, is the least state that knows all of `a` and all of `b`. It is
   associative, commutative and idempotent, so regrouped, reordered and repeated messages are
   harmless, and a lost one is healed by any later one that includes it.
-- `a <= b`, the **order**, says that `b` already knows everything in `a`: `a | b == b`.
+- `a <= b`, the **order**: `b` already knows everything in `a`: `a | b == b`.
 - `a.bottom()` is the least state; joining it changes nothing.
 - `a.irreducibles()` are the smallest parts of a state: none is the join of lesser states, together
   they join to the state, and none can be left out.

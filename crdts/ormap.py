@@ -3,7 +3,7 @@
 A causal CRDT (a set, a flag, a register, a map) is embedded by its dots: the map's dots are those
 of all its entries, each with the key in front of its payload, under one context. So removing a key
 removes the dots observed below it, whatever was concurrently written there survives, and a key that
-comes back starts anew with dots never used before. A map of maps of sets is again one flat state.
+comes back starts again with dots never used before. A map of maps of sets is again one flat state.
 
 Any other lattice is embedded whole: a replica's dot holds what *this replica* contributed to the
 key, and is replaced by each of its updates. A key's state is the join over its live dots; one that

@@ -1,7 +1,7 @@
 """ORSet: a set to which anybody adds and from which anybody removes; adding wins.
 
 Every add writes a new dot. Removing takes away the dots of the element that the remover has
-*observed*, so an add that it had not heard of survives. Adding again replaces the observed dots by
+*observed*, so an add that it had not received survives. Adding again replaces the observed dots by
 one: an element costs one dot however often it was added, unless replicas add it concurrently.
 
 Cost: an element and 0 to 4 B on the wire (in order of dots, which follow one another); some 150 B
@@ -52,8 +52,8 @@ class ORSet(Labelled):
     def __ior__(self, other: Self) -> Self:
         # Most deltas are the next write of a replica and add a new element: nothing of it can be
         # here yet, and nothing goes. All others take the definition, `join_dots`.
-        theirs, heard = other.dots, other.context
-        if len(theirs) == 1 == len(heard.cloud) and not heard.vector:
+        theirs, known = other.dots, other.context
+        if len(theirs) == 1 == len(known.cloud) and not known.vector:
             (dot,) = theirs
             element, context, labels = theirs[dot], self.context, self.labels
             vector, index = context.vector, dot >> SEQ_BITS

@@ -6,7 +6,7 @@ floats: Python holds `1 == 1.0 == True`, so two replicas could keep different on
 call their states equal, and equal states would have unequal bytes.
 
 What a caller gives is checked where it enters, and what a peer sent where it is decoded, by the
-same functions. Each says what was needed and what came.
+same functions. Each error names what was needed and what was given.
 
 >>> need_element(("room", 3))
 ('room', 3)
@@ -57,7 +57,7 @@ def _is_plain(value: Any, *, exact: bool, depth: int = MAX_DEPTH) -> bool:
     if kind is int:
         return bool(-INTEGERS <= value < INTEGERS)
     if kind is str:
-        # An unpaired surrogate has no UTF-8; nearly all text is ASCII, which is told in O(1).
+        # An unpaired surrogate has no UTF-8; nearly all text is ASCII, which is seen in O(1).
         return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
     if kind is tuple:
         return depth > 0 and all(_is_plain(item, exact=exact, depth=depth - 1) for item in value)
@@ -88,7 +88,7 @@ def need_element(element: Any) -> Any:
     """
     kind = type(element)
     if (kind is int and -INTEGERS <= element < INTEGERS) or (kind is str and element.isascii()):
-        return element  # nearly all are, and are told apart here without another call
+        return element  # nearly all are, and are distinguished here without another call
     if not _is_plain(element, exact=True):
         raise ValueError(
             f"an element needs an integer, text, bytes, None or a tuple of these, got {element!r}"
@@ -130,8 +130,8 @@ def need_tuple(plain: Any, what: str, length: int | None = None) -> tuple[Any, .
     """
     if type(plain) is not tuple or (length is not None and len(plain) != length):
         wanted = "a list" if length is None else f"a list of {length}"
-        came = f"{len(plain)} items" if type(plain) is tuple else type(plain).__name__
-        raise ValueError(f"{what} needs {wanted}, got {came}")
+        given = f"{len(plain)} items" if type(plain) is tuple else type(plain).__name__
+        raise ValueError(f"{what} needs {wanted}, got {given}")
     return plain
 
 

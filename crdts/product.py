@@ -143,6 +143,6 @@ def need_states(plain: Any, what: str, *kinds: type[Any]) -> tuple[Lattice, ...]
     wanted: tuple[type[Any], ...] = kinds or (Lattice,) * len(parts)
     for part, kind in zip(parts, wanted, strict=True):
         if not isinstance(part, kind):
-            came = type(part).__name__
-            raise ValueError(f"{what} needs a {kind.__name__}, got {came}")  # a peer sent it
+            given = type(part).__name__
+            raise ValueError(f"{what} needs a {kind.__name__}, got {given}")  # a peer sent it
     return parts

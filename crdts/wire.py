@@ -96,8 +96,8 @@ def decode(data: bytes, *, max_bytes: int = MAX_BYTES) -> Lattice:
     except MALFORMED as error:
         raise ValueError(f"a state needs well-formed msgpack, got {error!r}") from error
     if type(state) not in CODES:
-        came = f"{len(data)} bytes of something else"
-        raise ValueError(f"a state needs one msgpack extension value, got {came}")
+        given = f"{len(data)} bytes of something else"
+        raise ValueError(f"a state needs one msgpack extension value, got {given}")
     assert isinstance(state, Lattice)
     if encode(state) != data:
         raise ValueError("a state needs its canonical encoding, got another one of equal meaning")

@@ -94,7 +94,7 @@ def _payload(kind: Causal, row: SharedRow, parts: Sequence[SharedRow], below: Be
 def _removed(state: Causal) -> Iterator[tuple[Replica, int, int]]:
     """Yield the runs of writes that were removed, however long they are, each as one."""
     live = _by_replica(state.dots)
-    for replica, end in state.context.heard():
+    for replica, end in state.context.bounds():
         if end > 0:
             for first, last in _between(live.get(replica, ()), end):
                 yield replica, first, last

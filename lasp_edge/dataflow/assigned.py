@@ -1,8 +1,8 @@
 """The nodes of `fold` and `fold_dynamic`: assigned, a partial replaces the one before.
 
-What they compute is `lasp_edge.aggregates`'; here it is told what changed. `fold_dynamic` reads
-nothing but the devices' newest partials and the membership, so whoever has heard the same has the
-same.
+They compute with `lasp_edge.aggregates`, from one change to the next. `fold_dynamic` reads
+nothing but the devices' newest partials and the membership, so whoever has received the same has
+the same.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from lasp_edge.folds.fold import Fold
 
 
 def sample_of(element: Any) -> Lifted:
-    """Return what a fold takes for an element unless it is told otherwise.
+    """Return what a fold takes for an element by default.
 
     Raises:
         ValueError: the element is neither a sample nor an integer.
@@ -64,8 +64,8 @@ class Folded(Assigned):
     """The partial of what a set holds on this device.
 
     Attributes:
-        entries: the newest partial of every device that was heard of, once it is published.
-        unsent: this device's own entry where others are to hear of it.
+        entries: the newest partial of every known device, once it is published.
+        unsent: this device's own entry, where others still lack it.
     """
 
     def __init__(
@@ -144,8 +144,8 @@ class Folded(Assigned):
                 f"{self.name!r} belongs to each device alone: no fold_dynamic reads it"
             )
         if not isinstance(delta, OwnedMap):
-            came = type(delta).__name__
-            raise ValueError(f"{self.name!r} needs an OwnedMap of partials, got {came}")
+            given = type(delta).__name__
+            raise ValueError(f"{self.name!r} needs an OwnedMap of partials, got {given}")
         for device, entry in delta.entries.items():
             if not self._is_row(entry.payload):
                 raise ValueError(

@@ -6,7 +6,7 @@ them by operators and change only with what they are made from, each once a chan
 which none is seen half changed. A change costs what changed, not what there is.
 
 It is pure: it reads no clock, draws no number, waits for nothing and sends nothing. `take_deltas`
-gives what others should hear, `read` gives a `Read` that is settled later.
+gives the deltas for others, `read` gives a `Read` that is settled later.
 
     >>> from crdts import ORSet, Replica
     >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))

@@ -4,7 +4,7 @@ The first three are linear: the change of the result is the operator of the chan
 are bilinear: with the inputs as they are *after* the change, the change of `left x right` is
 `d_left x right + left x d_right - d_left x d_right`. A pair of the result carries the tokens of
 both sides, so it is live only while both are; and `union` adds up the terms, so an element stays
-while one side has it. What a reader is told is settled by the relation, which counts derivations.
+while one side has it. The relation, which counts derivations, decides what a reader sees.
 
 A map of unequal elements to equal images thus unites their terms, and a removal finds its image by
 the term and not by a place in some order.

@@ -1,6 +1,6 @@
 """Reads: values that are waited for, in a library in which nothing can wait.
 
-A `Read` is the answer to a question that may not have one yet: `ready` says whether it has, `value`
+A `Read` stands for an answer that may not be known yet: `ready` says whether it has, `value`
 what it is, and `then` calls back with it, at once or later. It is settled once, for ever. Whatever
 runs the dataflow decides how to wait. In an asyncio program that is
 
@@ -27,7 +27,7 @@ class Read:
     """An answer, once there is one.
 
     Args:
-        what: says in an error what was asked.
+        what: the question, for an error.
     """
 
     __slots__ = ("_callbacks", "_value", "_what", "ready")

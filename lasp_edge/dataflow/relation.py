@@ -3,9 +3,9 @@
 A **token** is one write of a leaf variable, and a **term** is a set of tokens that together justify
 an element: the one dot of an element that was added, the two dots of a pair that a product made. An
 element is in as long as one of its terms is, and a term is as long as all of its tokens are live.
-So an element stays while one of its reasons does, and knows which writes it came from.
+So an element stays while one of its reasons does, and knows the writes that it follows from.
 
-Operators exchange **pairs** (element, term) with a weight: +1 came, -1 went, and in between any
+Operators exchange **pairs** (element, term) with a weight: +1 added, -1 removed, and in between any
 integer, since one pair may be derived in several ways (by both sides of a union, by a map of equal
 images). A relation counts the ways, and tells its readers only what appears and what disappears.
 
@@ -33,9 +33,9 @@ class Change:
     """What one step changed in a variable.
 
     Attributes:
-        pairs: the pairs that came (1) and went (-1); empty for a variable that is not a set.
-        added: the elements that came.
-        removed: the elements that went.
+        pairs: the added (1) and removed (-1) pairs; empty for a variable that is not a set.
+        added: the elements that are new.
+        removed: the elements that are gone.
         entries: for the target of a fold, the new entries by device.
     """
 

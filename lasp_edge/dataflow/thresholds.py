@@ -20,7 +20,7 @@ device and missed on the next. Which ones are:
 | bind_to                                   | as its source |          |         |             |
 
 A *state* compares by the lattice's order, which no join and no removal ever undoes: `threshold <=
-value` holds for an `ORSet` once it has heard of all that the threshold has, live or removed. What
+value` holds for an `ORSet` once its context has all dots of the threshold, live or removed. What
 its elements are, how many, and the value of a counter that is also lowered, go both ways. No
 threshold at all waits until something was written, which is monotone for every variable.
 

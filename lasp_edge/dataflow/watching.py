@@ -19,7 +19,7 @@ from lasp_edge.dataflow.thresholds import Threshold
 class News(NamedTuple):
     """What a change did to a variable, for those who follow it.
 
-    Of a set: the elements that came and went. Of any other variable: the new value was added and
+    Of a set: the added and removed elements. Of any other variable: the new value was added and
     the one before removed; None stands for no value.
     """
 

@@ -1,8 +1,8 @@
-"""What sets say whose bound operators change: only those of the newest bound are added up.
+"""Folds of sets whose bound operators change: only the partials of the newest bound are combined.
 
 Some devices may hold their last 100 samples yet, and others their last 200. The mean over both is
-the mean of nothing that anybody asked for. So a partial says under which bound it was made, and of
-several the newest bound's count; the others wait until their devices have come over.
+the mean of nothing that anybody asked for. So a partial holds the bound under which it was made,
+and of several the newest bound's count; the others wait until their devices have come over.
 
     >>> from lasp_edge.folds.sums import Mean
     >>> fold = NewestBound(Mean(), "last")
@@ -34,7 +34,7 @@ class Bound(NamedTuple):
     """How many samples a set keeps, and since which entry; the greater one is the newer.
 
     Attributes:
-        number: the greatest of the entries that hold by then; 0 where nobody said anything.
+        number: the greatest of the entries that hold by then; 0 where there is none.
         from_us: the time of the last of them.
         samples: how many are kept.
     """

@@ -1,4 +1,4 @@
-"""What a fold says, as exact numbers: a bound is compared with the value, not with its double.
+"""The parts of a fold as exact numbers: a bound is compared with the value, not with its double.
 
 A mean of 28.1 exactly is a double a little above or below 28.1, whichever comes out of the
 division. What acts on a value at a bound must not depend on that. Here a partial is read off as

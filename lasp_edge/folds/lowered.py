@@ -1,6 +1,6 @@
-"""What a fold reads off a partial, for people and other programs: what JSON can say, and no more.
+"""The parts that a fold reads off a partial, for people and programs, as far as JSON has them.
 
-A fold of the user's own may give anything. One value that no JSON has would take all that is told
+A fold of the user's own may give anything. One value that no JSON has would take all that is shown
 together with it along, so it is refused by itself.
 
     >>> from lasp_edge.folds.sums import Mean
@@ -26,7 +26,7 @@ def lowered(fold: Fold, partial: Partial, resolution: Resolution) -> Lowered:
     """Return the readable values of a partial by part.
 
     Raises:
-        ValueError: they are not what JSON can say. What a fold of the user's raises is passed on.
+        ValueError: JSON has no such values. What a fold of the user's raises is passed on.
     """
     parts: Any = fold.lower(partial, resolution)
     if not isinstance(parts, Mapping):

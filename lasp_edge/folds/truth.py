@@ -1,6 +1,6 @@
 """Folds of truth: any and all, where a sample is true unless it is 0. Both slide by `retract`.
 
-Over no sample they are what logic and Python say: any is false, all is true.
+Over no sample they are as in logic and Python: any is false, all is true.
 
     >>> fold = Any()
     >>> fold.lower(fold.lift_column([0, 3, 0], [0, 0, 0]), Resolution("1"))

@@ -13,7 +13,6 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
-from lasp_edge.language.streaming import row_parts, shown_parts
 from lasp_edge.ordered.places import place_text
 from lasp_edge.tool.screen import in_words, number
 from simulations.demo.devices import Value, by_key
@@ -188,7 +187,7 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
 def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
     if evidence.globals is None:
         return Finding(None, f"{fold.name}: a gateway keeps windows, and the devices the value")
-    current = newest([row for row in evidence.globals if row["name"] == fold.name], "key")
+    current = newest(evidence.globals[fold.name], "key")
     there = [row for row in current if row["devices_in"] or not fold.keyed]
     found = _table(there, ("key",), (*fold.fold.columns_named, "inputs"))
     held = next((value for value in _counted(evidence, fold.name).values() if value), {})
@@ -235,27 +234,20 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
 
 def _results(evidence: Evidence, result: StreamResult) -> Finding:
     """Return whether a result's rows are those that follow from the readings, in their order."""
-    truth = rows(evidence.plan, result.name, evidence.all_readings())
-    found, right, where = dict[tuple[Any, ...], Row](), dict[tuple[Any, ...], Row](), ""
-    if evidence.results is not None:
-        where = "in the lake and "
-        names = ("key", *result.columns)
-        current = newest(evidence.results[result.name], "device", "time_us", "place")
-        found |= _table([row for row in current if row["present"]], ("device", "place"), names)
-        for (device, place), row in truth.items():
-            values = (row.key, *(row.parts or ()))
-            right[device, place_text(place)] = dict(zip(names, values, strict=True))
-    parts = [name for name, _ in result.parts]
-    for device, of_device in evidence.device_rows.items():
-        last = [row for row in of_device.get(result.name, ()) if all(n in row for n in parts)]
-        own = sorted((place, row) for (of, place), row in truth.items() if of == device)
-        for number_, (place, row) in enumerate(own[-max(len(last), 1) :]):
-            shown = shown_parts(result, row_parts(result, row.parts or ()))
-            right[device, "last", number_] = {"key": row.key, "time_us": place[0], **shown}
-        for number_, held in enumerate(last):
-            found[device, "last", number_] = {n: held[n] for n in ("key", "time_us", *parts)}
+    if evidence.results is None:
+        return Finding(None, f"{result.name}: a gateway keeps windows alone")
+    names, truth = (
+        ("key", *result.columns),
+        rows(evidence.plan, result.name, evidence.all_readings()),
+    )
+    current = newest(evidence.results[result.name], "device", "time_us", "place")
+    found = _table([row for row in current if row["present"]], ("device", "place"), names)
+    right = {
+        (device, place_text(place)): dict(zip(names, (row.key, *(row.parts or ())), strict=True))
+        for (device, place), row in truth.items()
+    }
     count = evidence.count_of(result.name)
-    name = f"{result.name}: {len(truth):,} rows, {where}the last on the devices,"
+    name = f"{result.name}: {len(truth):,} rows in the lake"
     return compared(name, found, right, f"{name} equal the recomputation from {count:,} readings")
 
 

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from random import SystemRandom
 
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.loading import load_plan
@@ -33,7 +34,7 @@ from lasp_edge.tool.screen import Screen
 from simulations.demo import ending, story
 from simulations.demo.recording import devices_in, is_csv
 from simulations.demo.rooms import HOUSE, ROOMS, source_words
-from simulations.demo.site import Cast, Site, Trouble
+from simulations.demo.site import Cast, Trouble, opened
 from simulations.processes.process import COMMAND
 
 SECTION = "begin"
@@ -80,15 +81,17 @@ def play(arguments: argparse.Namespace, screen: Screen) -> int:
         CommandError: the arguments cannot work, or something is missing.
     """
     cast = _cast(arguments)
-    seed = story.new_seed() if arguments.chaos and arguments.seed is None else arguments.seed
+    seed = None
+    if arguments.chaos:
+        seed = SystemRandom().randrange(2**32) if arguments.seed is None else arguments.seed
     try:
-        with _signals_interrupt(), Site(cast, screen, COMMAND) as site:
+        with _signals_interrupt(), opened(cast, screen, COMMAND) as site:
             if arguments.replay is None:
-                return ending.finish(site, story.live(site), "")
-            story.replay(site, seed if arguments.chaos else None)
+                return ending.finish(site, story.live(site))
+            story.replay(site, seed)
             speed = arguments.speed
             pace = "at full speed" if speed == "max" else f"at {speed} times the speed"
-            return ending.finish(site, None, f"replayed {pace}")
+            return ending.finish(site, 0.0, f"replayed {pace}")
     except KeyboardInterrupt:
         screen.show([])
         screen.say("Interrupted; everything that was started is ended.")

@@ -4,7 +4,6 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,9 @@ from lasp_edge.errors import Exit
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import Window
 from lasp_edge.tool.screen import aligned, in_words, number
+from lasp_edge.tool.times import shown_time
 from lasp_edge.tool.typed import typed_in
+from lasp_edge.units import SECOND_US
 from simulations.demo.checks import verdicts
 from simulations.demo.evidence import Evidence, Row, newest
 from simulations.demo.site import Site
@@ -22,7 +23,6 @@ ROWS = 2
 EXAMPLE = "lasp_edge.examples.greenhouse:program"
 _MOST_PARTS = 4
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNTED = {
     "repeated": "seen before and dropped",
     "late": "late, placed by their own time",
@@ -41,12 +41,12 @@ _OF_THE_FILE = {
 _SEVEN_BITS = 7
 
 
-def finish(site: Site, measured_s: float | None, pace: str) -> int:
+def finish(site: Site, measured_s: float, pace: str = "") -> int:
     """Wait until all is merged, end the devices, and say what came of it.
 
     Args:
         site: settled.
-        measured_s: how long the devices measured; None for a recording.
+        measured_s: how long the devices measured; 0 for a recording.
         pace: of a recording, in words.
 
     Returns:
@@ -64,9 +64,10 @@ def finish(site: Site, measured_s: float | None, pace: str) -> int:
     found = verdicts(evidence)
     site.say(*(line for verdict in found[:4] for line in verdict.lines()))
     readings = evidence.all_readings()
-    per_second = measured_s and len(readings) / len(relays) / measured_s
+    per_second = len(readings) / len(relays) / measured_s if measured_s else 0.0
+    pace = f"{len(readings):,} readings, {pace or f'{per_second:.1f} a second each'}"
     as_json = json_bytes(site.cast.plan.name, readings)
-    site.say(*traffic_lines(*carried, as_json, len(readings), per_second, pace))
+    site.say(*traffic_lines(carried, as_json, pace, per_second))
     site.say(*(line for verdict in found[4:] for line in verdict.lines()))
     wrong = [f"({verdict.letter}) {verdict.text}" for verdict in found if verdict.ok is False]
     if not readings:
@@ -86,41 +87,34 @@ def differs(why: str) -> str:
 
 def windows_lines(evidence: Evidence) -> list[str]:
     """Return the end of the first window's table, and how many rows the others have."""
-    lines = []
-    for number_, (name, window) in enumerate(evidence.plan.windows.items()):
+    lines: list[str] = []
+    for name, window in evidence.plan.windows.items():
         rows = newest(evidence.windows[name], "key", "start_us")
-        lines += window_lines(window, rows if number_ == 0 else [], len(rows))
+        lines += window_lines(window, rows, shown=0 if lines else ROWS)
     return lines
 
 
-def window_lines(window: Window, rows: Sequence[Row], count: int) -> list[str]:
+def window_lines(window: Window, rows: Sequence[Row], shown: int) -> list[str]:
     """Return a window's last rows as a table for people, under a line that counts all."""
-    size_s, slide_s = window.size_us / 1_000_000, window.slide_us / 1_000_000
-    title = f"{window.name}: {count:,} windows of {size_s:g} s, one every {slide_s:g} s"
-    title += ", by key" if window.keyed else ""
-    shown = sorted(rows, key=lambda row: (row["start_us"], row["key"]))[-ROWS:]
-    if not shown:
+    size_s, slide_s = window.size_us / SECOND_US, window.slide_us / SECOND_US
+    title = f"{window.name}: {len(rows):,} windows of {size_s:g} s, one every {slide_s:g} s"
+    title += ", by key" * window.keyed
+    last = sorted(rows, key=lambda row: (row["start_us"], row["key"]))[-shown:]
+    if not shown or not last:
         return [f"{title}."]
-    title += f"; the last {len(shown)} (UTC)" if count > len(shown) else " (UTC)"
-    parts = window.fold.parts
-    several = f", {_MOST_PARTS} of {len(parts)} values" if len(parts) > _MOST_PARTS else ""
-    head = ["", "from", "to", *["key"] * window.keyed, *map(in_words, parts[:_MOST_PARTS])]
-    table = [[*head, "devices", ""], *(_window_row(window, row) for row in shown)]
-    left = (0, 1, 2, 3, -1) if window.keyed else (0, 1, 2, -1)
-    return [f"{title}{several}:", *aligned(table, left=left)]
-
-
-def _window_row(window: Window, row: Row) -> list[str]:
-    start, end = (_EPOCH + timedelta(microseconds=row[c]) for c in ("start_us", "end_us"))
-    partial = tuple(
-        bytes.fromhex(row[column.name]) if column.binary else row[column.name]
-        for column in window.fold.columns
-    )
-    values, places = window.fold.lower(partial, window.resolution), decimals(window.resolution)
-    parts = [number(values[part], places) for part in window.fold.parts[:_MOST_PARTS]]
-    devices = f"{row['devices_in']} of {row['devices_expected']}"
-    when = [f"{start:%Y-%m-%d %H:%M:%S}", f"{end:%H:%M:%S}"]
-    return ["", *when, *[row["key"]] * window.keyed, *parts, devices, _STATUS[row["status"]]]
+    parts, places = window.fold.parts[:_MOST_PARTS], decimals(window.resolution)
+    title += f"; the last {shown}" * (len(rows) > shown) + " (UTC)"
+    several = len(window.fold.parts)
+    title += f", {_MOST_PARTS} of {several} values:" if several > _MOST_PARTS else ":"
+    table = [["", "from", "to", *["key"] * window.keyed, *map(in_words, parts), "devices", ""]]
+    for row in last:
+        start, end = (shown_time(row[name]) for name in ("start_us", "end_us"))
+        values = [number(row[part], places) for part in parts]
+        devices = f"{row['devices_in']} of {row['devices_expected']}"
+        key = [row["key"]] * window.keyed
+        when = ["", start, end.partition(" ")[2]]
+        table.append([*when, *key, *values, devices, _STATUS[row["status"]]])
+    return [title, *aligned(table, left=(0, 1, 2, 3, -1) if window.keyed else (0, 1, 2, -1))]
 
 
 def rows_lines(evidence: Evidence) -> list[str]:
@@ -155,33 +149,28 @@ def counts_line(reports: Iterable[Mapping[str, Any]]) -> str:
 
 
 def traffic_lines(
-    sent: int, received: int, as_json: int, readings: int, per_second: float | None, pace: str
+    carried: tuple[int, int], as_json: int, pace: str, per_second: float
 ) -> list[str]:
     """Return finding (e): the bytes of the devices' sockets beside those of JSON over MQTT.
 
     Args:
-        sent: bytes, by the devices.
-        received: bytes, by the devices.
+        carried: bytes that the devices sent, and received.
         as_json: what `json_bytes` returns.
-        readings: of all devices.
-        per_second: readings of each device; None for a recording, which has no rate of its own.
-        pace: of a recording, in words.
+        pace: how many readings there were, and how fast.
+        per_second: of each device; 0 for a recording, which has no rate of its own.
     """
-    indent, carried = " " * 12, sent + received
-    on_wires = f"{carried:,} over the devices' sockets ({sent:,} sent, {received:,} received):"
-    lines = [f"(e) bytes   {on_wires}"]
+    (sent, received), total = carried, sum(carried)
+    lines = [f"{total:,} over the devices' sockets ({sent:,} sent, {received:,} received):"]
     if not as_json:
-        return [*lines, f"{indent}no reading was accepted, so JSON would have sent nothing"]
-    ratio = carried / as_json
-    compared = (
-        f"{100 * (1 - ratio):.0f} % less than" if ratio < 1 else f"{ratio:.2f} times as much as"
-    )
-    lines.append(f"{indent}{compared} the {as_json:,} of JSON over MQTT")
-    if per_second is None:
-        lines.append(f"{indent}({readings:,} readings, {pace}).")
-        return [*lines, f"{indent}At the recorded pace the agents would run longer and send more."]
-    rate = f"({readings:,} readings, {per_second:.1f} a second each)"
-    return [*lines, f"{indent}{rate}; below {per_second * ratio:.0f}, JSON is smaller."]
+        lines.append("no reading was accepted, so JSON would have sent nothing")
+    else:
+        ratio = total / as_json
+        less = f"{100 * (1 - ratio):.0f} % less than"
+        compared = less if ratio < 1 else f"{ratio:.2f} times as much as"
+        lines.append(f"{compared} the {as_json:,} of JSON over MQTT")
+        pays = f"; below {per_second * ratio:.0f}, JSON is smaller." if per_second else "."
+        lines.append(f"({pace}){pays}")
+    return [f"(e) bytes   {lines[0]}", *(f"{' ' * 12}{line}" for line in lines[1:])]
 
 
 def json_bytes(program: str, readings: Iterable[Reading]) -> int:

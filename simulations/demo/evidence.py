@@ -4,7 +4,8 @@ Everything is as JSON has it: bytes are hexadecimal text.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +14,7 @@ from simulations.demo.devices import Value
 from simulations.demo.settings import Setting
 from simulations.demo.site import Site
 from simulations.oracle import Reading
-from simulations.processes.process import now_s
+from simulations.processes.process import now_s, stop
 
 Row = Mapping[str, Any]
 """A row of a table, by column."""
@@ -27,9 +28,8 @@ class Evidence(NamedTuple):
         readings: each device's accepted readings in the order of acceptance.
         measured: what the sensor of each simulated room gave, in order, by device.
         windows: all revisions of each window.
-        globals: all revisions of the fleet-wide values; None where a gateway merges.
+        globals: all revisions of each fleet-wide value; None where a gateway merges.
         results: all revisions of the rows of each stream's result; None where a gateway merges.
-        device_rows: by device and result, the last rows as each device has them.
         lasted_s: how long the demo ran: no sample is older.
         silent_us: for how long each device had no connection when it was asked; those that had one
             need not be here.
@@ -43,11 +43,10 @@ class Evidence(NamedTuple):
     values: Mapping[str, Mapping[str, Value]]
     readings: Mapping[str, Sequence[Reading]]
     windows: Mapping[str, Sequence[Row]]
-    globals: Sequence[Row] | None
+    globals: Mapping[str, Sequence[Row]] | None
     lasted_s: float
     measured: Mapping[str, Sequence[Row]] = MappingProxyType({})
     results: Mapping[str, Sequence[Row]] | None = None
-    device_rows: Mapping[str, Mapping[str, Sequence[Row]]] = MappingProxyType({})
     silent_us: Mapping[str, int] = MappingProxyType({})
     settings: Sequence[Setting] = ()
     wait_s: float | None = None
@@ -61,33 +60,19 @@ class Evidence(NamedTuple):
         values = {device.name: device.values for device in devices}
         silent_us = {device.name: round(device.silent_s * 1_000_000) for device in devices}
         away_s = {device.name: device.away_s for device in devices}
-        site.stop_devices()
-        where = ["--lake" if cast.has_spark else "--gateway", str(site.lake)]
-        form = ["--json", "--all-revisions"]
-        accepted = site.ask(*(["readings", "--data-dir", each.data_dir] for each in devices))
-        windows = site.ask(*(["windows", name, *where, *form] for name in plan.windows))
-        globals_, results, statuses = None, None, list[list[str]]()
-        if cast.has_spark:
-            (globals_,) = site.ask(["globals", *where, *form])
-            results = site.ask(*(["results", name, *where, *form] for name in plan.stream_results))
-        if plan.stream_results:
-            asked = (["status", cast.spec, "--data-dir", d.data_dir, "--json"] for d in devices)
-            statuses = site.ask(*asked)
+        stop(device.process for device in devices)
+        lines = site.ask(*(["readings", "--data-dir", each.data_dir] for each in devices))
+        readings = dict(zip(values, ([_reading(line) for line in of] for of in lines), strict=True))
+        in_lake = cast.has_spark
         return cls(
             plan,
             values,
-            {name: list(map(_reading, of)) for name, of in zip(values, accepted, strict=True)},
-            {name: _rows(lines) for name, lines in zip(plan.windows, windows, strict=True)},
-            None if globals_ is None else _rows(globals_),
+            readings,
+            _printed(site, "windows", plan.windows),
+            _printed(site, "globals", plan.dynamic_folds) if in_lake else None,
             now_s() - site.began_s,
             {device.name: device.measured for device in devices if device.measured},
-            None
-            if results is None
-            else dict(zip(plan.stream_results, map(_rows, results), strict=True)),
-            {
-                name: json.loads(of[0])["results"]
-                for name, of in zip(values, statuses, strict=bool(statuses))
-            },
+            _printed(site, "results", plan.stream_results) if in_lake else None,
             silent_us,
             tuple(site.settings),
             cast.wait_s,
@@ -112,13 +97,9 @@ def newest(rows: Sequence[Row], *identity: str) -> list[Row]:
     >>> newest([{"key": "a", "revision": 0}, {"key": "a", "revision": 1}], "key")
     [{'key': 'a', 'revision': 1}]
     """
-    greatest: dict[tuple[Any, ...], int] = {}
-    for row in rows:
-        at = tuple(row[name] for name in identity)
-        greatest[at] = max(greatest.get(at, 0), row["revision"])
-    return [
-        row for row in rows if row["revision"] == greatest[tuple(row[name] for name in identity)]
-    ]
+    place = itemgetter(*identity)
+    greatest = {place(row): row["revision"] for row in sorted(rows, key=itemgetter("revision"))}
+    return [row for row in rows if row["revision"] == greatest[place(row)]]
 
 
 class Finding(NamedTuple):
@@ -143,8 +124,14 @@ def differs(text: str) -> Finding:
     return Finding(ok=False, text=text)
 
 
-def _rows(lines: Sequence[str]) -> list[Row]:
-    return [json.loads(line) for line in lines]
+def _printed(site: Site, command: str, names: Iterable[str]) -> dict[str, list[Row]]:
+    """Return all revisions of each name, as a command prints them of the folder of who merges."""
+    where = ["--lake" if site.cast.has_spark else "--gateway", str(site.lake)]
+    printed = site.ask(*([command, name, *where, "--json", "--all-revisions"] for name in names))
+    return {
+        name: [json.loads(line) for line in lines]
+        for name, lines in zip(names, printed, strict=True)
+    }
 
 
 def _reading(line: str) -> Reading:

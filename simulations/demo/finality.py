@@ -15,39 +15,34 @@ _EXAMPLES = 2
 
 def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
     """Return whether windows waited for who was away, for X and no longer, and are final now."""
+    away_s = evidence.away_s
     tentative = [
         (name, row)
         for name, row in _rows(evidence)
         if row["status"] == TENTATIVE and row["end_us"] > evidence.complete_us
     ]
-    long = {name for name, away_s in evidence.away_s.items() if away_s + USUAL_S >= wait_s}
-    away = {name: f"{name} was away for {s:.0f} s" for name, s in evidence.away_s.items()}
-    named = {
-        name
+    missed = {
+        device
         for _, row in tentative
-        for name in row["excluded"].split(",")
-        if not any(_rebuilds(setting, name, row) for setting in evidence.settings)
+        for device in row["excluded"].split(",")
+        if not any(_rebuilds(setting, device, row) for setting in evidence.settings)
     }
     finals = Counter(_place(name, row) for name, row in _rows(evidence) if row["status"] == FINAL)
     current = (newest(rows, "key", "start_us") for rows in evidence.windows.values())
-    unfinished = [row for rows in current for row in rows if row["status"] == TENTATIVE]
-    wrong = []
-    if named - long:
-        missed = ", ".join(away.get(name, "nobody") for name in sorted(named - long))
-        wrong.append(f"windows that wait for {wait_s:g} s were shown too early: {missed}")
-    if twice := [place for place, times in finals.items() if times > 1]:
-        wrong.append(f"{_count(len(twice))} became final twice (such as {twice[0]})")
-    if unfinished:
-        wrong.append(f"not final: {_count(len(unfinished))}")
+    unfinished = sum(row["status"] == TENTATIVE for rows in current for row in rows)
+    away = {name: f"{name} was away for {seconds:.0f} s" for name, seconds in away_s.items()}
+    wrong = [
+        f"windows that wait for {wait_s:g} s were shown too early: {away.get(device, 'nobody')}"
+        for device in sorted(missed)
+        if away_s.get(device, 0.0) + USUAL_S < wait_s
+    ]
+    wrong += [f"became final twice: {place}" for place, times in finals.items() if times > 1]
+    wrong += [f"not final: {_count(unfinished)}"] * bool(unfinished)
     if wrong:
-        return differs("; ".join(wrong))
-    text = f"windows wait {wait_s:g} s for a device. "
-    if brief := max(away.keys() - long, key=lambda name: evidence.away_s[name], default=""):
-        text += f"{away[brief]}: nothing was shown without it. "
-    if named:
-        shown = _count(len({_place(name, row) for name, row in tentative}))
-        text += f"{', '.join(away[name] for name in sorted(named))}: {shown} shown as tentative. "
-    return holds(f"{text}Each became final once")
+        return differs("; ".join(wrong[:_EXAMPLES]))
+    shown = _count(len({_place(name, row) for name, row in tentative}))
+    text = f"{', '.join(away[name] for name in sorted(missed)) or 'nobody was away'}: {shown}"
+    return holds(f"windows wait {wait_s:g} s. {text} shown as tentative. Each became final once")
 
 
 def settings_finding(evidence: Evidence) -> Finding:

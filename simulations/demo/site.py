@@ -6,30 +6,30 @@ what other commands (`windows`, `readings` ...) print of their folders.
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Self
+from textwrap import wrap
+from typing import Any
 
 from lasp_edge.errors import CommandError, Exit
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.screen import Screen, aligned
 from simulations.demo.devices import Device
-from simulations.demo.live import LiveTable, Measure
+from simulations.demo.live import LiveTable
 from simulations.demo.rooms import HOUSE, measurements
 from simulations.demo.settings import Setting
 from simulations.processes.broker import PrivateBroker
 from simulations.processes.process import COMMAND, Process, Processes, now_s, stop
 
-time_ns = time.time_ns  # noqa: TID251 - an operator's times are those of this machine's clock
-
 PATIENCE_S = 300.0
 """Seconds without any progress after which the demo gives up: a busy machine takes minutes."""
 SUMMARY_S = 15.0
 """Seconds after which a line tells how far all is, where there is no terminal."""
+WIDTH = 79
 _LOOK_S = 0.2
 _AT_ONCE = 8
 """Commands that run side by side."""
@@ -107,10 +107,6 @@ class Merger:
         self.lines = []
         self.process.run(self._words)
 
-    def kill(self) -> None:
-        """End it without warning; of Spark, with its lander and its JVM."""
-        self.process.kill()
-
     def look(self) -> None:
         """Read what it has printed since.
 
@@ -137,64 +133,46 @@ class Merger:
 
 
 class Site:
-    """Everything that runs during a demo; leaving the block ends all of it.
+    """Everything that runs during a demo; see `opened`.
+
+    Args:
+        command: the words before a sub-command of `lasp-edge`.
 
     Attributes:
-        broker: the private broker, from the block's beginning.
-        devices: by name, from the block's beginning.
+        devices: by name.
         lake: the folder of who merges: a lake, or a gateway's.
-        merger: who merges what they send, from the block's beginning.
+        merger: who merges what the devices send.
         settings: the parameters that an operator changed, in order.
         began_s: when it was made.
         complete_us: since when all devices had been started.
     """
 
-    def __init__(self, cast: Cast, screen: Screen, command: Sequence[str] = COMMAND) -> None:
-        self.cast, self.screen = cast, screen
-        self.processes = Processes()
-        self.lake = cast.lake or self.processes.folder / "lake"
-        self.devices: dict[str, Device] = {}
+    def __init__(
+        self,
+        cast: Cast,
+        screen: Screen,
+        processes: Processes,
+        broker: PrivateBroker,
+        command: Sequence[str],
+    ) -> None:
+        self.cast, self.screen, self.broker = cast, screen, broker
         self.settings: list[Setting] = []
-        self.complete_us = 0
-        self.began_s = self._said_s = now_s()
-        self._command = command
-        self._commands = 0
-        self._table: LiveTable | None = LiveTable(Measure.of(cast.plan), now_s)
-        self._closing = ExitStack()
-
-    def __enter__(self) -> Self:
-        self._closing.enter_context(self.processes)
-        with self._closing:  # ends all if the broker does not start
-            self.broker = PrivateBroker(self.processes.folder / "broker")
-            self._closing.callback(self._stop_broker)
-            self.broker.start()
-            self.processes.note(f"started {self.broker.pid}")
-            self._closing = self._closing.pop_all()
-        process = self.processes.new("merger", self._command)
-        roster = ["--broker", self.broker.url, "--roster", ",".join(self.cast.devices)]
-        self.merger = Merger(process, self.cast, self.lake, roster)
-        words = ["agent", self.cast.spec, *self.cast.sources, "--keep-readings"]
-        words += ["--interval", f"{self.cast.interval_s:g}"]
-        for number, name in enumerate(self.cast.devices, 1):
-            process = self.processes.new(name, self._command)
-            place = str(self.processes.folder / f"device-{number}")
-            has_room = "stdin" in self.cast.sources and name in HOUSE
+        self.began_s, self.complete_us = now_s(), 0
+        self._said_s = self.began_s
+        self._processes, self._command, self._commands = processes, command, 0
+        self._table: LiveTable | None = LiveTable(cast.plan, now_s)
+        self.lake = cast.lake or processes.folder / "lake"
+        roster = ["--broker", broker.url, "--roster", ",".join(cast.devices)]
+        self.merger = Merger(processes.new("merger", command), cast, self.lake, roster)
+        words = ["agent", cast.spec, *cast.sources, "--keep-readings"]
+        words += ["--interval", f"{cast.interval_s:g}"]
+        self.devices: dict[str, Device] = {}
+        for number, name in enumerate(cast.devices, 1):
+            place = str(processes.folder / f"device-{number}")
+            has_room = "stdin" in cast.sources and name in HOUSE
             sensor = measurements(name, Random(name)) if has_room else None
-            self.devices[name] = Device(process, place, words, self.broker, sensor)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._closing:
-            # While the broker still takes their last words.
-            stop([self.merger.process, *(device.process for device in self.devices.values())])
-            for device in self.devices.values():
-                device.relay.close()
-
-    def _stop_broker(self) -> None:
-        pid = self.broker.pid
-        self.broker.stop()
-        if pid is not None:
-            self.processes.note(f"ended {pid}")
+            process = processes.new(name, command)
+            self.devices[name] = Device(process, place, words, broker, sensor)
 
     def progress(self) -> list[tuple[object, ...]]:
         """Return what changes as long as devices read, send or agree."""
@@ -252,7 +230,7 @@ class Site:
 
     def _started(self, words: Sequence[str]) -> Process:
         self._commands += 1
-        process = self.processes.new(f"{words[0]}-{self._commands}", self._command)
+        process = self._processes.new(f"{words[0]}-{self._commands}", self._command)
         process.run(words)
         return process
 
@@ -263,7 +241,7 @@ class Site:
         self.merger.look()
         self.screen.show([self._summary()] if self._table is None else self.table())
         if not self.screen.is_terminal and now_s() > self._said_s + SUMMARY_S:
-            self.say(self._summary())
+            self.say(*wrap(self._summary(), WIDTH, subsequent_indent="      "))
         for device in self.devices.values():
             if device.process.ended_by_itself:
                 raise trouble_with(device.process)
@@ -308,16 +286,6 @@ class Site:
         self.screen.show([])
         merger.look()
 
-    def stop_devices(self) -> None:
-        """End every agent in order."""
-        stop(device.process for device in self.devices.values())
-
-    def begin(self) -> None:
-        """Note that all devices have been started: from now on they are missed when away."""
-        self.complete_us = time_ns() // 1_000
-        for device in self.devices.values():
-            device.begin()
-
     def is_settled(self) -> bool:
         """Return whether all has arrived and every device knows that all hold the same."""
         return all(device.is_done for device in self.devices.values()) and not self._disputed()
@@ -339,6 +307,23 @@ class Site:
         if disputed := self._disputed():
             words.append(f"not agreed on {', '.join(disputed[:_MOST_NAMES])}")
         return f" ({'; '.join(words)})" if words else ""
+
+
+@contextmanager
+def opened(cast: Cast, screen: Screen, command: Sequence[str] = COMMAND) -> Iterator[Site]:
+    """Open a site where nothing runs yet but the broker; leaving the block ends everything."""
+    with Processes() as processes, PrivateBroker(processes.folder / "broker") as broker:
+        processes.note(f"started {broker.pid}")
+        site = Site(cast, screen, processes, broker, command)
+        try:
+            yield site
+        finally:
+            devices = site.devices.values()
+            # While the broker still takes their last words.
+            stop([site.merger.process, *(device.process for device in devices)])
+            for device in devices:
+                device.relay.close()
+            processes.note(f"ended {broker.pid}")
 
 
 def _all_ended(processes: Sequence[Process]) -> bool:

@@ -6,17 +6,16 @@ an operator changes a parameter for later and another one for a time that has pa
 """
 
 import json
-import random
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from random import Random
 from textwrap import wrap
-from typing import Any, NamedTuple
+from time import time_ns  # noqa: TID251 - an operator's times are those of this machine's clock
+from typing import Any
 
 from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US
 from simulations.demo.devices import Condition, Device
 from simulations.demo.settings import Setting
-from simulations.demo.site import PATIENCE_S, Site
+from simulations.demo.site import PATIENCE_S, WIDTH, Site
 from simulations.processes.process import now_s
 
 MEASURE_S = KILLED_S = SHORT_S = 2.0
@@ -32,8 +31,6 @@ WRONG_S = 20
 LISTEN_S = 2.0
 """How long `lasp-edge set` listens to devices that are all there, and publish each second."""
 ACCIDENTS = 8
-LARGEST_SEED = 2**32
-_WIDTH = 79
 _BY_DAY = (
     "Five devices, each its own process, measure five simulated rooms and agree on",
     "one average, though one crashes and one loses its network. Spark confirms it.",
@@ -54,8 +51,10 @@ def live(site: Site) -> float:
     site.say(*(_BY_DAY if by_day else _IN_THE_EVENING), "")
     _open(site)
     began_s = now_s()
-    site.begin()
-    site.say(*wrap(f"Devices: {', '.join(site.devices)}. They measure, and talk.", _WIDTH))
+    site.complete_us = time_ns() // 1_000
+    for device in site.devices.values():
+        device.begin()
+    site.say(*wrap(f"Devices: {', '.join(site.devices)}. They measure, and talk.", WIDTH))
     (_day if by_day else _evening)(site)
     for device in site.devices.values():
         device.stop_sources()
@@ -67,13 +66,13 @@ def live(site: Site) -> float:
 
 def _open(site: Site) -> None:
     """Start everything and say what was started."""
-    starts = "Spark is starting; that takes a while." if site.cast.has_spark else ""
-    broker = site.broker
-    starts = starts or "The gateway is starting."
+    broker, starts = site.broker, "The gateway is starting."
+    if site.cast.has_spark:
+        starts = "Spark is starting; that takes a while."
     site.say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}. {starts}")
     if broker.lacks:
         text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
-        site.say(*wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  "))
+        site.say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
     site.merger.start()
     for device in site.devices.values():
         device.start()
@@ -146,7 +145,7 @@ def _outage(site: Site, device: Device) -> None:
         f"{device.name} is out of reach, for longer than the {wait_s:g} s that windows wait ..."
     )
     site.pass_time(GATEWAY_S)
-    site.merger.kill()
+    site.merger.process.kill()
     site.merger.start()
     site.say("The gateway is killed (SIGKILL), and started again over what it kept.")
     site.pass_time(wait_s - GATEWAY_S)
@@ -196,7 +195,7 @@ def _set(site: Site, setting: Setting, what: str) -> None:
     (printed,) = site.ask([*words, "--listen", f"{LISTEN_S:g}"])
     site.settings.append(setting)
     for line in printed:
-        site.say(*wrap(line, _WIDTH, initial_indent="... ", subsequent_indent="      "))
+        site.say(*wrap(line, WIDTH, initial_indent="... ", subsequent_indent="      "))
 
 
 def _clock(time_us: int) -> str:
@@ -208,66 +207,33 @@ def _began_us(site: Site) -> int:
     return site.complete_us // SECOND_US * SECOND_US
 
 
-def replay(site: Site, chaos_seed: int | None) -> None:
-    """Have each device read its part of a file, with accidents where they are asked for."""
+def replay(site: Site, seed: int | None) -> None:
+    """Have each device read its part of a file, with the accidents of a seed if there is one."""
     _open(site)
     count = len(site.devices)
     site.say(f"Devices: {count} agents; each reads its own device's lines of the file.")
-    if chaos_seed is not None:
-        site.say(f"Accidents: {ACCIDENTS} at random; to repeat them: --chaos --seed {chaos_seed}")
-        for accident in islice(accidents_of(chaos_seed, list(site.devices)), ACCIDENTS):
-            site.pass_time(accident.after_s)
-            _befall(site, accident)
+    if seed is not None:
+        site.say(f"Accidents: {ACCIDENTS} at random; to repeat them: --chaos --seed {seed}")
+        chance = Random(seed)
+        for _ in range(ACCIDENTS):
+            _accident(site, chance)
     site.until(site.is_settled, "all read, sent and agreed on, and nothing moves", site.progress)
     site.say("All readings are read, and all results have reached the lake.")
 
 
-class Accident(NamedTuple):
-    """One accident of a replay.
-
-    Attributes:
-        after_s: how long after the one before.
-        device: whom it happens to; "" for who merges.
-        is_killed: killed, and started again; else cut off, and let in again.
-        lasts_s: how long until then.
-    """
-
-    after_s: float
-    device: str
-    is_killed: bool
-    lasts_s: float
-
-
-def new_seed() -> int:
-    """Return a seed that differs from run to run."""
-    return random.SystemRandom().randrange(LARGEST_SEED)
-
-
-def accidents_of(seed: int, devices: Sequence[str]) -> Iterator[Accident]:
-    """Yield accidents without end, the same ones for the same seed and devices.
-
-    >>> next(accidents_of(7, ["a", "b"])) == next(accidents_of(7, ["a", "b"]))
-    True
-    """
-    chance = random.Random(seed)
-    while True:
-        is_merger = chance.random() < 1 / 9  # a job in Spark takes long to start
-        device = "" if is_merger else chance.choice(devices)
-        times = chance.uniform(0.5, 2.5), chance.uniform(0.2, 3.0)
-        yield Accident(times[0], device, is_merger or chance.random() < 1 / 2, times[1])
-
-
-def _befall(site: Site, accident: Accident) -> None:
-    lasts = f"{accident.lasts_s:.1f} s"
-    if not accident.device:
-        who = "The cloud job" if site.cast.has_spark else "The gateway"
-        site.say(f"{who} is killed, and started again {lasts} later.")
-        site.merger.kill()
-        site.pass_time(accident.lasts_s)
-        site.merger.start()
-        return
-    device = site.devices[accident.device]
-    site.say(f"{device.name} is {'killed' if accident.is_killed else 'cut off'} for {lasts}.")
-    (device.kill if accident.is_killed else device.cut_off)()
-    site.pass_time(accident.lasts_s)
-    (device.start if accident.is_killed else device.let_in)()
+def _accident(site: Site, chance: Random) -> None:
+    """Kill who merges, or kill a device or cut it off; some seconds later, undo it."""
+    site.pass_time(chance.uniform(0.5, 2.5))
+    lasts_s, device = chance.uniform(0.2, 3.0), chance.choice(list(site.devices.values()))
+    before, what, after = chance.choices(
+        [
+            (device.kill, f"{device.name} is killed", device.start),
+            (device.cut_off, f"{device.name} is cut off", device.let_in),
+            (site.merger.process.kill, f"{site.merger.who} is killed", site.merger.start),
+        ],
+        [4, 4, 1],  # a job in Spark takes long to start
+    )[0]
+    site.say(f"{what[0].upper()}{what[1:]} for {lasts_s:.1f} s.")
+    before()
+    site.pass_time(lasts_s)
+    after()

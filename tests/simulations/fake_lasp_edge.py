@@ -139,7 +139,8 @@ def print_windows(window: Window) -> None:
         times = {"key": key, "start_us": start_us, "end_us": start_us + window.size_us}
         counts = {"devices_in": truth.devices_in, "devices_expected": 5}
         state = {"status": "final", "revision": 0, "excluded": ""}
-        print(json.dumps(times | columns | counts | state))
+        parts = window.fold.lower(truth.partial, window.resolution)
+        print(json.dumps({**times, **parts, **columns, **counts, **state}))
 
 
 def print_globals() -> None:

@@ -54,7 +54,7 @@ def evidence(plan: Plan = PLAN) -> Evidence:
         row = {"key": key, "start_us": start_us, "devices_in": truth.devices_in, "revision": 1}
         rows.append(row | dict(zip(names, truth.partial, strict=True)))
     values = {device: {"every": value} for device in READINGS}
-    return Evidence(plan, values, READINGS, {"by_room": rows}, [stored], 70.0)
+    return Evidence(plan, values, READINGS, {"by_room": rows}, {"every": [stored]}, 70.0)
 
 
 def outcomes(seen: Evidence) -> str:
@@ -99,15 +99,18 @@ def test_a_device_without_a_value_fails_a():
 @pytest.mark.parametrize("change", [{"inputs": "00fe"}, {"total_q": 1967}])
 def test_another_value_in_the_lake_fails_c(change):
     seen = evidence()
-    (row,) = seen.globals
-    assert outcomes(seen._replace(globals=[{**row, **change}])) == "++-+"
-    assert outcomes(seen._replace(globals=[{**row, **change, "revision": 3}, row])) == "++++"
+    (row,) = seen.globals["every"]
+    assert outcomes(seen._replace(globals={"every": [{**row, **change}]})) == "++-+"
+    assert (
+        outcomes(seen._replace(globals={"every": [{**row, **change, "revision": 3}, row]}))
+        == "++++"
+    )
 
 
 @pytest.mark.parametrize("times", [0, 2])
 def test_a_value_that_is_not_in_the_lake_or_doubled_there_fails_c(times):
     seen = evidence()
-    assert outcomes(seen._replace(globals=seen.globals * times)) == "++-+"
+    assert outcomes(seen._replace(globals={"every": seen.globals["every"] * times})) == "++-+"
 
 
 def test_a_reading_that_its_room_never_had_fails_d():
@@ -142,7 +145,7 @@ def test_a_device_that_is_silent_for_longer_than_the_value_allows_does_not_count
     columns = {"count": count, "total_q": total}
     for device in heard:
         seen = with_value(seen, device, **columns)
-    seen = seen._replace(globals=[{**row, **columns} for row in seen.globals])
+    seen = seen._replace(globals={"every": [{**row, **columns} for row in seen.globals["every"]]})
     assert outcomes(seen) == "--++", "c has a connection, so it counts"
     assert outcomes(seen._replace(silent_us={"c": 60_000_000})) == "--++"
     silent = seen._replace(silent_us={"c": 60_000_001})
@@ -155,7 +158,7 @@ def test_a_device_that_is_silent_for_longer_than_the_value_allows_does_not_count
 def test_a_program_without_windows_or_fleet_wide_values_has_nothing_to_check():
     plain = Program("plain")
     plain.event("heat", resolution="0.1")
-    seen = Evidence(plain.plan(), {"a": {}}, READINGS, {}, [], 70.0)
+    seen = Evidence(plain.plan(), {"a": {}}, READINGS, {}, {}, 70.0)
     assert outcomes(seen) == "????"
     assert {verdict.text for verdict in verdicts(seen)} == {
         "nothing to check: the program has no fleet-wide value",
@@ -198,7 +201,7 @@ def of_every_fold(plan: Plan, readings: dict) -> Evidence:
         for (key, start_us), truth in windows(plan, "window", every).items()
     ]
     values = {device: {"every": value} for device in readings}
-    return Evidence(plan, values, readings, {"window": in_windows}, rows, lasted_s=9.0)
+    return Evidence(plan, values, readings, {"window": in_windows}, {"every": rows}, lasted_s=9.0)
 
 
 def changed(part):
@@ -221,9 +224,9 @@ def test_each_fold_passes_as_it_is_and_fails_with_any_other_column(name, keyed):
     seen = of_every_fold(program.plan(), READINGS)
     assert outcomes(seen) == "++++", verdicts(seen)
     for column in seen.plan.windows["window"].fold.columns_named:
-        rows = [dict(row) for row in seen.globals]
+        rows = [dict(row) for row in seen.globals["every"]]
         rows[-1][column] = changed(rows[-1][column])
-        assert outcomes(seen._replace(globals=rows)) == "++-+"
+        assert outcomes(seen._replace(globals={"every": rows})) == "++-+"
         rows = [dict(row) for row in seen.windows["window"]]
         rows[-1][column] = changed(rows[-1][column])
         assert outcomes(seen._replace(windows={"window": rows})) == "+++-"

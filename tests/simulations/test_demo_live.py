@@ -9,7 +9,7 @@ from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.language.program import Program
 from lasp_edge.tool.screen import Screen, aligned
 from simulations.demo.devices import Condition, Device
-from simulations.demo.live import LiveTable, Measure
+from simulations.demo.live import LiveTable
 from simulations.demo.program import program as demo
 from simulations.demo.rooms import ROOMS
 from tests.support_readme import block
@@ -33,7 +33,7 @@ def report(accepted=5, *, connected=True, settled=True, absent=(), inputs="0f", 
 
 
 def table(*devices: Shown, program: Program = greenhouse) -> list[str]:
-    return aligned(LiveTable(Measure.of(program.plan()), lambda: 0.0).rows(devices))
+    return aligned(LiveTable(program.plan(), lambda: 0.0).rows(devices))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_last_column_says_in_words_how_a_device_stands(condition, told, agre
 
 def test_a_device_is_behind_since_another_one_told_of_something_newer():
     at_s = 0.0
-    table = LiveTable(Measure.of(greenhouse.plan()), lambda: at_s)
+    table = LiveTable(greenhouse.plan(), lambda: at_s)
     slow = Shown("a", Condition.RUNNING, report(settled=False, inputs="01"))
     quick = Shown("b", Condition.RUNNING, report(settled=False, inputs="01"))
 
@@ -92,7 +92,7 @@ def test_a_program_without_a_fleet_wide_value_shows_what_is_still_to_send():
 
 def test_the_readme_shows_the_table_as_it_is():
     shown = [re.split(r"\s{2,}", line) for line in block("live table").splitlines()]
-    head, *rows = LiveTable(Measure.of(demo.plan()), lambda: 0.0).rows([])
+    head, *rows = LiveTable(demo.plan(), lambda: 0.0).rows([])
     assert (tuple(shown[0]), rows) == (head, [])
     assert [row[0] for row in shown[1:]] == list(ROOMS)
     kinds = {re.sub(r"\d+ s", "# s", row[-1]) for row in shown[1:]}
