@@ -34,7 +34,7 @@ class Bound(NamedTuple):
     """How many samples a set keeps, and since which entry; the greater one is the newer.
 
     Attributes:
-        number: the greatest of the entries that hold by then; 0 where there is none.
+        number: the greatest of the entries that hold by then; 0 without an entry.
         from_us: the time of the last of them.
         samples: how many are kept.
     """

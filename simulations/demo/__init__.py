@@ -2,7 +2,7 @@
 
 In the order of execution:
 
-- `command`: `lasp-edge demo`; `program`: what its devices compute unless told otherwise
+- `command`: `lasp-edge demo`; `program`: of its devices, by default
 - `recording`: which devices are in a recorded file; `rooms`: what simulated rooms measure
 - `site`: who takes part; `devices`: agents that are killed, cut off and counted; `live`: the table
 - `story`: what happens; `settings`: what an operator changes

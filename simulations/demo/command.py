@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = of_replay.add_argument
     add("--replay", type=Path, metavar="FILE", help="JSON lines or CSV; .gz is understood")
     add("--time", metavar="FIELD", help="the field of a reading's own time, such as ts")
-    add("--time-unit", choices=("s", "ms", "us", "iso"), help="told apart by size if left out")
+    add("--time-unit", choices=("s", "ms", "us", "iso"), help="by default found by size")
     add("--time-zone", metavar="ZONE", help="of times that name none, such as Europe/Berlin")
     add("--device", metavar="FIELD", help="the field of the device's name")
     add("--event", action="append", default=[], metavar="NAME=FIELD", help="repeat for each event")

@@ -1,4 +1,4 @@
-"""What the demo's devices compute unless told otherwise: how warm a house is.
+"""The program of the demo's devices by default: how warm a house is.
 
 Rooms of different temperatures have one average, and every device knows it to the last digit: that
 is agreement which shows. Each device measures its processor, too. What a thermometer shows too

@@ -86,8 +86,8 @@ def test_restart_with_an_old_snapshot_is_a_new_replica_and_loses_nothing_of_eith
 
 def moved(state, delta):
     """Return what a join moves: the elements that went live and those that went, by token."""
-    told = list(state.join_tokens(delta))
-    return [e for _, e, weight in told if weight > 0], [e for _, e, weight in told if weight < 0]
+    moved = list(state.join_tokens(delta))
+    return [e for _, e, weight in moved if weight > 0], [e for _, e, weight in moved if weight < 0]
 
 
 def test_a_join_tells_which_writes_came_and_which_went():

@@ -171,7 +171,7 @@ def history(draw, name):
     """One random history: the reference's term, and what our replicas hold after each step."""
     arguments, bottom, operation = TYPES[name]
     states = [bottom() for _ in REPLICAS]
-    commands, told = [], []
+    commands, values = [], []
     for at in range(1, STEPS + 1):
         here, there = draw.randrange(3), draw.randrange(3)
         op, write = operation(draw, at)
@@ -187,9 +187,9 @@ def history(draw, name):
             case "join":
                 states[there] |= states[here]
                 commands.append(f"{{join,{here + 1},{there + 1}}}")
-        told.append([plain(state.value) for state in states])
+        values.append([plain(state.value) for state in states])
     module = f"state_{name.split()[0]}"
-    return f"{{{module},[{arguments}],[{','.join(commands)}]}}.", told
+    return f"{{{module},[{arguments}],[{','.join(commands)}]}}.", values
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """A stranger on the fleet's broker says what no device would. Everything is to be refused.
 
 What one who is let in to the broker could say in a device's name, well formed and near the truth,
-is beyond what can be refused without signatures, and is not said here.
+is beyond what can be refused without signatures, and is left out here.
 """
 
 import random
@@ -132,7 +132,7 @@ def _envelopes(chance: random.Random, device: str) -> Iterator[list[Any]]:
 
 
 def _frames(program: Plan, replica: Replica, now_us: int) -> Iterator[Any]:
-    """Yield sound frames of a replica; they are said on another device's topics."""
+    """Yield sound frames of a replica; they come on another device's topics."""
     window = next(iter(program.windows.values()))
     fold = next(iter(program.published_folds.values()))
     pane_us = now_us - now_us % window.span_us
@@ -179,12 +179,12 @@ class Stranger:
 
     Args:
         url: the broker's.
-        said: what to say, in order.
+        frames: to publish, in order.
     """
 
-    def __init__(self, url: str, said: Iterator[Publication]) -> None:
+    def __init__(self, url: str, frames: Iterator[Publication]) -> None:
         self.count = 0
-        self._said = said
+        self._frames = frames
         self._held: Publication | None = None
         self._link = Link(
             BrokerUrl.parse(url),
@@ -204,7 +204,7 @@ class Stranger:
         """Publish some of it."""
         self._link.poll(0.0)
         for _ in range(most):
-            word = self._held or next(self._said)
+            word = self._held or next(self._frames)
             self._held = None
             if not self._link.publish(word.topic, word.payload, retain=word.retain):
                 self._held = word

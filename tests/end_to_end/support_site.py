@@ -172,9 +172,9 @@ class Site:
 
     def start_cloud(self) -> None:
         """Start the cloud job; it ends when nothing new has come for a while."""
-        told = ["--lake", str(self.lake), "--roster", ",".join(self.devices)]
-        told += ["--until-idle", str(IDLE_S), "--trigger", str(TRIGGER_S)]
-        self.cloud.run(["cloud", self.program, *told, "--broker", self.broker.url])
+        words = ["--lake", str(self.lake), "--roster", ",".join(self.devices)]
+        words += ["--until-idle", str(IDLE_S), "--trigger", str(TRIGGER_S)]
+        self.cloud.run(["cloud", self.program, *words, "--broker", self.broker.url])
 
     def start_lander(self) -> None:
         """Start a lander alone; `merge` does later what the job does."""
@@ -249,7 +249,7 @@ class Site:
         return "\n".join([*reports, self.last_words()])
 
     def last_words(self) -> str:
-        """Return the end of what all processes have said."""
+        """Return the end of everything that the processes have printed."""
         return "\n".join(
             each.last_words() for each in (self.cloud, self.lander, *self.agents.values())
         )

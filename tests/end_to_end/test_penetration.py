@@ -140,8 +140,8 @@ def test_garbage_that_is_retained_on_every_topic_is_counted(fleet):
     assert left["not msgpack"] >= 5
     assert left["too large"] >= 3
     assert left["oversized"] >= 1  # the link drops it before anybody looks into it
-    told = fleet.command("status", "--data-dir", fleet.directory / "kitchen")
-    assert "messages: not msgpack" in told
+    printed = fleet.command("status", "--data-dir", fleet.directory / "kitchen")
+    assert "messages: not msgpack" in printed
 
 
 def test_agents_that_start_among_garbage_agree_again(fleet):
@@ -164,7 +164,7 @@ def test_an_entry_with_keys_and_no_columns_ends_no_agent(fleet):
 
 def test_frames_with_a_changed_part_end_no_agent(fleet):
     random = Random(7)
-    # A forged acknowledgement of another store cannot be told from a new lake's: see below.
+    # A forged acknowledgement of another store looks like a new lake's: see below.
     heard = [frame for frame in fleet.frames() if not isinstance(frame, AckFrame)]
     genuine = [msgpack.unpackb(frame.encode()) for frame in heard]
     for _ in range(1_500):

@@ -46,8 +46,8 @@ def test_real_agents_agree_and_a_real_lander_and_gateway_take_everything(fleet):
     fleet.wait(lambda: fleet.agreed(*DEVICES))
     until(screen, messages)  # whoever may see results sees the windows
     fleet.wait(lambda: fleet.kept(GATEWAY) == fleet.true_windows(*DEVICES))
-    told = fleet.command("members", f"{NAME}:program", "--listen", "3", *fleet.login("operator"))
-    assert [line.split() for line in told.splitlines()] == [
+    printed = fleet.command("members", f"{NAME}:program", "--listen", "3", *fleet.login("operator"))
+    assert [line.split() for line in printed.splitlines()] == [
         ["attic", "connected", "counts"],
         ["kitchen", "connected", "counts"],
     ]

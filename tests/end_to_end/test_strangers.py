@@ -29,17 +29,17 @@ REASONS = {
 
 
 def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines, spark):
-    broker_program("mosquitto")  # the other is too slow for all that is said
+    broker_program("mosquitto")  # the other is too slow for so many frames
     some, program = lines[:LINES], support_recorded.program.plan()
     now_us = time.time_ns() // 1_000  # noqa: TID251 - what the lander's clock shows
-    said = chain(huge(program, DEVICES[0], SEED), publications(program, DEVICES, now_us, SEED))
+    frames = chain(huge(program, DEVICES[0], SEED), publications(program, DEVICES, now_us, SEED))
     speed = truth.speed(some, LASTS_S)
     with Site(tmp_path / "site", truth.written(tmp_path, some), DEVICES, *speed) as site:
         site.start_lander()
         site.start_agents()
         site.heard()
         ends_s = now_s() + PATIENCE_S
-        with Stranger(site.broker.url, said) as stranger:
+        with Stranger(site.broker.url, frames) as stranger:
             stranger.speak_while(lambda: not site.landed() and now_s() < ends_s)
         site.settle()
         site.merge(spark)

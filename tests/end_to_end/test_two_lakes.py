@@ -1,4 +1,4 @@
-"""Two real landers with a lake each: under two names both get everything; under one, it is said."""
+"""Two real landers with a lake each: under two names both get everything; one name is an alarm."""
 
 import contextlib
 import io

@@ -87,8 +87,8 @@ def check(lake, lines):
     """Compare what has landed with the lines."""
     plan = support_recorded.program.plan()
     expected = Counter()
-    for told in truth.told(lines, "temp", truth.WINDOWS["temp_60s"].resolution):
-        expected.update({(told.device, "count"): 1, (told.device, "total"): told.steps})
+    for reading in truth.readings_of(lines, "temp", truth.WINDOWS["temp_60s"].resolution):
+        expected.update({(reading.device, "count"): 1, (reading.device, "total"): reading.steps})
     for name in ("temp_60s", "temp_by_device"):
         query = LANDED.format(stream=plan.windows[name].stream)
         rows = tables.sql(lake, "landing", query)

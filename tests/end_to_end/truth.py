@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 MICROSECOND = 1_000_000
 
 
-class Told(NamedTuple):
+class RecordedReading(NamedTuple):
     """One reading; equal ones are one."""
 
     device: str
@@ -45,17 +45,17 @@ class Expected(NamedTuple):
     resolution: Fraction
     size_s: int
     slide_s: int
-    key: Callable[[Told], str]
+    key: Callable[[RecordedReading], str]
 
 
-def _light(told: Told) -> str:
-    return f'light, "{told.light}" → ☀'
+def _light(reading: RecordedReading) -> str:
+    return f'light, "{reading.light}" → ☀'
 
 
 _HUNDREDTH, _TENTH = Fraction(1, 100), Fraction(1, 10)
 WINDOWS: Mapping[str, Expected] = {
     "temp_60s": Expected("temp", _HUNDREDTH, 60, 10, lambda _: ""),
-    "temp_by_device": Expected("temp", _HUNDREDTH, 50, 20, lambda told: told.device),
+    "temp_by_device": Expected("temp", _HUNDREDTH, 50, 20, lambda reading: reading.device),
     "humidity_by_light": Expected("humidity", _TENTH, 50, 20, _light),
 }
 
@@ -66,20 +66,24 @@ def recorded(path: Path) -> list[str]:
         return file.readlines()
 
 
-def told(lines: Iterable[str], field: str, resolution: Fraction) -> tuple[Told, ...]:
+def readings_of(
+    lines: Iterable[str], field: str, resolution: Fraction
+) -> tuple[RecordedReading, ...]:
     """Return the different readings of one field, in the order in which they come first."""
-    return _told(tuple(lines), field, resolution)
+    return _readings_of(tuple(lines), field, resolution)
 
 
 @lru_cache(maxsize=4)
-def _told(lines: tuple[str, ...], field: str, resolution: Fraction) -> tuple[Told, ...]:
+def _readings_of(
+    lines: tuple[str, ...], field: str, resolution: Fraction
+) -> tuple[RecordedReading, ...]:
     found = {}
     for line in lines:
         message = json.loads(line)
         steps = round(Fraction(message["data"][field]) / resolution)  # half to even
         time_us = round(Fraction(message["ts"]) * MICROSECOND)
         light = json.dumps(message["data"]["light"])
-        found[Told(message["device"], time_us, steps, light)] = None
+        found[RecordedReading(message["device"], time_us, steps, light)] = None
     return tuple(found)
 
 
@@ -93,11 +97,11 @@ def windows(lines: Iterable[str], name: str) -> Truth:
     }
 
 
-def placed(lines: Iterable[str], window: Expected) -> dict[tuple[str, int], list[Told]]:
+def placed(lines: Iterable[str], window: Expected) -> dict[tuple[str, int], list[RecordedReading]]:
     """Return the readings of every window by key and start."""
     field, resolution, size_s, slide_s, key = window
-    held: dict[tuple[str, int], list[Told]] = defaultdict(list)
-    for reading in told(lines, field, resolution):
+    held: dict[tuple[str, int], list[RecordedReading]] = defaultdict(list)
+    for reading in readings_of(lines, field, resolution):
         last = reading.time_us // (slide_s * MICROSECOND)
         for number in range(last, last - size_s // slide_s - 2, -1):
             start_us = number * slide_s * MICROSECOND
@@ -106,7 +110,7 @@ def placed(lines: Iterable[str], window: Expected) -> dict[tuple[str, int], list
     return held
 
 
-def sums(readings: Iterable[Told]) -> Sums:
+def sums(readings: Iterable[RecordedReading]) -> Sums:
     """Return the integers of readings."""
     steps = [(reading.steps, reading.device) for reading in readings]
     values = [value for value, _ in steps]
@@ -116,8 +120,8 @@ def sums(readings: Iterable[Told]) -> Sums:
 
 def last(lines: Iterable[str], number: int) -> dict[str, Sums]:
     """Return the integers of each device's last temperatures, in the order of the lines."""
-    by_device: dict[str, list[Told]] = defaultdict(list)
-    for reading in told(lines, "temp", _HUNDREDTH):
+    by_device: dict[str, list[RecordedReading]] = defaultdict(list)
+    for reading in readings_of(lines, "temp", _HUNDREDTH):
         by_device[reading.device].append(reading)
     return {device: sums(readings[-number:]) for device, readings in by_device.items()}
 
@@ -138,11 +142,11 @@ class Spread(NamedTuple):
     all: bool
 
 
-SPREAD = Expected("temp", _HUNDREDTH, 600, 300, lambda told: told.device)
+SPREAD = Expected("temp", _HUNDREDTH, 600, 300, lambda reading: reading.device)
 EDGES = (Fraction(20), Fraction(45, 2), Fraction(25))
 
 
-def spread(readings: Sequence[Told]) -> Spread:
+def spread(readings: Sequence[RecordedReading]) -> Spread:
     """Return what the temperatures of a window are like."""
     values = sorted(reading.steps * _HUNDREDTH for reading in readings)
     in_time = sorted((reading.time_us, reading.steps) for reading in readings)
@@ -164,8 +168,8 @@ def spread(readings: Sequence[Told]) -> Spread:
 
 def last_by_light(lines: Iterable[str], number: int) -> dict[tuple[str, str], Sums]:
     """Return the integers of the last humidities of each (light, device)."""
-    held: dict[tuple[str, str], list[Told]] = defaultdict(list)
-    for reading in told(lines, "humidity", _TENTH):
+    held: dict[tuple[str, str], list[RecordedReading]] = defaultdict(list)
+    for reading in readings_of(lines, "humidity", _TENTH):
         held[reading.light, reading.device].append(reading)
     return {at: sums(readings[-number:]) for at, readings in held.items()}
 

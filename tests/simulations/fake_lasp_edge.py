@@ -133,7 +133,7 @@ def cloud() -> None:
 
 def print_windows(window: Window) -> None:
     every = [reading for readings in fleet(stage()).values() for reading in readings]
-    found = windows(PLAN, window.name, every, told()).items()
+    found = windows(PLAN, window.name, every, settings()).items()
     for (key, start_us), truth in list(found)["d" in BROKEN :]:
         columns = dict(zip(window.fold.columns_named, truth.partial, strict=True))
         times = {"key": key, "start_us": start_us, "end_us": start_us + window.size_us}
@@ -149,19 +149,19 @@ def print_globals() -> None:
     print(json.dumps(row | {"revision": 0}))
 
 
-def told() -> ControlLog:
+def settings() -> ControlLog:
     """Return the settings of the operator."""
-    file = stage() / "told"
+    file = stage() / "settings"
     return decode(file.read_bytes()) if file.exists() else ControlLog()
 
 
 def set_parameter(setting: str) -> None:
     """Keep a setting of the operator."""
-    (name, _, value), device, log = setting.partition("="), option("--device"), told()
+    (name, _, value), device, log = setting.partition("="), option("--device"), settings()
     for since, text in ((option("--from"), value), (option("--until"), "")):
         if since:
             log |= log.say(name, device, read_time(since), text, "ann")
-    (stage() / "told").write_bytes(encode(log))
+    (stage() / "settings").write_bytes(encode(log))
     print("Known on 5 of 5 devices.")
 
 

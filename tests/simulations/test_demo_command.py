@@ -34,7 +34,7 @@ def recorded(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reason"),
     [
         (["--event", "a=b"], "--event is about a recorded file: --replay FILE is needed too"),
         (["--chaos"], "--chaos is about a recorded file"),
@@ -43,9 +43,9 @@ def recorded(tmp_path):
         (["--replay", "f", *REPLAY, "--event", "x=y"], "has the events temperature"),
     ],
 )
-def test_arguments_that_cannot_work_are_refused_in_words(words, said):
+def test_arguments_that_cannot_work_are_refused_in_words(words, reason):
     error = refused(*words)
-    assert said in str(error)
+    assert reason in str(error)
     assert error.exit_code == Exit.USAGE
 
 

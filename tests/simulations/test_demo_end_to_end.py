@@ -31,7 +31,7 @@ def test_five_devices_agree_and_spark_confirms_it(tmp_path):
 def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, shared_data):
     pytest.importorskip("pyspark", reason="needs the extra `cloud`")
     some = truth.recorded(shared_data / "rpi_mqtt_3dev" / "messages.jsonl.gz")[LINES]
-    accepted = len(truth.told(some, "temp", Fraction(1, 100)))
+    accepted = len(truth.readings_of(some, "temp", Fraction(1, 100)))
     assert accepted == len(some) - 1, "one message is an exact repeat, as the data's README says"
     recorded = truth.written(tmp_path, some)
     (tmp_path / "temporary").mkdir()

@@ -13,12 +13,12 @@ EARLY = Setting("warm_above", "25", 60 * S)
 LATE = Setting("offset", "-0.30", 10 * S, 30 * S, "cellar", is_late=True)
 
 
-def row(start_s: int, *said: tuple[str, str]) -> list[dict]:
+def row(start_s: int, *revisions: tuple[str, str]) -> list[dict]:
     """Return the revisions of a window of 10 s: their status and who was missing."""
     times = {"key": "", "start_us": start_s * S, "end_us": (start_s + 10) * S}
     return [
         times | {"status": status, "excluded": excluded, "revision": number}
-        for number, (status, excluded) in enumerate(said)
+        for number, (status, excluded) in enumerate(revisions)
     ]
 
 

@@ -37,7 +37,7 @@ def table(*devices: Shown, program: Program = greenhouse) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("condition", "told", "agreed"),
+    ("condition", "reported", "agreed"),
     [
         (Condition.RUNNING, report(), "yes"),
         (Condition.RUNNING, report(settled=False), "newest"),
@@ -48,8 +48,8 @@ def table(*devices: Shown, program: Program = greenhouse) -> list[str]:
         (Condition.CUT_OFF, report(), "cut off"),
     ],
 )
-def test_the_last_column_says_in_words_how_a_device_stands(condition, told, agreed):
-    head, row = table(Shown("pi-1", condition, told))
+def test_the_last_column_has_the_state_of_a_device_in_words(condition, reported, agreed):
+    head, row = table(Shown("pi-1", condition, reported))
     words = "device samples its own average the fleet's, as it sees it agreed"
     assert " ".join(head.split()) == words
     assert row.split(maxsplit=6) == ["pi-1", "5", "12.00", "°C", "11.97", "°C", agreed]
@@ -61,17 +61,17 @@ def test_a_device_is_behind_since_another_one_told_of_something_newer():
     slow = Shown("a", Condition.RUNNING, report(settled=False, inputs="01"))
     quick = Shown("b", Condition.RUNNING, report(settled=False, inputs="01"))
 
-    def agreed(now_s, *, told):
+    def agreed(now_s, *, reported):
         nonlocal at_s
-        at_s, quick.report = now_s, report(settled=False, inputs=told)
+        at_s, quick.report = now_s, report(settled=False, inputs=reported)
         return [row[-1] for row in table.rows([slow, quick])[1:]]
 
-    assert agreed(0.0, told="01") == ["newest", "newest"]
-    assert agreed(5.0, told="02") == ["newest", "newest"]  # seen in this moment
-    assert agreed(5.4, told="02") == ["<1 s behind", "newest"]
+    assert agreed(0.0, reported="01") == ["newest", "newest"]
+    assert agreed(5.0, reported="02") == ["newest", "newest"]  # seen in this moment
+    assert agreed(5.4, reported="02") == ["<1 s behind", "newest"]
     slow.condition = Condition.CUT_OFF
     slow.report = report(settled=False, inputs="03")  # it goes on by itself, and nobody hears it
-    assert agreed(8.0, told="02") == ["cut off 3 s", "newest"]
+    assert agreed(8.0, reported="02") == ["cut off 3 s", "newest"]
 
 
 def test_a_device_that_has_told_nothing_yet_is_starting():

@@ -21,12 +21,12 @@ from simulations.demo.rooms import ROOMS, measurements, source_words
 
 
 def test_rooms_differ_by_more_than_they_wander():
-    told = {room: [loads(line) for line in islice(measurements(room, Random(1)), 300)]
+    lines = {room: [loads(line) for line in islice(measurements(room, Random(1)), 300)]
             for room in ROOMS}  # fmt: skip
-    means = {room: mean(each["temperature"] for each in said) for room, said in told.items()}
+    means = {room: mean(each["temperature"] for each in of_room) for room, of_room in lines.items()}
     assert all(abs(means[room] - ROOMS[room]) < 0.5 for room in ROOMS), means
     assert len({round(value) for value in means.values()}) == len(ROOMS)
-    assert {each["room"] for each in told["attic"]} == {"attic"}
+    assert {each["room"] for each in lines["attic"]} == {"attic"}
 
 
 @pytest.mark.parametrize(

@@ -138,4 +138,4 @@ def wait_for_line(lines: Iterable[str], part: str) -> None:
     for line in lines:
         if part in line:
             return
-    pytest.fail(f"it ended before it said {part!r}")
+    pytest.fail(f"it ended before it printed {part!r}")

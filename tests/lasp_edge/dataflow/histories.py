@@ -2,7 +2,7 @@
 
 A history is what Hypothesis draws: replicas write, and now and then one of them hears parts of what
 was written, in any order, doubled or never. After each step a replica's variables are compared with
-the oracle's, and what their streams told with what they are.
+the oracle's, and the news of their streams with their values.
 """
 
 from collections.abc import Callable
@@ -89,8 +89,8 @@ def declared(kind, build):
     return make
 
 
-class Told:
-    """What the streams of a dataflow's derived variables told, added up."""
+class StreamedNews:
+    """The news of a dataflow's derived variables, added up."""
 
     def __init__(self, dataflow):
         self.held = {}
@@ -113,15 +113,15 @@ def oracle_of(dataflow, states=None):
     return Oracle(dataflow.definitions, states)
 
 
-def check(dataflow, told):
+def check(dataflow, streamed):
     """Compare everything incremental with the oracle."""
     oracle = oracle_of(dataflow)
     for name, definition in dataflow.definitions.items():
         assert dataflow.query(name) == oracle.value(name), name
         if definition.operator == "fold":
-            assert told.held[name] == {oracle.value(name)}
+            assert streamed.held[name] == {oracle.value(name)}
         else:
-            assert told.held.get(name, set()) == set(oracle.value(name))
+            assert streamed.held.get(name, set()) == set(oracle.value(name))
             if definition.operator != "bind_to":
                 assert dataflow.state(name).pairs == oracle.pairs(name)
 
@@ -133,7 +133,7 @@ def run(data, make, writes, *, deliver_all=True):
         The dataflows, and the joined leaves.
     """
     dataflows = [make(replica) for replica in REPLICAS]
-    told = [Told(dataflow) for dataflow in dataflows]
+    streamed = [StreamedNews(dataflow) for dataflow in dataflows]
     sent = []
     for _ in range(data.draw(st.integers(1, 12))):
         at = data.draw(st.integers(0, 2))
@@ -144,8 +144,8 @@ def run(data, make, writes, *, deliver_all=True):
         else:
             for name, delta in data.draw(st.lists(st.sampled_from(sent), max_size=4)):
                 dataflows[at].receive(name, delta)
-        check(dataflows[at], told[at])
-    for dataflow, heard in zip(dataflows, told, strict=True):
+        check(dataflows[at], streamed[at])
+    for dataflow, heard in zip(dataflows, streamed, strict=True):
         for name, delta in data.draw(st.permutations(sent)) if deliver_all else ():
             dataflow.receive(name, delta)
         check(dataflow, heard)

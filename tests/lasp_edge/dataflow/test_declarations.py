@@ -1,4 +1,4 @@
-"""What may be declared, derived, written and read, and what is said where it may not."""
+"""What may be declared, derived, written and read, and how the rest is refused."""
 
 import pytest
 
@@ -38,13 +38,13 @@ def test_deriving_again_in_the_same_way_changes_nothing():
 def test_a_derived_variable_refuses_to_be_written(operator):
     d = sets(1)
     (SET_OPERATORS | FOLDS)[operator](d)
-    told = f"'target' is derived, by {operator.split()[0]} of 'left'"
-    with pytest.raises(ValueError, match=f"update: {told}"):
+    refusal = f"'target' is derived, by {operator.split()[0]} of 'left'"
+    with pytest.raises(ValueError, match=f"update: {refusal}"):
         d.update("target", "add", 5)
-    with pytest.raises(ValueError, match=f"bind: {told}"):
+    with pytest.raises(ValueError, match=f"bind: {refusal}"):
         d.bind("target", ORSet().add(ME, 5))
     if operator.split()[0] != "fold":
-        with pytest.raises(ValueError, match=f"receive: {told}"):
+        with pytest.raises(ValueError, match=f"receive: {refusal}"):
             d.receive("target", ORSet().add(ME, 5))
 
 

@@ -38,11 +38,11 @@ def test_windows_of_a_fold_are_assigned_and_never_joined():
     d = Dataflow(ME)
     d.declare_dynamic(BoundedLWWSet(bound=2), "samples")
     d.fold("samples", folds.sum(), "total")
-    told = []
-    d.stream("total", lambda news: told.extend(partial for (partial,) in news.added))
+    streamed = []
+    d.stream("total", lambda news: streamed.extend(partial for (partial,) in news.added))
     for value in (5, 6, 1, 2):
         d.update("samples", "add", value, 7)
-    assert told == [0, 5, 11, 7, 3], "joined they would climb to 11 and stay there"
+    assert streamed == [0, 5, 11, 7, 3], "joined they would climb to 11 and stay there"
 
 
 def test_a_declared_target_of_a_fold_is_derived_all_the_same():

@@ -236,7 +236,7 @@ def test_a_function_that_changes_its_mind_does_no_harm():
     d.update("left", "remove", "a")
     assert d.query("whims") == frozenset()
     d.update("left", "add", "a")
-    assert d.query("whims") == {1}, "and asked anew when it comes again"
+    assert d.query("whims") == {1}, "and asked again when it comes back"
 
 
 def test_a_function_of_an_operator_cannot_write():

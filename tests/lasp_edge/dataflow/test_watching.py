@@ -85,17 +85,17 @@ def test_a_stream_tells_what_is_there_and_then_every_change():
     d = counting()
     d.update("left", "add_many", [2, 3])
     d.map("left", lambda n: n // 2, "half")
-    told = []
+    news = []
     for name in ("left", "half", "count"):
-        d.stream(name, told.append)
-    assert told == [News("left", (2, 3), ()), News("half", (1,), ()), News("count", (0,), ())]
-    del told[:]
+        d.stream(name, news.append)
+    assert news == [News("left", (2, 3), ()), News("half", (1,), ()), News("count", (0,), ())]
+    del news[:]
     d.update("left", "remove", 2)
-    assert told == [News("left", (), (2,))], "half of 3 is 1 as well"
-    del told[:]
+    assert news == [News("left", (), (2,))], "half of 3 is 1 as well"
+    del news[:]
     d.receive("left", ORSet().add(YOU, 9) | d.state("left").remove(ME, 3))
     d.update("count", "increment", 2)
-    assert told == [
+    assert news == [
         News("left", (9,), (3,)),
         News("half", (4,), (1,)),
         News("count", (2,), (0,)),
@@ -104,27 +104,27 @@ def test_a_stream_tells_what_is_there_and_then_every_change():
 
 def test_what_is_known_already_is_not_told():
     d = counting()
-    told = []
+    news = []
     d.update("left", "add", 1)
-    d.stream("left", told.append)
-    del told[:]
+    d.stream("left", news.append)
+    del news[:]
     assert not d.receive("left", d.state("left"))
     assert d.receive("left", ORSet().add(YOU, 1))
     d.update("left", "add", 1)
     d.update("count", "increment", 0)
-    assert told == []
+    assert news == []
 
 
 def test_a_map_of_states_is_followed_by_its_keys():
     d = Dataflow(ME)
     d.declare(ORMap(ORSet()), "rooms")
     d.map("rooms", str.upper, "names")
-    told = []
-    d.stream("names", told.append)
+    news = []
+    d.stream("names", news.append)
     d.update("rooms", ORMap.update, "attic", ORSet.add, 1)
     d.update("rooms", ORMap.update, "attic", ORSet.add, 2)
     d.update("rooms", ORMap.remove, "attic")
-    assert told == [News("names", ("ATTIC",), ()), News("names", (), ("ATTIC",))]
+    assert news == [News("names", ("ATTIC",), ()), News("names", (), ("ATTIC",))]
 
 
 def test_a_diamond_is_updated_once_and_never_seen_half_changed():
@@ -160,16 +160,16 @@ def test_a_callback_may_write_and_the_others_see_both():
 
 def test_an_exception_of_a_callback_keeps_nobody_else_from_being_called():
     d = counting()
-    told = []
+    news = []
 
     def broken(_news):
         raise RuntimeError("not today")
 
     d.stream("left", broken)
-    d.stream("left", told.append)
+    d.stream("left", news.append)
     with pytest.raises(RuntimeError, match="not today"):
         d.update("left", "add", 1)
-    assert told == [News("left", (1,), ())]
+    assert news == [News("left", (1,), ())]
     assert d.query("left") == {1}
 
 
@@ -195,17 +195,17 @@ def test_wait_needed_waits_until_somebody_reads_what_is_made_from_it():
 def test_what_is_wanted_can_be_made_just_then(want):
     d = counting()
     d.wait_needed("left").then(lambda _: d.update("left", "add", 7))
-    told = []
+    news = []
     if want == "read":
         assert d.read("left").value == {7}
     elif want == "read_any":
         assert d.read_any([("left", None)]).value == ("left", {7})
     elif want == "stream":
-        d.stream("left", told.append)
-        assert told == [News("left", (7,), ())]
+        d.stream("left", news.append)
+        assert news == [News("left", (7,), ())]
     else:
-        d.invariant("left", lambda held: not held, told.append)
-        assert told == [{7}]
+        d.invariant("left", lambda held: not held, news.append)
+        assert news == [{7}]
 
 
 # Invariants
