@@ -28,9 +28,9 @@ from typing import Final, NamedTuple
 
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.rebuilding.missing import MissingPanes
-from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, REVISED, STATUSES, TENTATIVE
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.units import SECOND_US
 from simulations.oracle import WindowTruth
 from simulations.told import ToldFleet

@@ -27,11 +27,11 @@ from typing import Final, NamedTuple
 
 from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
-from device_agent.gateway.kept import FleetRow
 from lasp_edge import Program, folds
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.limits import NEVER, NEVER_US
 from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
+from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.units import SECOND_US
 from simulations.fleet import START_US, STEP_US, Fleet
 from simulations.world.faults import FaultRates

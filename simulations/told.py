@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 from crdts import ControlLog
 from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
-from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.units import SECOND_US
 from simulations.fleet import Fleet
 from simulations.oracle import Reading, WindowTruth, windows

@@ -13,10 +13,11 @@ import pyarrow as pa
 from cloud_tier.command import table
 from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import Exit
+from lasp_edge.protocol.lake_columns import VALUE_RECORD
 
 SECTION = "windows of a fleet"
 EXTRA = "lake"
-_LAST = ("devices_in", "inputs", "revision")
+_LAST = tuple(name for name in VALUE_RECORD if name != "stream")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

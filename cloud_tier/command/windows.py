@@ -1,9 +1,9 @@
 """Print the rows of a window, of a lake or of a gateway, without Spark.
 
 There is one row for each key and start, as it stands now. Columns: key, start_us, end_us, one for
-each part of the fold and its integers (in steps of the event's resolution), devices_in,
-devices_expected, status, revision; sorted by (key, start_us). Devices that are missing are named at
-the end for people: under `waiting_for` where a row is tentative (they have not sent all that
+each part of the fold and its integers (in steps of the event's resolution), and how the row came
+about, such as devices_in and status; sorted by (key, start_us). Devices that are missing are named
+at the end for people: under `waiting_for` where a row is tentative (they have not sent all that
 belongs to it, and others have), else under `without`. Windows are [start, end), microseconds since
 the epoch; without readings there is no row. The values of a fold that is not built in are left
 empty; its integers are there. --json has every column, binary ones (sketches) as hexadecimal text.

@@ -31,7 +31,7 @@ from lasp_edge.units import SECOND_US
 
 RECORD: Final = {
     "_frontier": pa.int64(),
-    "_expected": pa.int32(),
+    "_devices_expected": pa.int32(),
     "_excluded": pa.string(),
     "_due": pa.int64(),
     "_after_us": pa.int64(),

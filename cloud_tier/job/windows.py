@@ -35,15 +35,22 @@ from cloud_tier.lake.sqltext import (
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.spans import Starts
 from lasp_edge.protocol.status import STATUSES, TENTATIVE, TRANSITIONS, Transition
+from lasp_edge.protocol.window_rows import COMPARED, WINDOW_RECORD
 
 _IDENTITY = ("window", "key", "start_us")
 _RECORDED: Final = ("_size_us", "_of", *(name for name in RECORD if not name.endswith("_us")))
 """What a row takes over from its window's shape."""
 _ENDS_IN_STRETCH: Final = "start_us + _size_us > _after_us AND start_us + _size_us <= _until_us"
 _TENTATIVE: Final = STATUSES.index(TENTATIVE)
+_NOW: Final = {
+    "end_us": "start_us + _size_us",
+    "devices_in": "CAST(coalesce(_devices, 0) AS INT)",
+    "stream": "_of",
+}
+"""The values with which a row may differ from its newest revision beside the fold's, as SQL."""
 _WANTED: Final = (
     "window = _at AND (_key IS NULL OR _key = key) AND start_us BETWEEN _first_us AND _last_us "
-    f"AND (_needs = 0 OR (_needs = 1 AND status = {_TENTATIVE} AND _old_end <= _frontier) "
+    f"AND (_needs = 0 OR (_needs = 1 AND status = {_TENTATIVE} AND _old_end_us <= _frontier) "
     "OR (_needs = 2 AND _devices IS NOT NULL) "
     "OR (_needs = 3 AND _devices IS NOT NULL AND status IS NULL))"
 )
@@ -155,9 +162,7 @@ def _beside(
             *(f"new.{name} AS _new_{at}" for at, name in enumerate(names)),
             "old.revision AS _revision",
             "old.status AS status",
-            "old.end_us AS _old_end",
-            "old.devices_in AS _old_devices",
-            "old.stream AS _old_stream",
+            *(f"old.{name} AS _old_{name}" for name in COMPARED),
             *(f"old.{name} AS _old_{at}" for at, name in enumerate(names)),
             *_RECORDED,
         )
@@ -186,14 +191,13 @@ def _revisions(
     ready = both.selectExpr(
         "*",
         *_values(columns, windows),
-        "start_us + _size_us AS _now_end",
-        "CAST(coalesce(_devices, 0) AS INT) AS _now_devices",
+        *(f"{_NOW[name]} AS _now_{name}" for name in COMPARED),
         "coalesce(start_us + _size_us <= _frontier, false) AS _is_passed",
         f"{held if some_held else 'false'} AS _is_held",
         f"{'_due_under_log' if some_held else 'NULL'} AS _due_anyway",
     )
     same = [f"_value_{at} <=> _old_{at}" for at in range(len(columns))]
-    same += ["_now_end <=> _old_end", "_now_devices <=> _old_devices", "_of <=> _old_stream"]
+    same += [f"_now_{name} <=> _old_{name}" for name in COMPARED]
     differs = f"NOT ({' AND '.join(same)})"
     is_open = f"coalesce(status = {_TENTATIVE}, false)"
     is_final = f"(status IS NOT NULL AND status <> {_TENTATIVE})"
@@ -201,27 +205,30 @@ def _revisions(
     passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
     after = status_after(passed=passed, differs=differs)
     tentative = f"{after} = {_TENTATIVE}"
+    waits, held_back = (
+        f"NOT coalesce(_now_end_us <= {due}, false)" for due in ("_due", "_due_anyway")
+    )
     may_vanish = one_of("window", windows.changing) if windows.changing else "false"
     statuses = ", ".join(map(literal, STATUSES))
+    record = {
+        **{name: f"_now_{name}" if name in COMPARED else f"_{name}" for name in WINDOW_RECORD},
+        "excluded": f"if({tentative} OR {held}, _missing, _excluded)",
+        "status": f"element_at(array({statuses}), {after} + 1)",
+        "revision": "coalesce(_revision + 1, 0)",
+    }
     return (
         ready.alias("old")
         .where(
             f"({differs} OR NOT ({after} <=> old.status)) "
-            f"AND NOT ({held} AND NOT {is_open} AND NOT coalesce(_now_end <= _due_anyway, false)) "
-            f"AND NOT (status IS NULL AND {tentative} AND NOT coalesce(_now_end <= _due, false)) "
+            f"AND NOT ({held} AND NOT {is_open} AND {held_back}) "
+            f"AND NOT (status IS NULL AND {tentative} AND {waits}) "
             f"AND (_devices IS NOT NULL OR {may_vanish})"
         )
         .selectExpr(
             *_IDENTITY,
-            "_now_end AS end_us",
+            "_now_end_us AS end_us",
             *(f"_value_{at} AS {identifier(column.name)}" for at, column in enumerate(columns)),
-            "_now_devices AS devices_in",
-            "_expected AS devices_expected",
-            f"if({tentative} OR {held}, _missing, _excluded) AS excluded",
-            f"element_at(array({statuses}), {after} + 1) AS status",
-            "coalesce(_revision + 1, 0) AS revision",
-            "_frontier AS frontier",
-            "_of AS stream",
+            *(f"{value} AS {name}" for name, value in record.items()),
         )
     )
 
@@ -256,7 +263,7 @@ def _zero(column: Column, zeros: dict[str, dict[str, Any]]) -> str:
 def read_columns(columns: Iterable[Column]) -> list[str]:
     """Return the columns of `windows` that `current` reads."""
     named = (column.name for column in columns)
-    return [*_IDENTITY, "revision", "status", "end_us", "devices_in", "stream", *named]
+    return [*_IDENTITY, "revision", "status", *COMPARED, *named]
 
 
 def status_after(*, passed: str, differs: str) -> str:
@@ -286,4 +293,4 @@ def _applies(case: Transition, passed: str, differs: str) -> str:
 
 
 def _compared(columns: Iterable[Column]) -> list[str]:
-    return ["end_us", "devices_in", "stream", *(identifier(column.name) for column in columns)]
+    return [*COMPARED, *(identifier(column.name) for column in columns)]

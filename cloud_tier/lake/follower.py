@@ -16,6 +16,7 @@ from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import CommandError
 from lasp_edge.language.described import WINDOW
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import SERVED_BEFORE, SERVED_BEHIND
 from lasp_edge.tool.screen import in_words
 
 LOOK_S = 5.0
@@ -27,11 +28,6 @@ MOST_ROWS = 400
 
 MOST_NAMES = 20
 """Devices that are named as missing in a row, at most."""
-
-_SHOWN = (
-    *("key", "start_us", "end_us", "devices_in", "devices_expected", "excluded", "status"),
-    "revision",
-)
 
 
 class LakeFollower:
@@ -92,7 +88,7 @@ def _shown(lake: Lake, name: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     if newest_us is not None:
         since_us = newest_us - (STARTS - 1) * meaning.slide_us
-        columns = [*_SHOWN, *(part for part in meaning.parts if part not in _SHOWN)]
+        columns = list(dict.fromkeys([*SERVED_BEFORE, *meaning.parts, *SERVED_BEHIND]))
         rows = windows.current(since=since_us, columns=columns).to_pylist()
     rows.sort(key=lambda row: (-row["start_us"], row["key"]))
     return {

@@ -36,9 +36,10 @@ from lasp_edge.language.described import FOLD, RESULT, WINDOW, ResultDefinition
 from lasp_edge.protocol.lake_columns import (
     ROW_IDENTITY,
     ROW_RECORD,
-    WINDOW_IDENTITY,
-    WINDOW_RECORD,
+    VALUE_IDENTITY,
+    VALUE_RECORD,
 )
+from lasp_edge.protocol.window_rows import SERVED_BEFORE, SERVED_BEHIND
 from lasp_edge.tool.times import Time, microseconds
 
 if TYPE_CHECKING:
@@ -81,15 +82,13 @@ class _Shape(NamedTuple):
 
 
 _SHAPES = {
-    WINDOW: _Shape(
-        "windows",
-        "window",
-        ("key", "start_us"),
-        tuple(name for name in WINDOW_IDENTITY if name != "window"),
-        tuple(name for name in WINDOW_RECORD if name != "stream"),
-    ),
+    WINDOW: _Shape("windows", "window", ("key", "start_us"), SERVED_BEFORE, SERVED_BEHIND),
     FOLD: _Shape(
-        "globals", "name", ("key",), ("name", "key"), ("devices_in", "inputs", "revision")
+        "globals",
+        "name",
+        ("key",),
+        tuple(VALUE_IDENTITY),
+        tuple(name for name in VALUE_RECORD if name != "stream"),
     ),
     RESULT: _Shape(
         "results",
@@ -220,13 +219,8 @@ where there is no sample, or the fold is the program's own |
     | an integer, such as `total_q` | decimal(38, 0) if it is a total or a count, else int64 | \
 stored and exact; `_q`: in steps of the event's resolution |
     | a sketch, such as `distinct_hll12` | binary | an image that other tools can join |
-    | `devices_in`, `devices_expected` | int32 | devices with a sample, and those waited for |
-    | `excluded` | string | the devices that were not waited for, with commas between; of a \
-tentative row those that it waits for, while others have sent all that belongs to it |
-    | `status` | string | "tentative", "final" or "revised" |
-    | `revision` | int32 | 0, 1, 2, ...: how often the row had changed |
-    | `frontier` | int64 | how far results were final when the row was written, in microseconds; \
-null before anything was |
+    | the record | int32, int64, string | how the row came about: the last fields of \
+`lasp_edge.protocol.window_rows.FleetRow`; names of devices with commas between |
 
     Attributes:
         columns: the names, in this order.

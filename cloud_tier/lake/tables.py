@@ -63,9 +63,8 @@ from lasp_edge.protocol.lake_columns import (
     ROW_RECORD,
     VALUE_IDENTITY,
     VALUE_RECORD,
-    WINDOW_IDENTITY,
-    WINDOW_RECORD,
 )
+from lasp_edge.protocol.window_rows import WINDOW_IDENTITY, WINDOW_RECORD
 
 PANE: Final = "pane"
 VARIABLE: Final = "variable"

@@ -17,6 +17,7 @@ from crdts.frontier import Promise
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.waiting import Step
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 
 
 class WriterOfPanes(NamedTuple):
@@ -42,41 +43,6 @@ class KeptEntry(NamedTuple):
     writer: WriterOfPanes
     seq: int
     partial: Partial
-
-
-class WindowStart(NamedTuple):
-    """What a row is about: the window's name, the key and the start."""
-
-    window: str
-    key: str
-    start_us: int
-
-
-class FleetRow(NamedTuple):
-    """One revision of one window over a fleet: what a lake's table of windows has, too.
-
-    Attributes:
-        at: what it is about.
-        devices_expected: those that counted when the row was made.
-        excluded: those of them that were not waited for; in a tentative row, those that are.
-        frontier_us: how far results were final when it was made; None for nothing yet.
-        stream: of the definition that it was made by.
-    """
-
-    at: WindowStart
-    end_us: int
-    partial: Partial
-    devices_in: int
-    devices_expected: int
-    excluded: tuple[str, ...]
-    status: str
-    revision: int
-    frontier_us: int | None
-    stream: int
-
-    def result(self) -> tuple[object, ...]:
-        """Return what makes a later row differ: a new revision is made for nothing else."""
-        return self.end_us, self.devices_in, self.stream, self.partial
 
 
 @dataclass

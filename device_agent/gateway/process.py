@@ -19,7 +19,6 @@ from typing import Any, Final, NamedTuple
 
 from crdts import Replica
 from device_agent.gateway.core import GatewayCore, WaitingTerms
-from device_agent.gateway.kept import FleetRow
 from device_agent.gateway.results import FleetResults
 from device_agent.gateway.store import INODE, PROGRAM, STORE_ID, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
@@ -42,6 +41,7 @@ from lasp_edge.protocol.topics import (
     subscriptions,
     topic_of,
 )
+from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.timers import Timer
 from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US

@@ -21,7 +21,6 @@ from itertools import islice
 from typing import Any, Final
 
 from device_agent.gateway.discovery import GatewayDiscovery
-from device_agent.gateway.kept import FleetRow
 from device_agent.gateway.windows import count_failure
 from device_agent.outputs.discovery import BIRTH, MOST_KEYS, SPREAD_US
 from device_agent.outputs.retained import Content, Retained
@@ -33,6 +32,7 @@ from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.release import RELEASE
 from lasp_edge.timers import Timer, is_time
 from lasp_edge.tool.times import shown_time

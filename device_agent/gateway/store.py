@@ -20,10 +20,8 @@ from crdts.frontier import Promise
 from crdts.packing import pack
 from device_agent.gateway.kept import (
     FleetChanges,
-    FleetRow,
     KeptEntry,
     RestoredFleet,
-    WindowStart,
     WriterOfPanes,
 )
 from device_agent.storage.damage import DamagedStoreError
@@ -39,6 +37,13 @@ from device_agent.storage.sealed_file import (
 from lasp_edge.errors import NotFound
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.waiting import Step
+from lasp_edge.protocol.window_rows import (
+    FIELDS,
+    OPTIONAL,
+    WINDOW_RECORD,
+    FleetRow,
+    WindowStart,
+)
 
 FILE_NAME: Final = "gateway.sqlite"
 LOCK_NAME: Final = "gateway.lock"
@@ -49,15 +54,22 @@ CONTROL, HELD = "control", "held"
 INODE: Final = "inode"
 """Fact: the file's number in its file system, by which a copy shows; FAT alone gives new ones."""
 
-_SCHEMA: Final = """
+_RECORDED: Final = tuple(name for name in WINDOW_RECORD if name != "revision")
+"""The columns of a row's record that stand behind its partial."""
+_RECORD: Final = ", ".join(
+    f"{name} {'TEXT' if each.kind == 'string' else 'INTEGER'}"
+    + ("" if name in OPTIONAL else " NOT NULL")
+    for name, each in FIELDS.items()
+    if name != "revision"
+)
+_SCHEMA: Final = f"""
 CREATE TABLE IF NOT EXISTS entry (
     stream INTEGER, pane_us INTEGER, key TEXT, device TEXT, incarnation INTEGER, nonce INTEGER,
     seq INTEGER NOT NULL, partial BLOB NOT NULL, seal INTEGER NOT NULL,
     PRIMARY KEY (stream, pane_us, key, device, incarnation, nonce)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS revision (
     window TEXT, start_us INTEGER, key TEXT, revision INTEGER, end_us INTEGER NOT NULL,
-    partial BLOB NOT NULL, devices_in INTEGER NOT NULL, devices_expected INTEGER NOT NULL,
-    excluded TEXT NOT NULL, status TEXT NOT NULL, frontier_us INTEGER, stream INTEGER NOT NULL,
+    partial BLOB NOT NULL, {_RECORD},
     seal INTEGER NOT NULL, PRIMARY KEY (window, start_us, key, revision)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS promise (
     device TEXT PRIMARY KEY, incarnation INTEGER NOT NULL, nonce INTEGER NOT NULL,
@@ -85,7 +97,8 @@ SELECT stream FROM each WHERE stream IS NOT NULL"""
 """The streams that have entries: a step in the table for each, and not for each entry."""
 GATEWAY: Final = StoreForm(
     _SCHEMA,
-    number=1,
+    # Of seven recorded fields; a file that lacks one has another format.
+    number=1 + len(FIELDS) - 7,
     application=0x6C617100,
     unmarked=-1,
     unseals=dict.fromkeys(("promise", "member", "heard", "step", "fact"), unsealed),
@@ -321,28 +334,16 @@ def _of_entry(entry: KeptEntry) -> tuple[Any, ...]:
 
 def _of_row(row: FleetRow) -> tuple[Any, ...]:
     window, key, start_us = row.at
-    return (
-        *(window, start_us, key, row.revision, row.end_us, _packed(row.partial)),
-        *(row.devices_in, row.devices_expected, ",".join(row.excluded), row.status),
-        *(row.frontier_us, row.stream),
-    )
+    record = row.record()
+    revision = record.pop("revision")
+    before = (window, start_us, key, revision, row.end_us, _packed(row.partial))
+    return (*before, *record.values())
 
 
 def _row(stored: tuple[Any, ...]) -> FleetRow:
-    window, start_us, key, revision, end_us, packed, devices_in, expected, excluded = stored[:9]
-    status, frontier_us, stream = stored[9:]
-    return FleetRow(
-        WindowStart(window, key, start_us),
-        end_us,
-        _partial(packed),
-        devices_in,
-        expected,
-        tuple(excluded.split(",")) if excluded else (),
-        status,
-        revision,
-        frontier_us,
-        stream,
-    )
+    window, start_us, key, revision, end_us, packed, *values = stored
+    record = dict(zip(_RECORDED, values, strict=True), revision=revision)
+    return FleetRow.stored(WindowStart(window, key, start_us), end_us, _partial(packed), record)
 
 
 def _log(text: str) -> ControlLog:

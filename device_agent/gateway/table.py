@@ -7,20 +7,16 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from crdts import ControlLog
-from device_agent.gateway.kept import FleetRow
 from device_agent.gateway.store import PROGRAM, FleetStore, existing_fleet
 from lasp_edge.errors import NotFound
 from lasp_edge.language.described import WINDOW, ResultDefinition, definition_of, descriptions
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import WindowRegimes
-from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
+from lasp_edge.protocol.window_rows import SERVED_BEFORE, SERVED_BEHIND, FleetRow
 from lasp_edge.tool.printing import FoundRows, RowsWanted
-
-_BEFORE: Final = tuple(name for name in WINDOW_IDENTITY if name != "window")
-_AFTER: Final = tuple(name for name in WINDOW_RECORD if name != "stream")
 
 
 def meaning_of(plan: Plan, log: ControlLog) -> str:
@@ -87,7 +83,7 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
 def columns_of(meaning: ResultDefinition, *, with_bytes: bool) -> list[str]:
     """Return the columns of a window's rows; those of bytes only where they are wanted."""
     values = [name for name in meaning.value_columns if with_bytes or name not in meaning.binary]
-    return [*_BEFORE, *values, *_AFTER]
+    return [*SERVED_BEFORE, *values, *SERVED_BEHIND]
 
 
 def plain_row(meaning: ResultDefinition, row: FleetRow) -> dict[str, Any]:
@@ -101,12 +97,7 @@ def plain_row(meaning: ResultDefinition, row: FleetRow) -> dict[str, Any]:
         **dict.fromkeys(meaning.parts),
         **parts,
         **dict(zip(meaning.columns, row.partial, strict=True)),
-        "devices_in": row.devices_in,
-        "devices_expected": row.devices_expected,
-        "excluded": ",".join(row.excluded),
-        "status": row.status,
-        "revision": row.revision,
-        "frontier": row.frontier_us,
+        **row.record(),
     }
 
 

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 
-from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import WindowWaiting
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 
 EndHeap = list[tuple[int, WindowStart]]
 """Ends of windows, the least first."""

@@ -25,7 +25,7 @@ from operator import itemgetter
 from typing import Final
 
 from device_agent.gateway.finality import FinalWindows, HeldStarts, TurnFinality
-from device_agent.gateway.kept import FleetKeeper, FleetRow, KeptEntry, WindowStart
+from device_agent.gateway.kept import FleetKeeper, KeptEntry
 from device_agent.gateway.panes import FleetPanes, PaneTotal
 from device_agent.gateway.unfinished import UnfinishedWindows
 from lasp_edge.aggregates.sliding import TwoStacks
@@ -38,6 +38,7 @@ from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.spans import floor_us
 from lasp_edge.protocol.status import TENTATIVE, status_after
 from lasp_edge.protocol.waiting import Step, WindowWaiting
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.reasons import reason_of
 
 Touched = dict[tuple[str, str], set[int]]

@@ -150,7 +150,7 @@ def _check_rows(db: sqlite3.Connection, form: StoreForm) -> None:
 
 def _tables(db: sqlite3.Connection) -> tuple[tuple[str, str, str], ...]:
     query = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
-    return tuple(db.execute(query).fetchall())
+    return tuple((kind, name, " ".join(text.split())) for kind, name, text in db.execute(query))
 
 
 @lru_cache(maxsize=2)

@@ -16,6 +16,7 @@ greetings          which devices a lander tells that it is there
 commands, repeating  what operators decided, and who repeats it when nobody else does
 acceptance         what a lander takes, refuses and acknowledges
 lake_columns       the columns that the lake's tables have of their own
+window_rows        a row of a window, in a lake or a gateway; its columns are declared there, once
 spans, frontier    which windows hold a pane; up to when all panes of all live devices have come
 status             tentative, final, revised: how a window row's status and revision follow
 streams, inputs    ids of streams; digests of what a result was made from

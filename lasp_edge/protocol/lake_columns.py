@@ -3,11 +3,14 @@
 A fold's columns stand beside them in the same tables, so a program is refused where it is written
 if one of its folds uses such a name (`LAKE_COLUMNS`), not later on the cloud's machine. The cloud
 makes its tables from the same lists (`cloud_tier.lake.tables` says what each column means), so a
-column that is added here is reserved and made at once.
+column that is added here is reserved and made at once. The columns of windows, which a gateway's
+rows have too, are declared in `lasp_edge.protocol.window_rows`.
 """
 
 from collections.abc import Mapping
 from typing import Final
+
+from lasp_edge.protocol.window_rows import WINDOW_IDENTITY, WINDOW_RECORD
 
 IDENTITY: Final[Mapping[str, str]] = {
     "kind": "string",
@@ -51,25 +54,6 @@ LANDED: Final[Mapping[str, str]] = {
 
 PANE_DATE: Final = "pane_date"
 """The first day of the partition that a pane is in; the day of the epoch in other rows."""
-
-WINDOW_IDENTITY: Final[Mapping[str, str]] = {
-    "window": "string",
-    "key": "string",
-    "start_us": "long",
-    "end_us": "long",
-}
-"""What a window row is about; the fold's columns follow."""
-
-WINDOW_RECORD: Final[Mapping[str, str]] = {
-    "devices_in": "integer",
-    "devices_expected": "integer",
-    "excluded": "string",
-    "status": "string",
-    "revision": "integer",
-    "frontier": "long",
-    "stream": "long",
-}
-"""What follows the fold's columns in a window row."""
 
 VALUE_IDENTITY: Final[Mapping[str, str]] = {"name": "string", "key": "string"}
 """The identity of a row of a dynamic fold; the fold's columns follow."""

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import NOT_PRINTED
 from lasp_edge.tool.times import read_time, shown_time
 
-_NOT_PRINTED = frozenset({"excluded", "frontier"})
-"""Columns for whoever looks into the table itself."""
 _NOT_FOR_PEOPLE = frozenset({"place"})
 """Columns that only programs read."""
 _WAITING_FOR, _WITHOUT = "waiting_for", "without"
@@ -120,7 +119,7 @@ def show_rows(
         for row in rows:
             print(json.dumps(dict(zip(columns, row, strict=True)), default=_in_json))  # noqa: T201
         return
-    hidden = _NOT_PRINTED if as_csv else _NOT_PRINTED | _NOT_FOR_PEOPLE
+    hidden = NOT_PRINTED if as_csv else NOT_PRINTED | _NOT_FOR_PEOPLE
     printed = [place for place, name in enumerate(columns) if name not in hidden]
     if as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")

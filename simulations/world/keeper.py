@@ -4,18 +4,12 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 from crdts import ControlLog, Frontier, Membership
-from device_agent.gateway.kept import (
-    FleetChanges,
-    FleetRow,
-    KeptEntry,
-    RestoredFleet,
-    WindowStart,
-    WriterOfPanes,
-)
+from device_agent.gateway.kept import FleetChanges, KeptEntry, RestoredFleet, WriterOfPanes
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.waiting import Step
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""

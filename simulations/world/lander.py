@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from crdts import Frontier, Lattice, Membership, Replica
 from device_agent.gateway.core import GatewayCore, WaitingTerms
-from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.fleet_regimes import FleetRegimes
@@ -26,6 +25,7 @@ from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import SummaryFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.units import SECOND_US
 from simulations.world.decoding import decoded
 from simulations.world.keeper import PaneKey, SimulatedKeeper

@@ -14,10 +14,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from crdts.frontier import BOTTOM_US
-from device_agent.gateway.kept import FleetRow, WindowStart
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from simulations.oracle import combined
 from simulations.world.faults import STEP_US
 from simulations.world.lander import TERMS, SimulatedLander, WindowEntry

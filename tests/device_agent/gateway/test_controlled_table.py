@@ -1,11 +1,12 @@
 """A gateway's table lowers each row by the fold of its own window's start."""
 
 from crdts import ControlLog
-from device_agent.gateway.kept import FleetChanges, FleetRow, WindowStart
+from device_agent.gateway.kept import FleetChanges
 from device_agent.gateway.store import FleetStore
 from device_agent.gateway.table import definitions, meaning_of, plain_row
 from lasp_edge import Program, folds
 from lasp_edge.language.regimes import WindowRegimes
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from tests.lasp_edge.language.support_controlled import S, greenhouse, log_of
 
 PLAN = greenhouse().plan()

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from device_agent.console.view.published import window_of
-from device_agent.gateway.kept import FleetRow, WindowStart
 from device_agent.gateway.results import FleetResults
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.security.access import Role, rules
 from lasp_edge.units import SECOND_US
 from tests.cloud_tier.support_devices import rooms

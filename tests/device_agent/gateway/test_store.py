@@ -6,12 +6,13 @@ import sqlite3
 import pytest
 
 from crdts import ControlLog
-from device_agent.gateway.kept import FleetChanges, FleetRow, KeptEntry, WindowStart, WriterOfPanes
+from device_agent.gateway.kept import FleetChanges, KeptEntry, WriterOfPanes
 from device_agent.gateway.store import FILE_NAME, FleetStore, existing_fleet
 from device_agent.gateway.table import found, meaning_of
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.protocol.waiting import Step
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.printing import RowsWanted
 from tests.cloud_tier.support_devices import rooms

@@ -1,0 +1,132 @@
+"""A row of a window over a fleet; its columns are declared here, once, for a lake and a gateway.
+
+A row has an identity, the columns of its fold, and a record of how it came about. The record is
+`FleetRow`'s last fields: from their annotations follow the lake's table, a gateway's file, what a
+step of Spark compares and what commands print. So a further column is a field here, and its value
+where a gateway makes rows (`device_agent.gateway.windows`) and where Spark does
+(`cloud_tier.job.windows`, or `formed` where all rows of a window that end together share it).
+
+    >>> list(WINDOW_RECORD)[:3], COMPARED
+    (['devices_in', 'devices_expected', 'excluded'], ('end_us', 'devices_in', 'stream'))
+"""
+
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Annotated, Any, Final, NamedTuple, get_args
+
+from lasp_edge.folds.columns import Partial
+
+
+class Recorded(NamedTuple):
+    """How a field of a row's record is stored, compared and printed.
+
+    Attributes:
+        kind: Delta's type of the column.
+        column: its name, where that is not the field's.
+        is_result: whether a row in which it differs is a new revision.
+        is_printed: whether it is in a table for people and in CSV; JSON has every column.
+        is_served: whether readers of a lake's or a gateway's windows get it at all.
+    """
+
+    kind: str
+    column: str = ""
+    is_result: bool = False
+    is_printed: bool = True
+    is_served: bool = True
+
+
+class WindowStart(NamedTuple):
+    """The identity of a row: the window's name, the key and the start."""
+
+    window: str
+    key: str
+    start_us: int
+
+
+class FleetRow(NamedTuple):
+    """One revision of one window over a fleet.
+
+    Attributes:
+        at: its identity.
+        end_us: the end of the window, excluded.
+        partial: the columns of its fold.
+        devices_in: how many devices have a reading in it.
+        devices_expected: how many devices counted when the row was made.
+        excluded: those of them that were not waited for; in a tentative row, those that are.
+        status: tentative, final or revised (`lasp_edge.protocol.status`).
+        revision: 0, 1, 2, ...: how often the row had changed.
+        frontier_us: how far results were final when it was made; None for nothing yet.
+        stream: the stream id of the window's definition.
+    """
+
+    at: WindowStart
+    end_us: int
+    partial: Partial
+    devices_in: Annotated[int, Recorded("integer", is_result=True)]
+    devices_expected: Annotated[int, Recorded("integer")]
+    excluded: Annotated[tuple[str, ...], Recorded("string", is_printed=False)]
+    status: Annotated[str, Recorded("string")]
+    revision: Annotated[int, Recorded("integer")]
+    frontier_us: Annotated[int | None, Recorded("long", "frontier", is_printed=False)]
+    stream: Annotated[int, Recorded("long", is_result=True, is_served=False)]
+
+    def result(self) -> tuple[object, ...]:
+        """Return what makes a later row differ: a new revision is made for nothing else."""
+        return _result_of(self)
+
+    def record(self) -> dict[str, Any]:
+        """Return the record by column, as a table holds it: names with commas between them."""
+        values = zip(WINDOW_RECORD, self[-len(WINDOW_RECORD) :], strict=True)
+        return {name: ",".join(each) if type(each) is tuple else each for name, each in values}
+
+    @classmethod
+    def stored(
+        cls, at: WindowStart, end_us: int, partial: Partial, record: Mapping[str, Any]
+    ) -> "FleetRow":
+        """Return the row whose record a table holds, by column."""
+        plain = (record[name] for name in WINDOW_RECORD)
+        fields = (
+            tuple(filter(None, value.split(","))) if name in _NAMES else value
+            for name, value in zip(FIELDS, plain, strict=True)
+        )
+        return cls._make((at, end_us, partial, *fields))
+
+
+_TYPED: Final = {
+    name: get_args(annotation)
+    for name, annotation in FleetRow.__annotations__.items()
+    if hasattr(annotation, "__metadata__")
+}
+FIELDS: Final[Mapping[str, Recorded]] = {name: each for name, (_, each) in _TYPED.items()}
+"""The fields of the record, in their order."""
+OPTIONAL: Final = frozenset(name for name, (of, _) in _TYPED.items() if type(None) in get_args(of))
+"""The fields that may be None."""
+_NAMES: Final = frozenset(name for name, (of, _) in _TYPED.items() if of == tuple[str, ...])
+"""The fields that hold names of devices."""
+WINDOW_IDENTITY: Final[Mapping[str, str]] = {
+    "window": "string",
+    "key": "string",
+    "start_us": "long",
+    "end_us": "long",
+}
+"""The columns of a row's identity and its end, by name: Delta's type. The fold's columns follow."""
+WINDOW_RECORD: Final[Mapping[str, str]] = {
+    each.column or name: each.kind for name, each in FIELDS.items()
+}
+"""The columns of a row's record, which follow the fold's, by name: Delta's type."""
+COMPARED: Final = (
+    "end_us",
+    *(each.column or name for name, each in FIELDS.items() if each.is_result),
+)
+"""The columns beside the fold's in which a new revision differs, if its status does not."""
+SERVED_BEFORE: Final = tuple(name for name in WINDOW_IDENTITY if name != "window")
+"""The columns that readers of one window get, and that stand before the fold's."""
+SERVED_BEHIND: Final = tuple(each.column or name for name, each in FIELDS.items() if each.is_served)
+"""The columns that they get, and that stand behind the fold's."""
+NOT_PRINTED: Final = frozenset(
+    each.column or name for name, each in FIELDS.items() if not each.is_printed
+)
+"""The columns that only whoever looks into a table itself, or asks for JSON, reads."""
+_result_of: Final = attrgetter(
+    "end_us", *(name for name, each in FIELDS.items() if each.is_result), "partial"
+)
