@@ -80,7 +80,8 @@ class Batch:
     @property
     def is_stamped(self) -> bool:
         """Whether no reading has its own time, and there is at least one."""
-        return bool(self.times_us) and self.times_us.count(None) == len(self)
+        times_us = self.times_us
+        return bool(times_us) and times_us[0] is None and times_us.count(None) == len(times_us)
 
 
 def ascends(times_us: Sequence[int]) -> bool:

@@ -277,8 +277,10 @@ class ByColumn:
             stop = bisect_left(times_us, (number + 1) * BLOCK_US, start)
             block = self._identities.block(BlockId(name, text, number), store)
             before = len(block)
-            if column.strict and times_us[start] > block.last_us:
-                block.put_later(times_us[start:stop], values[start:stop])
+            part = times_us[start:stop], values[start:stop]
+            is_new = times_us[start] > block.last_us
+            if is_new and (column.strict or len(set(zip(*part, strict=True))) == stop - start):
+                block.put_later(*part, strict=column.strict)
             else:
                 known += [
                     at for at in range(start, stop) if not block.add(times_us[at], values[at])

@@ -60,13 +60,13 @@ class Highs:
         lives: (incarnation, nonce) of the processes of the store before this one.
 
     Attributes:
+        doubts: id of a source -> up to which own time its readings are doubtful.
         maybe_twice: readings that were accepted before others told how far they had come, that may
             count twice, and that are not in the counters yet.
     """
 
     __slots__ = (
         "_changed",
-        "_doubts",
         "_ends",
         "_highs",
         "_ids",
@@ -76,6 +76,7 @@ class Highs:
         "_own",
         "_told",
         "_twice",
+        "doubts",
         "maybe_twice",
     )
 
@@ -97,7 +98,7 @@ class Highs:
             self._twice[int(source)] = twice
             self._others[int(source)] = dict(zip(others[::2], others[1::2], strict=True))
         self._is_twice_stored = True
-        self._doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
+        self.doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
         self._ids: dict[str, int] = {}
         self._changed = False
         self.maybe_twice = 0
@@ -110,7 +111,7 @@ class Highs:
 
     def doubt_us(self, source: str) -> int | None:
         """Return up to which own time a source's readings are doubtful; None: not doubtful."""
-        return self._doubts.get(self._id(source)) if self._doubts else None
+        return self.doubts.get(self._id(source)) if self.doubts else None
 
     def advance(self, source: str, high_us: int, accepted: int) -> None:
         """Note that readings of a source were accepted.
@@ -120,13 +121,14 @@ class Highs:
             high_us: the greatest of their own times.
             accepted: how many they are.
         """
-        at = self._id(source)
+        at = self._ids.get(source) or self._id(source)
         known = self._highs.get(at)
-        furthest = high_us if known is None else max(high_us, known.high_us)
-        before = 0 if known is None else known.accepted
-        self._highs[at], self._told = SourceHigh(at, furthest, before + accepted), None
         if known is None:
             self._note_ends(at, 0)
+            known = SourceHigh(at, high_us, 0)
+        _, before_us, before = known
+        furthest = SourceHigh(at, max(before_us, high_us), before + accepted)
+        self._highs[at], self._told = furthest, None
         self._own[at] = self._own.get(at, 0) + accepted
         self._changed = True
 
@@ -140,9 +142,10 @@ class Highs:
         """
         if high_us is not None:
             self.advance(batch.source, high_us, accepted)
-        waited = 0 if batch.came_us is None else min(accepted, batch.times_us.count(None))
-        if waited and batch.came_us is not None:
-            self.advance(WAITED, batch.came_us + waited - 1, waited)
+        if batch.came_us is not None:
+            waited = min(accepted, batch.times_us.count(None))
+            if waited:
+                self.advance(WAITED, batch.came_us + waited - 1, waited)
 
     def told(self) -> tuple[SourceHigh, ...]:
         """Return what is told to others."""
@@ -184,9 +187,9 @@ class Highs:
         """Become as far as another process was; its readings are doubtful."""
         at, high_us = told.source, told.high_us
         furthest = SourceHigh(at, *map(max, known[1:], told[1:]))
-        doubt_us = max(high_us, self._doubts.get(at, high_us))
-        if self._highs.get(at) != furthest or self._doubts.get(at) != doubt_us:
-            self._highs[at], self._doubts[at] = furthest, doubt_us
+        doubt_us = max(high_us, self.doubts.get(at, high_us))
+        if self._highs.get(at) != furthest or self.doubts.get(at) != doubt_us:
+            self._highs[at], self.doubts[at] = furthest, doubt_us
             self._told, self._changed = None, True
 
     def _is_of_this_store(self, teller: Replica) -> bool:
@@ -247,7 +250,7 @@ class Highs:
 
     def furthest_doubt_us(self) -> int | None:
         """Return the greatest own time that some life of this device surely had accepted."""
-        return max(self._doubts.values(), default=None)
+        return max(self.doubts.values(), default=None)
 
     def take_facts(self) -> Facts | None:
         """Return what is to be stored; None if nothing changed since the last time."""
@@ -258,7 +261,7 @@ class Highs:
             str(at): [high_us, accepted, self._own.get(at, 0), *_flat(self._ends.get(at, {}))]
             for at, high_us, accepted in self._highs.values()
         }
-        doubts = {str(at): high_us for at, high_us in self._doubts.items()}
+        doubts = {str(at): high_us for at, high_us in self.doubts.items()}
         facts = Facts(highs=highs, doubts=doubts or None)
         if not self._is_twice_stored:
             self._is_twice_stored = True
@@ -282,6 +285,9 @@ class Tellings:
         clock: tells what is in the future.
         counters: count what may count twice.
         max_skew_us: how far ahead a reading may be.
+
+    Attributes:
+        waiting: what waits for a clock that is trusted.
     """
 
     def __init__(
@@ -294,22 +300,22 @@ class Tellings:
     ) -> None:
         self._highs, self._progress, self._clock = highs, progress, clock
         self._counters, self._max_skew_us = counters, max_skew_us
-        self._waiting: list[Telling] = []
+        self.waiting: list[Telling] = []
         self._has_reached = False
 
     def learn(self, telling: Telling, now_us: int) -> None:
         """Take what another process told, as soon as a clock is trusted; see `Highs.learn`."""
-        self._waiting.append(telling)
+        self.waiting.append(telling)
         self.catch_up(now_us)
 
     def catch_up(self, now_us: int) -> None:
         """Take what has waited, if a clock is trusted now."""
-        if not self._waiting or not self._clock.trusted:
+        if not self.waiting or not self._clock.trusted:
             return
         most_us = self._clock.time_us(now_us) + self._max_skew_us
-        for teller, told in self._waiting:
+        for teller, told in self.waiting:
             self._highs.learn(told, teller, most_us=most_us)
-        self._waiting.clear()
+        self.waiting.clear()
         self._note_twice()
         furthest_us = self._highs.furthest_doubt_us()
         if furthest_us is not None:

@@ -133,8 +133,11 @@ class Block:
         if self._known is not None:
             self._known.add((time_us, quantised))
 
-    def put_later(self, times_us: Sequence[int], values: Sequence[int]) -> None:
-        """Add identities whose times ascend and are later than `last_us`."""
+    def put_later(
+        self, times_us: Sequence[int], values: Sequence[int], *, strict: bool = True
+    ) -> None:
+        """Add identities by time, all later than `last_us`; `strict`: no two have one time."""
+        self._in_order = self._in_order and strict
         self.times_us.extend(times_us)
         self._values.extend(values)
         self.last_us = times_us[-1]

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Restored
+from device_agent.agent.clock import EARLIEST_US
 from device_agent.agent.facts import Facts
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.by_column import ByColumn
@@ -140,8 +141,10 @@ class Intake(Part):
 
     def _take_in(self, batch: Batch, at_us: int, store: StoreReader) -> None:
         """Take in a batch, unless it has to wait for the clock."""
+        clock = self._clock
+        is_clear = clock.trusted and not clock.waiting and at_us >= EARLIEST_US
         try:
-            if batch.came_us is not None or not self._waiting.put(batch, at_us):
+            if is_clear or batch.came_us is not None or not self._waiting.put(batch, at_us):
                 self.accept(batch, at_us, store)
         except BaseException as error:  # noqa: BLE001 - a source may give anything
             self._guard.failed("a batch", error)
@@ -156,8 +159,10 @@ class Intake(Part):
         count = len(batch.names)
         if not count == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
-        batch = self.tellings.without_placed(batch, now_us)
-        doubt_us = self.tellings.doubt_us(batch, now_us)
+        doubt_us = None
+        if self.tellings.waiting or self.highs.doubts:
+            batch = self.tellings.without_placed(batch, now_us)
+            doubt_us = self.tellings.doubt_us(batch, now_us)
         by_column = count >= self.column_least and doubt_us is None
         if by_column and self._pending.samples:
             self.join(store)  # columns are checked against entries as they are
@@ -183,8 +188,9 @@ class Intake(Part):
             pending.since_us = now_us
         if clock_us + STAMP_AHEAD_US < self.progress.stamp_us:
             self._heal(clock_us)
-        for reason, count in batch.refused.items():
-            pending.refuse(reason, count)
+        if batch.refused:
+            for reason, count in batch.refused.items():
+                pending.refuse(reason, count)
         return pending
 
     def refuse(self, batch: Batch) -> None:

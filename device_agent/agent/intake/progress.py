@@ -109,13 +109,14 @@ class SourceProgress:
             high_us: the greatest own time among its accepted readings; None if all were stamped.
             stamped: it has accepted readings without a time of their own.
         """
-        before = self._rows.get(batch.source) or _UNREAD
-        if before.high_us is not None:
-            high_us = before.high_us if high_us is None else max(high_us, before.high_us)
-        after = SourceRow(batch.cursor, high_us, stamped or before.stamped, batch.done)
-        self._rows[batch.source] = after
+        source = batch.source
+        before = self._rows.get(source) or _UNREAD
+        _, before_us, was_stamped, _ = before
+        if high_us is None or (before_us is not None and before_us > high_us):
+            high_us = before_us
+        after = SourceRow(batch.cursor, high_us, stamped or was_stamped, batch.done)
         if after != before:
-            self._changed[batch.source] = after
+            self._rows[source] = self._changed[source] = after
 
     def row(self, source: str) -> SourceRow:
         """Return how far a source was read."""

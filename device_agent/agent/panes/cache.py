@@ -10,7 +10,7 @@ that has not landed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from device_agent.agent.changes import (
     BEFORE_ALL,
@@ -221,22 +221,24 @@ class PaneCache:
             if entry.dirty and not entry.tries and unsent:
                 unsent -= 1
                 continue
-            if entry.dirty and self._sinks.is_in_flight(self._panes.key(pane)):
+            if entry.tries and entry.dirty and self._sinks.is_in_flight(self._panes.key(pane)):
                 continue
             evicted.append(pane)
             if len(evicted) == excess:
                 break
-        self._note_evicted(pane for pane in evicted if entries[pane].dirty)
+        self._note_evicted([pane for pane in evicted if entries[pane].dirty])
         self._panes.evict(evicted)
 
-    def _note_evicted(self, panes: Iterable[PaneId]) -> None:
+    def _note_evicted(self, panes: Sequence[PaneId]) -> None:
         """Note that dirty entries are in the store alone; what was not sent is swept yet."""
-        for pane in panes:
-            entry = self._panes.entries[pane]
-            self._panes.alone += 1
-            self._stale = True
-            known_us = self._oldest_us
-            self._oldest_us = pane.pane_us if known_us == NEVER_US else min(known_us, pane.pane_us)
-            if not entry.tries:
-                before = EntryKey(pane.incarnation, pane.nonce, entry.seq - 1)
-                self._after = before if self._after is None else min(self._after, before)
+        if not panes:
+            return
+        self._panes.alone += len(panes)
+        self._stale = True
+        known_us = [] if self._oldest_us == NEVER_US else [self._oldest_us]
+        self._oldest_us = min([*known_us, *[pane.pane_us for pane in panes]])
+        entries = self._panes.entries
+        unsent = [(*pane[3:], entries[pane].seq - 1) for pane in panes if not entries[pane].tries]
+        if unsent:
+            before = EntryKey(*min(unsent))
+            self._after = before if self._after is None else min(self._after, before)
