@@ -39,8 +39,8 @@ from device_agent.agent.fleet.witnessing import Witnessing
 from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.held import HeldBatch
-from device_agent.agent.intake.highs import KnownProgress
 from device_agent.agent.intake.intake import Intake
+from device_agent.agent.intake.peer_reports import KnownProgress
 from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.delivery import PaneDelivery
@@ -136,7 +136,7 @@ class Core:
         self.commands = OperatorCommands(agent, self.samples.set_membership, follow)
         low_us = partial(_low_us, self.intake, self.streams, self.missing)
         delivered = (memory, sinks, cache, sources)
-        self.panes = PaneDelivery(agent, *delivered, low_us, self.fence.told_highs)
+        self.panes = PaneDelivery(agent, *delivered, low_us, self.fence.source_highs)
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.agreements = Agreements(agent, self.exchange, self.commands)

@@ -5,8 +5,8 @@ from typing import Any
 
 from device_agent.agent.fleet.answers import Answers
 from device_agent.agent.fleet.fence import Fence
-from device_agent.agent.intake.highs import Highs
 from device_agent.agent.intake.progress import SourceProgress
+from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.variables.sets import Sets
 from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import FleetChanges
@@ -40,14 +40,14 @@ def what_a_process_said_itself_makes_its_readings_doubtful() -> Iterator[None]:
 @planted
 def a_source_is_told_to_have_come_as_far_as_its_last_batch() -> Iterator[None]:
     """The last line was a late one: a later life on a lost store reads those before it again."""
-    right = Highs.advance
+    right = SourceHighs.advance
 
-    def advance(self: Highs, source: str, high_us: int, *counted: int) -> None:
+    def advance(self: SourceHighs, source: str, high_us: int, *counted: int) -> None:
         right(self, source, high_us, *counted)
         at = self._id(source)
         self._highs[at] = SourceHigh(at, high_us, self._highs[at].accepted)
 
-    with replaced(Highs, "advance", advance):
+    with replaced(SourceHighs, "advance", advance):
         yield
 
 

@@ -8,7 +8,7 @@ from device_agent.agent.core import Core
 from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.fleet.peers import Peers
-from device_agent.agent.intake.highs import Highs
+from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.variables.states import OwnState
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.protocol.lives import Lives
@@ -130,8 +130,8 @@ def panes_of_an_earlier_life_land_after_the_later_one_has_asked() -> Iterator[No
 def what_was_accepted_alone_is_not_said_to_count_twice() -> Iterator[None]:
     """A device goes on alone, a lander tells it later what it lacked, and nobody learns of it."""
 
-    def count(self: Highs, *_told: Any) -> None:
+    def count(self: SourceHighs, *_told: Any) -> None:
         del self
 
-    with replaced(Highs, "_count_maybe_twice", count):
+    with replaced(SourceHighs, "_count_maybe_twice", count):
         yield

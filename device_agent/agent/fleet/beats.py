@@ -193,7 +193,7 @@ class Beats(Part):
         return self._panes.lows(now_us)
 
     def _content(self) -> _Content:
-        agent, seq, highs = self._agent, self._panes.memory.seq, self._fence.told_highs()
+        agent, seq, highs = self._agent, self._panes.memory.seq, self._fence.source_highs()
         reports = self._exchange.reports()
         return _Content(agent.replica, self.done, reports, seq, highs, agent.control)
 

@@ -35,7 +35,7 @@ from crdts import Replica
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
-from device_agent.agent.intake.highs import KnownProgress
+from device_agent.agent.intake.peer_reports import KnownProgress
 from device_agent.agent.parts import Handler, Part
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
@@ -148,9 +148,9 @@ class Fence(Part):
             AckFrame: self._hear_lander,
         }
 
-    def told_highs(self) -> tuple[SourceHigh, ...]:
-        """Return what others are told of this device's sources."""
-        return self._known.highs.told()
+    def source_highs(self) -> tuple[SourceHigh, ...]:
+        """Return how far this device's sources have come, as it is published."""
+        return self._known.highs.published()
 
     def connected(self, now_us: int) -> None:
         if self._wait_us:
@@ -242,11 +242,11 @@ class Fence(Part):
 
     def _learn(self, newest: Replica | None, now_us: int) -> None:
         """Learn how far other processes have come."""
-        answers, tellings, own = self._answers, self._known.tellings, self._agent.replica.nonce
+        answers, reports, own = self._answers, self._known.peer_reports, self._agent.replica.nonce
         for telling in sorted(answers.tellings(own)):
-            tellings.learn(telling, now_us)
+            reports.learn(telling, now_us)
         if newest is not None and not answers.is_told_by(newest):
-            tellings.learn_of_lost_life()
+            reports.learn_of_lost_life()
 
     def _succeeds(self, newest: Replica) -> bool:
         """Become later than a life that the store does not know; return whether that was done."""

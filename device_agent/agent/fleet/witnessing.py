@@ -145,7 +145,7 @@ class Witnessing(Part):
         while self._hellos:
             _, hello = self._hellos.popitem()
             if hello.about == me.device:
-                highs = self._fence.told_highs()
+                highs = self._fence.source_highs()
                 yield VouchFrame.of(me, self._sent + 1, hello, me, me, highs)
             else:
                 yield self.witness.vouch(me, self._sent + 1, hello)

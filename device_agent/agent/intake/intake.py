@@ -19,9 +19,9 @@ from device_agent.agent.facts import Facts
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.held import HeldBatch, HeldBatches
-from device_agent.agent.intake.highs import KnownProgress
 from device_agent.agent.intake.identities import KEPT_STREAMS, Identities
 from device_agent.agent.intake.one_by_one import OneByOne
+from device_agent.agent.intake.peer_reports import KnownProgress
 from device_agent.agent.intake.pending import PendingBatch
 from device_agent.agent.intake.progress import NO_TIME, STAMP_AHEAD_US, SourceProgress
 from device_agent.agent.intake.routes import Route
@@ -63,7 +63,7 @@ class Intake(Part):
         sources: how far each source has been read.
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
-        tellings: takes what others know of that.
+        peer_reports: takes how far they have come by other processes.
         items: the readings that streams, and windows that are not plain, are made from: those that
             the last `read` has accepted.
         read_us: when the last reading came, taken in or held.
@@ -90,7 +90,7 @@ class Intake(Part):
         self.sources = sources
         self.progress = progress = known.readings
         self._noted_us = progress.promised_us
-        self.highs, self.tellings = known.highs, known.tellings
+        self.highs, self.peer_reports = known.highs, known.peer_reports
         self._held, self._taken_in = HeldBatches(settings.commit_every_us), list[HeldBatch]()
         self._prune = Timer(PRUNE_US)
         self.read_us = self._asked_us = 0
@@ -160,9 +160,9 @@ class Intake(Part):
         if not count == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
         doubt_us = None
-        if self.tellings.waiting or self.highs.doubts:
-            batch = self.tellings.without_placed(batch, now_us)
-            doubt_us = self.tellings.doubt_us(batch, now_us)
+        if self.peer_reports.waiting or self.highs.doubts:
+            batch = self.peer_reports.without_placed(batch, now_us)
+            doubt_us = self.peer_reports.doubt_us(batch, now_us)
         by_column = count >= self.column_least and doubt_us is None
         if by_column and self._pending.samples:
             self.join(store)  # columns are checked against entries as they are
@@ -247,7 +247,7 @@ class Intake(Part):
             changes.facts.add(self.progress.facts())
 
     def tick(self, now_us: int) -> None:
-        self.tellings.catch_up(now_us)
+        self.peer_reports.catch_up(now_us)
         if self._clock.trusted:
             self._heal(self._clock.time_us(now_us))
 

@@ -210,11 +210,13 @@ class PaneCache:
         self._sweep_us = 0
 
     def evict(self) -> None:
-        """Let the oldest entries go, as there are many; the store must hold them all.
+        """Let the oldest entries go where there are many; the store must hold them all.
 
         Some of those that were not sent yet stay, and those that are in flight.
         """
         entries = self._panes.entries
+        if len(entries) <= KEPT_ENTRIES:
+            return
         excess, unsent, evicted = len(entries) - KEPT_ENTRIES * 3 // 4, PAGE, []
         for pane in sorted(entries):  # they came nearly in this order
             entry = entries[pane]

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, StoreWide
-from device_agent.agent.panes.cache import KEPT_ENTRIES, PaneCache
+from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.panes.sender import PaneSender
 from device_agent.agent.panes.sinks import Sink, Sinks
@@ -184,8 +184,7 @@ class PaneDelivery(Part):
 
     def committed(self) -> None:
         self.sinks.unstored = Changes()
-        if len(self.memory.entries) > KEPT_ENTRIES:
-            self.cache.evict()
+        self.cache.evict()
 
     def recall(self, store: StoreKeeper, now_us: int) -> None:
         """Take back dirty entries that are to be sent."""

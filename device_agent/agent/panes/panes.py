@@ -126,7 +126,7 @@ class Panes:
     def own(self, stream: int, key: str, pane_us: int) -> PaneId:
         """Return the id of this replica's entry."""
         replica = self._agent.replica
-        return PaneId(pane_us, stream, key, replica.incarnation, replica.nonce)
+        return _pane_id((pane_us, stream, key, replica.incarnation, replica.nonce))
 
     def held(self, pane: PaneId, store: StoreReader) -> Partial | None:
         """Return what an entry holds, in memory or in the store; None where it is not begun."""

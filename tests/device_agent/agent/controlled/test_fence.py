@@ -25,12 +25,12 @@ def restored(tmp_path):
     device.start()
     device.read([21.0, 22.0], [NOW_US + 60 * S, NOW_US + 100 * S], {"room": "hall"})
     device.tick()
-    told = Telling(Replica(2, 2, device.name), device.core.fence.told_highs())
+    told = Telling(Replica(2, 2, device.name), device.core.fence.source_highs())
     device.kill()
     rmtree(tmp_path / "store")
     copytree(tmp_path / "image", tmp_path / "store")
     device.start()
-    device.core.intake.tellings.learn(told, device.now_us)
+    device.core.intake.peer_reports.learn(told, device.now_us)
     yield fleet
     device.kill()
 

@@ -27,7 +27,7 @@ def device(tmp_path):
     device.off_us = 0
     device.tick()
     assert device.counted["accepted"] == WAITED
-    device.told = Telling(Replica(2, 2, device.name), device.core.fence.told_highs())
+    device.told = Telling(Replica(2, 2, device.name), device.core.fence.source_highs())
     device.kill()
     rmtree(tmp_path / "store")
     copytree(tmp_path / "image", tmp_path / "store")
@@ -39,7 +39,7 @@ def device(tmp_path):
 
 
 def tell(device):
-    device.core.intake.tellings.learn(device.told, device.now_us)
+    device.core.intake.peer_reports.learn(device.told, device.now_us)
 
 
 @pytest.mark.parametrize("apart_us", [0, SECOND_US // 2, -SECOND_US // 2])

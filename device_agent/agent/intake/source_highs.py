@@ -1,27 +1,26 @@
-"""Highs: how far each source whose readings carry their own time has come, over all lives.
+"""How far each source whose readings carry their own time has come, over all lives.
 
-The device tells it to its peers and to the landers, and they tell it back to a replica that starts
+The device publishes it to its peers and to the landers, and they report it to a replica that starts
 on a lost store or an older image (`device_agent.agent.fleet.fence`). Such a store does not know
-which readings had been accepted: those at or below what was told are **doubtful**. They are refused
-and counted, for to accept one that had counted already would count it twice. A doubt lasts as long
-as such readings may come: below the floor they are too late anyway. What was accepted before that
-was told may count twice: it is counted, too.
+which readings had been accepted: those at or below a reported time are **doubtful**. They are
+refused and counted, for to accept one that had counted already would count it twice. A doubt lasts
+as long as such readings may come: below the floor they are too late anyway. Readings that were
+accepted before the report may count twice: they are counted, too.
 
-What this process accepts says nothing of what another one has accepted. So what another one told is
-held against the number at the **end** of that process, as this store knows it: a store that is an
-older image knows less than the process told, and of a source that it did not know by then, nothing.
-Of the readings that both accepted after that end, the smaller number may count twice. Of a process
-that this store does not know, all that it accepted may be the same readings: it may be another life
-that read the same file, or one that went on with a copy of this store. So the number is an upper
-bound.
+The number of readings that another process reports is compared with the number at the **end** of
+that process, as this store knows it: a store that is an older image knows less than the process
+reported, and nothing of a source that it did not know by then. Of the readings that both accepted
+after that end, the smaller number may count twice. Of a process that this store does not know, all
+that it accepted may be the same readings: it may be another life that read the same file, or one
+that went on with a copy of this store. So the number is an upper bound.
 
-    >>> highs = Highs(Facts())
+    >>> highs = SourceHighs(Facts())
     >>> other = Replica(7, 9, "pi-1")
     >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], other, most_us=100)
     >>> highs.doubt_us("csv:a"), highs.doubt_us("csv:b")
     (60, None)
     >>> highs.advance("csv:a", 80, 1)
-    >>> highs.told()[0][1:]
+    >>> highs.published()[0][1:]
     (80, 3)
 """
 
@@ -30,30 +29,22 @@ from itertools import chain
 from typing import Final
 
 from crdts import Replica
-from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Restored
-from device_agent.agent.clock import DeviceClock
 from device_agent.agent.facts import Facts
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
-from device_agent.agent.intake.routes import first_us
-from device_agent.agent.state.counters import Counters
-from lasp_edge.protocol.fencing import SourceHigh, Telling, joined, source_id
+from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
 
 WAITED: Final = "readings that waited for the clock"
 """The source that they are: an older image of the store gives them again, as a file would. Their
 own time is when they came."""
 
-TWICE: Final = "fence: readings that may count twice"
-
 _MOST_ENDS: Final = 16
-"""Processes whose ends are remembered: what an earlier one sent may land late, or lie elsewhere."""
+"""Processes whose ends are remembered: frames of an earlier one may land late, or lie elsewhere."""
 _MOST_OTHERS: Final = 16
-"""Other processes of which it is remembered what they told; of more, readings are counted again."""
+"""Other processes whose reports are remembered; readings of more of them are counted again."""
 
 
-class Highs:
-    """What is told of this device's sources, and up to where their readings are doubtful.
+class SourceHighs:
+    """How far this device's sources have come, and up to where their readings are doubtful.
 
     Args:
         facts: what the store holds of them.
@@ -61,12 +52,13 @@ class Highs:
 
     Attributes:
         doubts: id of a source -> up to which own time its readings are doubtful.
-        maybe_twice: readings that were accepted before others told how far they had come, that may
+        maybe_twice: readings that were accepted before others reported how far they had come, may
             count twice, and that are not in the counters yet.
     """
 
     __slots__ = (
         "_changed",
+        "_come",
         "_ends",
         "_highs",
         "_ids",
@@ -74,7 +66,7 @@ class Highs:
         "_lives",
         "_others",
         "_own",
-        "_told",
+        "_published",
         "_twice",
         "doubts",
         "maybe_twice",
@@ -83,7 +75,7 @@ class Highs:
     def __init__(self, facts: Facts, lives: Iterable[tuple[int, int]] = ()) -> None:
         self._lives = sorted(lives)
         self._highs: dict[int, SourceHigh] = {}
-        self._told: tuple[SourceHigh, ...] | None = None
+        self._published: tuple[SourceHigh, ...] | None = None
         self._own: dict[int, int] = {}  # accepted by the processes of this store
         self._ends: dict[int, dict[int, int]] = {}  # incarnation -> accepted
         for source, (high_us, accepted, own, *ends) in (facts.highs or {}).items():
@@ -93,7 +85,7 @@ class Highs:
             self._ends[at] = dict(zip(pairs[::2], pairs[1::2], strict=True))
             self._note_ends(at, accepted)
         self._twice: dict[int, int] = {}  # readings that may count twice
-        self._others: dict[int, dict[int, int]] = {}  # nonce -> accepted, as it told
+        self._others: dict[int, dict[int, int]] = {}  # nonce -> accepted, as reported
         for source, (twice, *others) in (facts.twice or {}).items():
             self._twice[int(source)] = twice
             self._others[int(source)] = dict(zip(others[::2], others[1::2], strict=True))
@@ -101,6 +93,9 @@ class Highs:
         self.doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
         self._ids: dict[str, int] = {}
         self._changed = False
+        self._come: dict[
+            str, tuple[int, int]
+        ] = {}  # accepted since `_settle`: greatest time, number
         self.maybe_twice = 0
 
     def _id(self, source: str) -> int:
@@ -121,14 +116,29 @@ class Highs:
             high_us: the greatest of their own times.
             accepted: how many they are.
         """
-        at = self._ids.get(source) or self._id(source)
+        known = self._come.get(source)
+        if known is None:
+            self._come[source] = (high_us, accepted)
+        else:
+            before_us, before = known
+            furthest_us = before_us if high_us < before_us else high_us  # noqa: FURB136 - hot
+            self._come[source] = (furthest_us, before + accepted)
+
+    def _settle(self) -> None:
+        """Take what was accepted since the last look at it."""
+        if self._come:
+            come, self._come = self._come, {}
+            for source, (high_us, accepted) in come.items():
+                self._advance(self._id(source), high_us, accepted)
+
+    def _advance(self, at: int, high_us: int, accepted: int) -> None:
         known = self._highs.get(at)
         if known is None:
             self._note_ends(at, 0)
             known = SourceHigh(at, high_us, 0)
         _, before_us, before = known
         furthest = SourceHigh(at, max(before_us, high_us), before + accepted)
-        self._highs[at], self._told = furthest, None
+        self._highs[at], self._published = furthest, None
         self._own[at] = self._own.get(at, 0) + accepted
         self._changed = True
 
@@ -147,56 +157,58 @@ class Highs:
             if waited:
                 self.advance(WAITED, batch.came_us + waited - 1, waited)
 
-    def told(self) -> tuple[SourceHigh, ...]:
-        """Return what is told to others."""
-        if self._told is None:  # it is asked for in each round
-            self._told = joined(self._highs.values())
-        return self._told
+    def published(self) -> tuple[SourceHigh, ...]:
+        """Return how far each source has come, as it is published."""
+        self._settle()
+        if self._published is None:  # it is asked for in each round
+            self._published = joined(self._highs.values())
+        return self._published
 
     def learn(
         self,
-        told: Iterable[SourceHigh],
-        teller: Replica,
+        reported: Iterable[SourceHigh],
+        reporter: Replica,
         *,
         most_us: int,
     ) -> None:
-        """Take what another process of this device told of its sources.
+        """Take how far the sources have come by another process of this device.
 
         Args:
-            told: how far they had come.
-            teller: the newest replica of that process.
+            reported: how far they had come.
+            reporter: the newest replica of that process.
             most_us: no source can have come further: a high beyond it counts as this.
         """
-        for high in told:
+        self._settle()
+        for high in reported:
             at, high_us = high.source, min(high.high_us, most_us)
             known = self._highs.get(at)
             if known is None:
                 self._note_ends(at, 0)
                 known = SourceHigh(at, high_us, 0)
-            is_ours = self._is_of_this_store(teller)
-            shared = self._sure(at, teller.incarnation) if is_ours else 0
-            shared = max(shared, self._others.get(at, {}).get(teller.nonce, 0))
+            is_ours = self._is_of_this_store(reporter)
+            shared = self._sure(at, reporter.incarnation) if is_ours else 0
+            shared = max(shared, self._others.get(at, {}).get(reporter.nonce, 0))
             if is_ours and high.accepted <= shared:
                 continue
             self._take(known, SourceHigh(at, high_us, high.accepted))
             if high.accepted > shared:
-                self._note_other(at, teller.nonce, high.accepted)
+                self._note_other(at, reporter.nonce, high.accepted)
                 self._count_maybe_twice(at, min(known.accepted, high.accepted) - shared)
 
-    def _take(self, known: SourceHigh, told: SourceHigh) -> None:
+    def _take(self, known: SourceHigh, reported: SourceHigh) -> None:
         """Become as far as another process was; its readings are doubtful."""
-        at, high_us = told.source, told.high_us
-        furthest = SourceHigh(at, *map(max, known[1:], told[1:]))
+        at, high_us = reported.source, reported.high_us
+        furthest = SourceHigh(at, *map(max, known[1:], reported[1:]))
         doubt_us = max(high_us, self.doubts.get(at, high_us))
         if self._highs.get(at) != furthest or self.doubts.get(at) != doubt_us:
             self._highs[at], self.doubts[at] = furthest, doubt_us
-            self._told, self._changed = None, True
+            self._published, self._changed = None, True
 
-    def _is_of_this_store(self, teller: Replica) -> bool:
-        """Return whether this store knows a process; nonce 0: which one is not told."""
-        if teller.nonce:
-            return teller[:2] in self._lives
-        return any(incarnation == teller.incarnation for incarnation, _ in self._lives)
+    def _is_of_this_store(self, reporter: Replica) -> bool:
+        """Return whether this store knows a process; nonce 0: it is not known which one it is."""
+        if reporter.nonce:
+            return reporter[:2] in self._lives
+        return any(incarnation == reporter.incarnation for incarnation, _ in self._lives)
 
     def _note_ends(self, source: int, accepted: int) -> None:
         """Note how many readings of a source were known at the ends that are not noted yet.
@@ -217,7 +229,7 @@ class Highs:
             del ends[min(ends)]
 
     def _sure(self, source: int, incarnation: int) -> int:
-        """Return how many readings of a source a process can have told, if all of them are known.
+        """Return how many readings of a source a process can have reported, if all are known.
 
         That is what it had at its end; where that is forgotten, what the next one had.
         """
@@ -226,7 +238,7 @@ class Highs:
         return ends[min(later)] if later else max(ends.values(), default=0)
 
     def _note_other(self, source: int, nonce: int, accepted: int) -> None:
-        """Note how many readings of a source another process told."""
+        """Note how many readings of a source another process reported."""
         others = self._others.setdefault(source, {})
         others.pop(nonce, None)
         others[nonce] = accepted
@@ -244,7 +256,8 @@ class Highs:
             self._changed, self._is_twice_stored = True, False
 
     def learn_of_lost_life(self) -> None:
-        """Note that there was a process of which nobody knows what it accepted."""
+        """Note that there was a process whose accepted readings nobody knows."""
+        self._settle()
         for source, own in self._own.items():
             self._count_maybe_twice(source, own)
 
@@ -254,6 +267,7 @@ class Highs:
 
     def take_facts(self) -> Facts | None:
         """Return what is to be stored; None if nothing changed since the last time."""
+        self._settle()
         if not self._changed:
             return None
         self._changed = False
@@ -274,111 +288,3 @@ class Highs:
 
 def _flat(pairs: dict[int, int]) -> Iterable[int]:
     return chain(*pairs.items())
-
-
-class Tellings:
-    """Brings what others tell to the highs.
-
-    Args:
-        highs: learn of it.
-        progress: reaches at least the furthest time that some life surely had accepted.
-        clock: tells what is in the future.
-        counters: count what may count twice.
-        max_skew_us: how far ahead a reading may be.
-
-    Attributes:
-        waiting: what waits for a clock that is trusted.
-    """
-
-    def __init__(
-        self,
-        highs: Highs,
-        progress: IntakeProgress,
-        clock: DeviceClock,
-        counters: Counters,
-        max_skew_us: int,
-    ) -> None:
-        self._highs, self._progress, self._clock = highs, progress, clock
-        self._counters, self._max_skew_us = counters, max_skew_us
-        self.waiting: list[Telling] = []
-        self._has_reached = False
-
-    def learn(self, telling: Telling, now_us: int) -> None:
-        """Take what another process told, as soon as a clock is trusted; see `Highs.learn`."""
-        self.waiting.append(telling)
-        self.catch_up(now_us)
-
-    def catch_up(self, now_us: int) -> None:
-        """Take what has waited, if a clock is trusted now."""
-        if not self.waiting or not self._clock.trusted:
-            return
-        most_us = self._clock.time_us(now_us) + self._max_skew_us
-        for teller, told in self.waiting:
-            self._highs.learn(told, teller, most_us=most_us)
-        self.waiting.clear()
-        self._note_twice()
-        furthest_us = self._highs.furthest_doubt_us()
-        if furthest_us is not None:
-            self._progress.reach(furthest_us)
-            self._has_reached = True
-
-    def without_placed(self, batch: Batch, now_us: int) -> Batch:
-        """Return a batch without readings that waited and that an earlier life may have placed.
-
-        Each life dates them by its own clock, so that one may have found them somewhat earlier.
-        """
-        if batch.came_us is None:
-            return batch
-        self.catch_up(now_us)
-        doubt_us = self._highs.doubt_us(WAITED)
-        if doubt_us is None or batch.came_us > doubt_us + STAMP_AHEAD_US:
-            return batch
-        left = batch.with_own_times()
-        self._counters.add("doubtful", len(batch) - len(left))
-        return left
-
-    def doubt_us(self, batch: Batch, now_us: int) -> int | None:
-        """Return up to which own time a batch's readings are doubtful; None if they are not."""
-        self.catch_up(now_us)
-        doubt_us = self._highs.doubt_us(batch.source)
-        if doubt_us is None:
-            return None
-        doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
-        return doubt_us if doubtful else None
-
-    def learn_of_lost_life(self) -> None:
-        """Note that there was a process of which nobody knows what it accepted."""
-        self._highs.learn_of_lost_life()
-        self._note_twice()
-
-    def _note_twice(self) -> None:
-        if self._highs.maybe_twice:
-            self._counters.add(TWICE, self._highs.maybe_twice)
-            self._highs.maybe_twice = 0
-
-    def take_reached(self) -> bool:
-        """Return whether the progress was moved since the last call: then it is to be stored."""
-        reached, self._has_reached = self._has_reached, False
-        return reached
-
-
-class KnownProgress:
-    """How far the readings have come, by what this device and others know.
-
-    Args:
-        agent: what all parts share.
-        restored: what the store holds.
-
-    Attributes:
-        readings: of this device.
-        highs: how far each source with own times has come, and which readings are doubtful.
-        tellings: takes what others know of that.
-    """
-
-    def __init__(self, agent: Agent, restored: Restored) -> None:
-        settings, spans_us = agent.settings, [w.span_us for w in agent.plan.windows.values()]
-        floor_us = first_us(spans_us)
-        self.readings = IntakeProgress(settings.retain_us, floor_us, restored.facts)
-        self.highs = Highs(restored.facts, restored.replicas)
-        found = (self.highs, self.readings, agent.clock, agent.counters)
-        self.tellings = Tellings(*found, settings.max_skew_us)

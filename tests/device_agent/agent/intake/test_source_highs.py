@@ -7,7 +7,7 @@ import pytest
 
 from crdts import Replica
 from device_agent.agent.facts import Facts
-from device_agent.agent.intake.highs import Highs
+from device_agent.agent.intake.source_highs import SourceHighs
 from lasp_edge.protocol.fencing import SourceHigh, source_id
 
 CSV = source_id("csv:a")
@@ -22,12 +22,12 @@ def tell(highs, accepted, high_us, teller=FIRST):
 
 def started(facts, *lives):
     """Return what a process knows that starts after these on what they stored."""
-    return Highs(facts, [(life, life) for life in lives])
+    return SourceHighs(facts, [(life, life) for life in lives])
 
 
 def stored(accepted=5, high_us=50):
     """Return the facts of a store in which the first process had come so far."""
-    highs = Highs(Facts())
+    highs = SourceHighs(Facts())
     highs.advance("csv:a", high_us, accepted)
     return highs.take_facts()
 
@@ -144,7 +144,7 @@ def test_a_process_that_became_later_than_a_strange_one_is_known_by_each_incarna
     strange = Replica(17, 99, "pi-1")
     highs.learn([SourceHigh(CSV, 40, 3)], strange, most_us=10**9)
     lives = [(FIRST, FIRST), (SECOND, SECOND), (18, SECOND)]
-    after = Highs(highs.take_facts(), lives)
+    after = SourceHighs(highs.take_facts(), lives)
     tell(after, 20, 70, SECOND)
     assert after.doubt_us("csv:a") == 40
 
@@ -198,7 +198,7 @@ class Life:
         """Return how many more readings may count twice than it knew."""
         before = self.highs.maybe_twice
         teller = Replica(other.nonce, other.nonce, "pi-1")
-        self.highs.learn(other.highs.told(), teller, most_us=10**9)
+        self.highs.learn(other.highs.published(), teller, most_us=10**9)
         return self.highs.maybe_twice - before
 
     def twice(self, other):
