@@ -51,7 +51,7 @@ def main() -> None:
         broker = ending.enter_context(PrivateBroker(folder / "broker"))
         common = (PROGRAM, "--broker", broker.url)
         agents = [_agent(room, common, folder, ending) for room in ROOMS]
-        roster = [word for room in ROOMS for word in ("--roster", room)]
+        roster = ("--roster", ",".join(ROOMS))
         _start(ending, "gateway", *common, "--data-dir", str(folder / "gateway"), *roster)
         rooms = Rooms(agents)
         rooms.measure(FIRST_S)
