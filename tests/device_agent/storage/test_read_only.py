@@ -5,8 +5,8 @@ import sqlite3
 
 import pytest
 
-from device_agent.agent.changes import Changes
 from device_agent.agent.state.store import FILE_NAME, existing_store
+from device_agent.storage.read_only import ReadOnlyFile
 from lasp_edge.errors import NotFound
 from tests.device_agent.agents import NOW_US, Device
 
@@ -19,7 +19,7 @@ def test_one_may_look_while_an_agent_writes(tmp_path):
     device.read([21.0], [NOW_US])
     assert len(list(looking.readings())) == 2
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        looking.commit(Changes(counters={"accepted": 5}))
+        ReadOnlyFile(tmp_path / FILE_NAME).execute("DELETE FROM reading")
     looking.close()
     device.kill()
     closed = existing_store(tmp_path)
