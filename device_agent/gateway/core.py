@@ -11,14 +11,14 @@ every device holds the fleet's values itself.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
 from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
-from device_agent.gateway.finality import FinalWindows, TurnFinality, served_by
-from device_agent.gateway.kept import FleetChanges, FleetKeeper
+from device_agent.gateway.finality import TurnFinality, passed_of, served_by
+from device_agent.gateway.kept import FleetChanges, FleetKeeper, FleetState
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.windows import FleetWindows
 from lasp_edge.folds.fold import Fold
@@ -41,7 +41,14 @@ from lasp_edge.protocol.frontier import (
     is_listening,
 )
 from lasp_edge.protocol.replies import Replies
-from lasp_edge.protocol.waiting import DEAD_AFTER_US, WindowWaiting, listen_us, steps_of, waits_of
+from lasp_edge.protocol.waiting import (
+    DEAD_AFTER_US,
+    Step,
+    WindowWaiting,
+    listen_us,
+    steps_of,
+    waits_of,
+)
 from lasp_edge.units import SECOND_US
 
 PRUNE_EVERY_US: Final = 3_600 * SECOND_US
@@ -108,28 +115,26 @@ class GatewayCore:
         sender: Replica,
         terms: WaitingTerms,
     ) -> None:
-        kept = keeper.restored()
+        state = self._state = keeper.restored()
         self._acceptance, self._terms = acceptance, terms
         self.replies = Replies(acceptance, sender)
-        acceptance.membership |= kept.membership
-        acceptance.witness.read(kept.heard)
-        self._liveness = Liveness(kept.promises, {}, acceptance.membership)
-        self.coverage = Coverage(kept.frontier_us, tuple(sorted(kept.promises.entries)), ())
-        self._regimes = FleetRegimes(plan, kept.control)
+        acceptance.membership |= state.membership
+        acceptance.witness.read(state.witnessed.values())
+        self._liveness = Liveness(state.promises, {}, acceptance.membership)
+        self.coverage = Coverage(state.frontier_us, tuple(sorted(state.promises.entries)), ())
+        self._regimes = FleetRegimes(plan, state.control)
         if plan.parameters:
             acceptance.control = self._regimes
         self._panes = FleetPanes(self._regimes, keeper)
-        waits = waits_of(plan.windows.values(), terms.tentative_after_us)
+        every = plan.windows.values()
+        waits = waits_of(every, terms.tentative_after_us)
         self._listen_us = listen_us(waits, terms.dead_after_us)
-        steps = [*kept.steps, *steps_of(kept.promises.entries.values())]
-        self.waiting = WindowWaiting.of(waits.values()).joined(steps, None)
-        self._kept_steps = frozenset(kept.steps)
-        self._served, self._kept_served = served_by(plan.windows.values()), kept.served
-        final = FinalWindows.of(kept, plan.windows.values())
-        until = (kept.held, final, terms.retain_us, waits)
-        self.windows = FleetWindows(self._regimes, self._panes, keeper, *until)
-        self.windows.promised(steps_of(kept.promises.entries.values()), None)
-        self._heard: dict[str, str] = {}
+        steps = steps_of(state.promises.entries.values())
+        self.waiting = WindowWaiting.of(waits.values()).joined([*state.steps, *steps], None)
+        self._served = served_by(every)
+        until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
+        self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
+        self.windows.promised(steps, None)
         self._ticks = 0
 
     @property
@@ -158,36 +163,52 @@ class GatewayCore:
 
     def join(self, accepted: Accepted, listening: Listening | None) -> GatewayTurn:
         """Join what was accepted, and return what comes of it; see `take`."""
-        changes, before_us = FleetChanges(), self.coverage.frontier
-        held = self.windows.held.spans
-        self._hear(accepted, changes, before_us)
+        before, before_us = self._state, self.coverage.frontier
+        changes = FleetChanges()
+        if accepted.commands.control.entries:
+            # A promise is under one log, so all are void.
+            self.windows.log_changed(self._regimes.take_touched(), before_us)
+            self._liveness = self._liveness.voided()
         too_late = self._join_panes(accepted, changes, before_us)
-        self._join_liveness(accepted, changes, listening)
+        steps = self._join_liveness(accepted, listening)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
         self.coverage = advance(before_us, *terms, self._listen_us)
-        self._join_waiting(changes, before_us)
-        frontier_us = self.coverage.frontier
+        self._join_waiting(steps, before_us)
         finality = TurnFinality(
             self.coverage, self.waiting, partial(awaited, *terms), self._promised()
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
-        if changes.control is not None or self.windows.held.spans != held:
-            changes.held = self.windows.held.spans
-        if frontier_us != before_us:
-            changes.frontier_us = frontier_us
-            changes.served = None if self._served == self._kept_served else self._served
-            self._kept_served = self._served
-            self._prune(changes, before_us)
+        self._state = self._state_after(accepted)
+        if self._state != before:
+            changes.state = self._state
+        self._prune(changes, before_us)
         self._panes.forget()
         return GatewayTurn(changes, accepted, self.coverage, too_late)
 
-    def _hear(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> None:
-        """Take entries of the log of parameters: a promise is under one log, so all are void."""
-        if accepted.commands.control.entries:
-            changes.control = self._regimes.log.copy()
-            self.windows.log_changed(self._regimes.take_touched(), before_us)
-            self._liveness = self._liveness.voided()
-            changes.promises |= self._liveness.promises.entries
+    def _state_after(self, accepted: Accepted) -> FleetState:
+        """Return the state after a turn; what was not touched is the same object as before."""
+        before, commands = self._state, accepted.commands
+        frontier_us, known = self.coverage.frontier, self._acceptance
+        members, log = before.membership, before.control
+        return FleetState(
+            frontier_us,
+            self._liveness.promises,
+            known.membership.copy() if commands.membership.entries else members,
+            self._witnessed(accepted),
+            self.waiting.steps,
+            self._regimes.log.copy() if commands.control.entries else log,
+            self.windows.held.spans,
+            before.served if frontier_us == before.frontier_us else self._served,
+        )
+
+    def _witnessed(self, accepted: Accepted) -> Mapping[str, str]:
+        """Return the line of the witness on each device, after those of a turn."""
+        known, witness = self._state.witnessed, self._acceptance.witness
+        heard = {*accepted.heard, *accepted.answers, *accepted.known}
+        heard.update(about for _, about in accepted.hellos)
+        lines = {device: witness.line(device) for device in sorted(heard)}
+        changed = {d: line for d, line in lines.items() if line and known.get(d) != line}
+        return {**known, **changed} if changed else known
 
     def _promised(self) -> int | None:
         """Return how far all that are waited for have promised under the present log.
@@ -210,44 +231,27 @@ class GatewayCore:
                 late += missed
         return late
 
-    def _join_liveness(
-        self, accepted: Accepted, changes: FleetChanges, listening: Listening | None
-    ) -> None:
-        promises, came = self._liveness.promises, accepted.promises.entries
-        if came:
-            known, promises = promises.entries, promises | accepted.promises
-            changes.promises |= {
-                device: promises.entries[device]
-                for device in came
-                if known.get(device) != promises.entries[device]
-            }
-        changes.members = dict(accepted.commands.membership.entries)
-        ticks = self._liveness.ticks
+    def _join_liveness(self, accepted: Accepted, listening: Listening | None) -> list[Step]:
+        """Join promises and the clock, and return the steps of the promises that are new."""
+        before = self._liveness
+        promises, ticks = before.promises, before.ticks
+        if accepted.promises.entries:
+            promises = promises | accepted.promises
         if listening is not None:
             self._ticks += 1
             ticks = {"": Tick(self._ticks, listening)}
         members = self._acceptance.membership
-        self._liveness = Liveness(promises, ticks, members, self._liveness.former_us)
-        heard = {*accepted.heard, *accepted.answers, *accepted.known}
-        heard.update(about for _, about in accepted.hellos)
-        for device in sorted(heard):
-            line = self._acceptance.witness.line(device)
-            if line is not None and self._heard.get(device) != line:
-                self._heard[device] = changes.heard[device] = line
+        self._liveness = Liveness(promises, ticks, members, before.former_us)
+        known, found = before.promises.entries, promises.entries
+        return steps_of(found[d] for d in accepted.promises.entries if found[d] != known.get(d))
 
-    def _join_waiting(self, changes: FleetChanges, before_us: int | None) -> None:
+    def _join_waiting(self, steps: list[Step], before_us: int | None) -> None:
         """Join since when windows wait; while F cannot move yet, nobody is late."""
         listening, roster = self._liveness.listening, self._terms.roster
         is_first = is_listening(before_us, self._liveness, roster, self._listen_us)
         now_us = None if listening is None or is_first else listening.now_us
-        before = self.waiting
-        steps = steps_of(changes.promises.values())
-        self.waiting = before.joined(steps, now_us)
+        self.waiting = self.waiting.joined(steps, now_us)
         self.windows.promised(steps, now_us)
-        if self.waiting.stairs != before.stairs:
-            known = self.waiting.steps
-            changes.steps, changes.steps_gone = known - self._kept_steps, self._kept_steps - known
-            self._kept_steps = known
 
     @property
     def failed(self) -> Counter[str]:
@@ -261,7 +265,7 @@ class GatewayCore:
 
     def _prune(self, changes: FleetChanges, before_us: int | None) -> None:
         """Forget what is of no use any more, now and then."""
-        frontier_us = changes.frontier_us
+        frontier_us = self.coverage.frontier
         if frontier_us is None or before_us is None:
             return
         if frontier_us // PRUNE_EVERY_US == before_us // PRUNE_EVERY_US:

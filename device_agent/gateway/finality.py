@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import NamedTuple, Self
 
-from device_agent.gateway.kept import RestoredFleet
+from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
+from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.waiting import WindowWaiting
 
 
@@ -47,41 +47,16 @@ def served_by(windows: Iterable[Window]) -> frozenset[int]:
     return frozenset(window.stream for window in windows)
 
 
-class FinalWindows(NamedTuple):
-    """How far windows are final at a start.
+def passed_of(state: FleetState, windows: Iterable[Window], retain_us: int) -> PassedFrontier:
+    """Return how far the frontier of a restarted gateway has passed its windows for sure.
 
-    Attributes:
-        frontier_us: how far results are final; None for nothing yet.
-        unserved: windows of which they may not be: another program moved the frontier last.
+    Those that another program left out while it moved the frontier are passed up to the floor.
     """
-
-    frontier_us: int | None
-    unserved: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, kept: RestoredFleet, windows: Iterable[Window]) -> Self:
-        """Return what is known of the windows of a program."""
-        served = kept.served
-        others = [each for each in windows if served is not None and each.stream not in served]
-        return cls(kept.frontier_us, frozenset(each.name for each in others))
-
-    def since_us(self, window: str, longest_us: int, retain_us: int) -> int | None:
-        """Return from which start on windows may not be final; None for any.
-
-        Args:
-            window: the name.
-            longest_us: how long its windows are, at most.
-            retain_us: for how long after its end a window still takes late readings.
-        """
-        if self.frontier_us is None:
-            return None
-        late_us = retain_us if window in self.unserved else -1
-        return self.frontier_us - longest_us - late_us
-
-    def is_passed(self, window: str, end_us: int) -> bool:
-        """Return whether the frontier has passed an end while the window was served."""
-        is_ended = self.frontier_us is not None and end_us <= self.frontier_us
-        return is_ended and window not in self.unserved
+    if state.frontier_us is None or state.served is None:
+        return PassedFrontier(state.frontier_us)
+    floor_us = state.frontier_us - retain_us - 1
+    others = [each.name for each in windows if each.stream not in state.served]
+    return PassedFrontier(state.frontier_us, dict.fromkeys(others, floor_us))
 
 
 class HeldStarts:

@@ -1,8 +1,8 @@
-"""What a gateway keeps, what a turn changes of it, and what its core asks of whoever keeps it.
+"""The state of a gateway, the changes of a turn, and the reads of its core.
 
-    entry    one replica's partial of one pane of a device: of a replica the greatest seq counts
-    row      one revision of one window: the greatest revision of (window, key, start) is current
-    promise  how far a device has come; a member command, and what was heard of each device
+    entry  one replica's partial of one pane of a device: of a replica the greatest seq counts
+    row    one revision of one window: the greatest revision of (window, key, start) is current
+    state  the frontier, and all that is known of devices and operators
 
 All changes of a turn become durable together, and the frontier with them. So a row is never final
 without the panes that it was made from.
@@ -10,10 +10,10 @@ without the panes that it was made from.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from crdts import ControlLog, Frontier, Member, Membership
-from crdts.frontier import Promise
+from crdts import ControlLog, Frontier, Membership
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.waiting import Step
@@ -45,79 +45,61 @@ class KeptEntry(NamedTuple):
     partial: Partial
 
 
-@dataclass
-class FleetChanges:
-    """What a turn changes, all of it or nothing.
-
-    Attributes:
-        entries: that came or grew.
-        rows: that are new; each is the current one of its window now.
-        promises: by device.
-        members: the commands that were not known.
-        heard: device -> what was heard of it, as a line (`lasp_edge.protocol.witness`).
-        frontier_us: if it has moved.
-        served: the streams of the windows over which it was moved, if they are others than before.
-        control: what operators said of parameters, if something is new.
-        held: starts of windows that wait until all devices have promised anew, if they changed.
-        panes_below: stream -> entries of panes that start below are of no use any more.
-        others_below: the same of streams that are not there: of windows that are no more, or that
-            meant something else before an operator said something.
-        rows_below: rows of windows that end below are forgotten.
-        steps: of the promises by which it is told since when windows wait; those that are new.
-        steps_gone: those that are of no use any more.
-    """
-
-    entries: list[KeptEntry] = field(default_factory=list)
-    rows: list[FleetRow] = field(default_factory=list)
-    promises: dict[str, Promise] = field(default_factory=dict)
-    members: dict[str, Member] = field(default_factory=dict)
-    heard: dict[str, str] = field(default_factory=dict)
-    frontier_us: int | None = None
-    served: frozenset[int] | None = None
-    control: ControlLog | None = None
-    held: tuple[StartSpan, ...] | None = None
-    panes_below: Mapping[int, int] = field(default_factory=dict)
-    others_below: int | None = None
-    rows_below: int | None = None
-    steps: frozenset[Step] = frozenset()
-    steps_gone: frozenset[Step] = frozenset()
-
-    def __bool__(self) -> bool:
-        """Return whether there is anything to write."""
-        changed = (self.entries, self.rows, self.promises, self.members, self.heard, self.steps)
-        said = (self.frontier_us, self.control, self.held)
-        return any(changed) or any(each is not None for each in said)
-
-
-class RestoredFleet(NamedTuple):
-    """What a core starts with.
+class FleetState(NamedTuple):
+    """The state of a gateway beside its entries and rows: small, and whole in memory.
 
     Attributes:
         frontier_us: how far results are final; None for nothing yet.
         promises: the newest of each device.
         membership: all member commands.
-        heard: lines on what was heard of the devices.
-        steps: by which it is told since when windows wait.
-        control: what operators said of parameters.
-        held: starts of windows that wait until all devices have promised anew.
+        witnessed: device -> its line of the witness (`lasp_edge.protocol.witness`).
+        steps: of the promises by which it is known since when windows wait.
+        control: the log of the parameters.
+        held: starts of windows that wait until all devices have promised under the present log.
         served: the streams of the windows over which the frontier was moved last; None for all.
     """
 
-    frontier_us: int | None
-    promises: Frontier
-    membership: Membership
-    heard: tuple[str, ...]
-    steps: tuple[Step, ...] = ()
+    frontier_us: int | None = None
+    promises: Frontier = Frontier()
+    membership: Membership = Membership()
+    witnessed: Mapping[str, str] = MappingProxyType({})
+    steps: frozenset[Step] = frozenset()
     control: ControlLog = ControlLog()
     held: tuple[StartSpan, ...] = ()
     served: frozenset[int] | None = None
 
 
-class FleetKeeper(Protocol):
-    """What keeps a gateway's state: `store.FleetStore`, or a simulated one."""
+@dataclass
+class FleetChanges:
+    """The changes of a turn, all of them or nothing.
 
-    def restored(self) -> RestoredFleet:
-        """Return what a core starts with."""
+    Attributes:
+        entries: that are new or grew.
+        rows: that are new; each is the current one of its window now.
+        state: after the turn; None if it is the one before.
+        panes_below: stream -> entries of panes that start below are of no use any more.
+        others_below: the same of streams that are not there: of windows that are no more, or of
+            their meaning before an operator changed something.
+        rows_below: rows of windows that end below are forgotten.
+    """
+
+    entries: list[KeptEntry] = field(default_factory=list)
+    rows: list[FleetRow] = field(default_factory=list)
+    state: FleetState | None = None
+    panes_below: Mapping[int, int] = field(default_factory=dict)
+    others_below: int | None = None
+    rows_below: int | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to write."""
+        return bool(self.entries or self.rows) or self.state is not None
+
+
+class FleetKeeper(Protocol):
+    """Keeps a gateway's entries, rows and state: `store.FleetStore`, or a simulated one."""
+
+    def restored(self) -> FleetState:
+        """Return the state that a core starts with."""
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterable[KeptEntry]:
         """Return the entries of the panes of a stream from one start to another, both included."""

@@ -317,8 +317,8 @@ class _Running:
             self._due_us = min(self._due_us, max(due_at_us, now_us + self._settings.commit_us))
         if turn.changes:
             self._store.commit(turn.changes)
-        if turn.changes.control is not None:  # a start says it again, should this be the end
-            self._store.say({PROGRAM: meaning_of(self._plan, turn.changes.control)})
+        if turn.accepted.commands.control.entries:  # a start does so too, should this be the end
+            self._store.say({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
         self._core.replies.owe(turn.accepted, now_us)
         self._results.take(self._to_tell(turn.changes.rows), turn.coverage)
         for (topic, reason), refusal in turn.accepted.refused.items():

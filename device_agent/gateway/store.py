@@ -9,7 +9,7 @@ be older than the file that it replaces, which has acknowledged what it lacks.
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,8 +20,8 @@ from crdts.frontier import Promise
 from crdts.packing import pack
 from device_agent.gateway.kept import (
     FleetChanges,
+    FleetState,
     KeptEntry,
-    RestoredFleet,
     WriterOfPanes,
 )
 from device_agent.storage.damage import DamagedStoreError
@@ -55,6 +55,8 @@ INODE: Final = "inode"
 """Fact: the file's number in its file system, by which a copy shows; FAT alone gives new ones."""
 
 _RECORDED: Final = tuple(name for name in WINDOW_RECORD if name != "revision")
+_BEGINS: Final = -len(WINDOW_RECORD)
+_REVISION: Final = list(WINDOW_RECORD).index("revision")
 """The columns of a row's record that stand behind its partial."""
 _RECORD: Final = ", ".join(
     f"{name} {'TEXT' if each.kind == 'string' else 'INTEGER'}"
@@ -109,6 +111,15 @@ GATEWAY: Final = StoreForm(
 """The form of a gateway's file."""
 
 
+_FACTS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
+    "frontier_us": (FRONTIER, str),
+    "served": (SERVED, lambda served: json.dumps(sorted(served))),
+    "control": (CONTROL, lambda log: encode(log).hex()),
+    "held": (HELD, json.dumps),
+}
+"""Field of the state -> its fact, and the text of its value."""
+
+
 class FleetStore(SealedFile):
     """A gateway's SQLite file, held by one process; see `existing_fleet` for others that look.
 
@@ -117,6 +128,7 @@ class FleetStore(SealedFile):
 
     form = GATEWAY
     names = StoreNames(FILE_NAME, LOCK_NAME)
+    _state: FleetState | None = None
 
     @finding_damage
     def facts(self) -> dict[str, str]:
@@ -130,32 +142,29 @@ class FleetStore(SealedFile):
             put(self._db, "fact", facts.items())
 
     @finding_damage
-    def restored(self) -> RestoredFleet:
-        """Return what a core starts with."""
-        promises = Frontier(
-            {
-                device: Promise(Version(*version), low_us, bool(done), heard_us)
-                for device, *version, low_us, done, heard_us in self._rows("SELECT * FROM promise")
-            }
-        )
-        membership = Membership(
-            {
-                device: Member(control, bool(retired), Version(*version))
-                for device, control, retired, *version in self._rows("SELECT * FROM member")
-            }
-        )
-        facts = self.facts()
-        frontier, control, held = facts.get(FRONTIER), facts.get(CONTROL), facts.get(HELD)
-        return RestoredFleet(
+    def restored(self) -> FleetState:
+        """Return the state that a core starts with."""
+        facts, rows = self.facts(), self._rows
+        frontier, control, served = facts.get(FRONTIER), facts.get(CONTROL), facts.get(SERVED)
+        promises = {
+            device: Promise(Version(*version), low_us, bool(done), heard_us)
+            for device, *version, low_us, done, heard_us in rows("SELECT * FROM promise")
+        }
+        members = {
+            device: Member(number, bool(retired), Version(*version))
+            for device, number, retired, *version in rows("SELECT * FROM member")
+        }
+        self._state = FleetState(
             None if frontier is None else int(frontier),
-            promises,
-            membership,
-            tuple([line for _, line in self._rows("SELECT * FROM heard")]),
-            tuple([Step(*each) for each in self._rows("SELECT * FROM step")]),
+            Frontier(promises),
+            Membership(members),
+            dict(rows("SELECT * FROM heard")),
+            frozenset(Step(*each) for each in rows("SELECT * FROM step")),
             ControlLog() if control is None else _log(control),
-            tuple([StartSpan(*each) for each in json.loads(held or "[]")]),
-            frozenset(json.loads(facts[SERVED])) if SERVED in facts else None,
+            tuple([StartSpan(*each) for each in json.loads(facts.get(HELD, "[]"))]),
+            None if served is None else frozenset(json.loads(served)),
         )
+        return self._state
 
     @finding_damage
     def current(self, window: str, first_us: int, last_us: int) -> list[FleetRow]:
@@ -270,33 +279,10 @@ class FleetStore(SealedFile):
         with transaction(self._db) as db:
             put(db, "entry", map(_of_entry, changes.entries))
             put(db, "revision", map(_of_row, changes.rows))
-            put(
-                db,
-                "promise",
-                [
-                    (device, *each.version, each.low_us, int(each.done), each.heard_us)
-                    for device, each in changes.promises.items()
-                ],
-            )
-            put(
-                db,
-                "member",
-                [
-                    (device, each.control, int(each.retired), *each.version)
-                    for device, each in changes.members.items()
-                ],
-            )
-            put(db, "heard", changes.heard.items())
-            put(db, "step", changes.steps)
-            if changes.frontier_us is not None:
-                put(db, "fact", [(FRONTIER, str(changes.frontier_us))])
-            if changes.served is not None:
-                put(db, "fact", [(SERVED, json.dumps(sorted(changes.served)))])
-            if changes.control is not None:
-                put(db, "fact", [(CONTROL, encode(changes.control).hex())])
-            if changes.held is not None:
-                put(db, "fact", [(HELD, json.dumps(changes.held))])
+            if changes.state is not None:
+                _put_state(db, self._state or self.restored(), changes.state)
             _forget(db, changes)
+        self._state = changes.state or self._state
 
 
 def existing_fleet(directory: Path) -> FleetStore:
@@ -313,6 +299,30 @@ def existing_fleet(directory: Path) -> FleetStore:
     return store
 
 
+def _put_state(db: sqlite3.Connection, before: FleetState, after: FleetState) -> None:
+    """Write the rows of a state that differ from those of the state before."""
+    promises = _changed(before.promises.entries, after.promises.entries)
+    put(
+        db,
+        "promise",
+        [(name, *p.version, p.low_us, int(p.done), p.heard_us) for name, p in promises],
+    )
+    members = _changed(before.membership.entries, after.membership.entries)
+    put(db, "member", [(name, m.control, int(m.retired), *m.version) for name, m in members])
+    put(db, "heard", _changed(before.witnessed, after.witnessed))
+    fields = {name: (getattr(before, name), getattr(after, name)) for name in _FACTS}
+    changed = {name: new for name, (old, new) in fields.items() if new is not None and new != old}
+    put(db, "fact", [(_FACTS[name][0], _FACTS[name][1](new)) for name, new in changed.items()])
+    put(db, "step", sorted(after.steps - before.steps))
+    gone = "DELETE FROM step WHERE received_us = ? AND lead_us = ?"
+    db.executemany(gone, before.steps - after.steps)
+
+
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the items of a mapping that another does not have."""
+    return [] if after is before else [at for at in after.items() if before.get(at[0]) != at[1]]
+
+
 def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
     """Delete what is of no use any more."""
     for stream, below_us in changes.panes_below.items():
@@ -321,8 +331,6 @@ def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
         known, others_us = changes.panes_below, changes.others_below
         streams = [stream for (stream,) in db.execute(_STREAMS) if stream not in known]
         db.executemany(_PANES_GONE, [(stream, others_us) for stream in streams])
-    gone = "DELETE FROM step WHERE received_us = ? AND lead_us = ?"
-    db.executemany(gone, changes.steps_gone)
     if changes.rows_below is not None:
         db.execute("DELETE FROM revision WHERE end_us <= ?", (changes.rows_below,))
 
@@ -334,10 +342,9 @@ def _of_entry(entry: KeptEntry) -> tuple[Any, ...]:
 
 def _of_row(row: FleetRow) -> tuple[Any, ...]:
     window, key, start_us = row.at
-    record = row.record()
-    revision = record.pop("revision")
-    before = (window, start_us, key, revision, row.end_us, _packed(row.partial))
-    return (*before, *record.values())
+    values = [",".join(each) if type(each) is tuple else each for each in row[_BEGINS:]]
+    revision = values.pop(_REVISION)
+    return (window, start_us, key, revision, row.end_us, _packed(row.partial), *values)
 
 
 def _row(stored: tuple[Any, ...]) -> FleetRow:

@@ -24,7 +24,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Final
 
-from device_agent.gateway.finality import FinalWindows, HeldStarts, TurnFinality
+from device_agent.gateway.finality import HeldStarts, TurnFinality
 from device_agent.gateway.kept import FleetKeeper, KeptEntry
 from device_agent.gateway.panes import FleetPanes, PaneTotal
 from device_agent.gateway.unfinished import UnfinishedWindows
@@ -35,7 +35,7 @@ from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
 from lasp_edge.language.forms import WindowForm
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
-from lasp_edge.protocol.spans import floor_us
+from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE, status_after
 from lasp_edge.protocol.waiting import Step, WindowWaiting
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
@@ -70,7 +70,7 @@ class FleetWindows:
         panes: the fleet's.
         keeper: keeps the rows.
         held: the starts that wait until devices have promised under the present log.
-        final: how far windows are final.
+        passed: how far the frontier has passed each window.
         retain_us: for how long after its end a window still takes late readings.
         waits: window -> X, for how long it waits for devices before it has a row.
 
@@ -86,7 +86,7 @@ class FleetWindows:
         panes: FleetPanes,
         keeper: FleetKeeper,
         held: Iterable[StartSpan],
-        final: FinalWindows,
+        passed: PassedFrontier,
         retain_us: int,
         waits: Mapping[str, int],
     ) -> None:
@@ -98,19 +98,20 @@ class FleetWindows:
         self.unfinished = UnfinishedWindows(waits)
         self.failed: Counter[str] = Counter()
         for name in regimes.windows:
-            self._restore(name, final)
+            self._restore(name, passed.of(name))
 
-    def _restore(self, name: str, final: FinalWindows) -> None:
+    def _restore(self, name: str, passed_us: int | None) -> None:
         """Find the windows of a name that are tentative, and those that have panes and no row."""
-        since_us = final.since_us(name, self._longest_us(name), self._retain_us)
-        since_us = EARLIEST_PANE_US if since_us is None else self.held.least_us(since_us)
+        since_us = EARLIEST_PANE_US
+        if passed_us is not None:
+            since_us = self.held.least_us(passed_us + 1 - self._longest_us(name))
         current = self._keeper.current(name, since_us, LATEST_PANE_US)
         rows = {row.at: row for row in current}
         for row in rows.values():
             if row.status == TENTATIVE:
                 self.unfinished.put(row)
         for at, end_us in self._with_panes(StartSpan(name, since_us, LATEST_PANE_US)):
-            if at not in rows and not final.is_passed(name, end_us):
+            if at not in rows and (passed_us is None or end_us > passed_us):
                 self.unfinished.wait(at, end_us)
 
     def _with_panes(self, span: StartSpan) -> Iterator[tuple[WindowStart, int]]:
@@ -144,7 +145,6 @@ class FleetWindows:
         found, late = [], 0
         for entry in self._panes.join(rows):
             is_taken = True
-            # Later panes are those of open windows alone, as nearly all are.
             if frontier_us is not None and entry.pane_us < frontier_us - self._retain_us:
                 at = (entry.stream, entry.writer.device, entry.pane_us)
                 every, opened = (len(self._starts_over(*at, each)) for each in (None, frontier_us))
@@ -213,11 +213,12 @@ class FleetWindows:
         if window is None or piece is None:
             return []
         starts = self._regimes.of(window.name, device).starts_over(piece, pane_us)
+        if frontier_us is None or pane_us >= frontier_us - self._retain_us:
+            return [start_us for start_us, _ in starts]  # as nearly always: all of them are open
         return [
             start_us
             for start_us, form in starts
-            if (least_us := floor_us(form, frontier_us, self._retain_us)) is None
-            or start_us >= least_us
+            if start_us >= frontier_us - self._retain_us - form.size_us
             or (window.name, start_us) in self.held
         ]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from device_agent.agent.rebuilding.missing import MissingPanes
 from device_agent.agent.state.store import Store
-from device_agent.gateway.kept import RestoredFleet
+from device_agent.gateway.kept import FleetState
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import WindowForm, value_at
 from lasp_edge.language.regimes import WindowRegimes
@@ -69,7 +69,7 @@ def what_is_held_is_forgotten_at_a_restart() -> Iterator[None]:
     """A gateway is killed while it holds windows: they are never revised, or too soon."""
     right = SimulatedKeeper.restored
 
-    def restored(self: SimulatedKeeper) -> RestoredFleet:
+    def restored(self: SimulatedKeeper) -> FleetState:
         return right(self)._replace(held=())
 
     with replaced(SimulatedKeeper, "restored", restored):

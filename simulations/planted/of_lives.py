@@ -8,7 +8,6 @@ from device_agent.agent.fleet.fence import Fence
 from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.variables.sets import Sets
-from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import FleetChanges
 from lasp_edge.protocol.fencing import SourceHigh, Telling
 from simulations.planted.bug import planted, replaced
@@ -71,9 +70,9 @@ def a_lander_keeps_what_it_heard_of_a_device_first() -> Iterator[None]:
     right = SimulatedKeeper.commit
 
     def commit(self: SimulatedKeeper, changes: FleetChanges) -> None:
-        changes.heard = {
-            device: self._heard.get(device, line) for device, line in changes.heard.items()
-        }
+        if changes.state is not None:
+            lines = {**changes.state.witnessed, **self.state.witnessed}
+            changes.state = changes.state._replace(witnessed=lines)
         right(self, changes)
 
     with replaced(SimulatedKeeper, "commit", commit):
@@ -83,13 +82,14 @@ def a_lander_keeps_what_it_heard_of_a_device_first() -> Iterator[None]:
 @planted
 def a_restarted_lander_has_forgotten_who_is_retired() -> Iterator[None]:
     """A lander restarts, and counts a device on that an operator had retired."""
-    right = GatewayCore._join_liveness  # noqa: SLF001
+    right = SimulatedKeeper.commit
 
-    def join_liveness(self: GatewayCore, accepted: Any, changes: FleetChanges, clock: Any) -> None:
-        right(self, accepted, changes, clock)
-        changes.members = {}
+    def commit(self: SimulatedKeeper, changes: FleetChanges) -> None:
+        if changes.state is not None:
+            changes.state = changes.state._replace(membership=self.state.membership)
+        right(self, changes)
 
-    with replaced(GatewayCore, "_join_liveness", join_liveness):
+    with replaced(SimulatedKeeper, "commit", commit):
         yield
 
 

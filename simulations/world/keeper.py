@@ -3,12 +3,10 @@
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
-from crdts import ControlLog, Frontier, Membership
-from device_agent.gateway.kept import FleetChanges, KeptEntry, RestoredFleet, WriterOfPanes
+from crdts import Membership
+from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
 from lasp_edge.folds.columns import Partial
-from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import PaneRows
-from lasp_edge.protocol.waiting import Step
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 
 PaneKey = tuple[int, str, int, str, int, int]
@@ -24,22 +22,15 @@ class SimulatedKeeper:
     Attributes:
         panes: pane -> its greatest seq, and the partial at that.
         revisions: window -> all its rows.
-        promises: the newest low watermark of each device.
+        state: all else.
     """
 
     def __init__(self, membership: Membership | None = None) -> None:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
-        self.promises = Frontier()
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
-        self._membership = membership or Membership()
-        self._heard: dict[str, str] = {}
-        self._frontier_us: int | None = None
-        self._served: frozenset[int] | None = None
-        self._control = ControlLog()
-        self._held: tuple[StartSpan, ...] = ()
-        self._steps: frozenset[Step] = frozenset()
+        self.state = FleetState(membership=membership or Membership())
 
     def keep(self, rows: PaneRows) -> None:
         """Take rows of results, which no window is made of: of each the greatest version."""
@@ -52,12 +43,9 @@ class SimulatedKeeper:
             if at not in self.panes or self.panes[at][0] < seq:
                 self.panes[at] = (seq, partial)
 
-    def restored(self) -> RestoredFleet:
-        """Return what a core starts with."""
-        heard = tuple(self._heard.values())
-        known = (self._frontier_us, self.promises, self._membership, heard)
-        more = (tuple(self._steps), self._control.copy(), self._held, self._served)
-        return RestoredFleet(*known, *more)
+    def restored(self) -> FleetState:
+        """Return the state that a core starts with."""
+        return self.state
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterator[KeptEntry]:
         """Yield the entries of the panes of a stream from one start to another."""
@@ -95,12 +83,4 @@ class SimulatedKeeper:
             places.setdefault(pane_us, set()).add(at)
         for row in changes.rows:
             self.revisions.setdefault(row.at, []).append(row)
-        self.promises = Frontier(self.promises.entries | changes.promises)
-        self._control |= changes.control or ControlLog()
-        self._held = self._held if changes.held is None else changes.held
-        self._membership |= Membership(changes.members)
-        self._heard |= changes.heard
-        self._steps = (self._steps | changes.steps) - changes.steps_gone
-        if changes.frontier_us is not None:
-            self._frontier_us = changes.frontier_us
-        self._served = self._served if changes.served is None else changes.served
+        self.state = changes.state or self.state

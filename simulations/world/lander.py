@@ -156,7 +156,7 @@ class SimulatedLander:
     def promises(self) -> Frontier:
         """The newest low watermark of each device."""
         self.commit(None)
-        return self._keeper.promises
+        return self._keeper.state.promises
 
     @property
     def coverage(self) -> Coverage:

@@ -1,7 +1,7 @@
 """A gateway's table lowers each row by the fold of its own window's start."""
 
 from crdts import ControlLog
-from device_agent.gateway.kept import FleetChanges
+from device_agent.gateway.kept import FleetChanges, FleetState
 from device_agent.gateway.store import FleetStore
 from device_agent.gateway.table import definitions, meaning_of, plain_row
 from lasp_edge import Program, folds
@@ -18,7 +18,7 @@ def test_a_row_is_lowered_by_the_fold_that_made_it(tmp_path):
     regimes = WindowRegimes(window, PLAN.functions, log)
     store = FleetStore(tmp_path)
     store.say({"program": meaning_of(PLAN, log)})
-    store.commit(FleetChanges(control=log))
+    store.commit(FleetChanges(state=FleetState(control=log)))
     assert store.restored().control == log
     meaning = definitions(store)["p90"]
     for start_us in (0, 60 * S):

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from crdts import ControlLog
-from device_agent.gateway.kept import FleetChanges, KeptEntry, WriterOfPanes
+from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
 from device_agent.gateway.store import FILE_NAME, FleetStore, existing_fleet
 from device_agent.gateway.table import found, meaning_of
 from device_agent.storage.damage import DamagedStoreError
@@ -48,7 +48,7 @@ def shown(directory, **only):
 
 def test_rows_have_a_lakes_columns_and_are_chosen_as_there(store, tmp_path, capsys):
     rows = [row(0, 5, "tentative", frontier_us=None), row(0, 7, revision=1), row(30, 2**70)]
-    store.commit(FleetChanges(rows=rows, frontier_us=90_000_000))
+    store.commit(FleetChanges(rows=rows))
     now = shown(tmp_path)
     assert list(now[0]) == [
         *("key", "start_us", "end_us", "sum", "total_q", "devices_in", "devices_expected"),
@@ -84,7 +84,8 @@ def test_a_turn_is_durable_whole_or_not_at_all(store):
         def items(self):
             raise RuntimeError
 
-    changes = FleetChanges([ENTRY], [row(0, 5)], heard=Broken(pi="line"))
+    state = FleetState(witnessed=Broken(pi="line"))
+    changes = FleetChanges([ENTRY], [row(0, 5)], state)
     with pytest.raises(RuntimeError):
         store.commit(changes)
     assert store.entries(WINDOW.stream, 0, 10**9) == []
@@ -107,7 +108,7 @@ def test_streams_that_are_no_more_are_forgotten_by_a_bound_of_their_own(store):
         FleetChanges([ENTRY._replace(stream=s, pane_us=t) for s in streams for t in times_us])
     )
     below = {WINDOW.stream: 120_000_000, 0: 0}
-    store.commit(FleetChanges(frontier_us=5, panes_below=below, others_below=60_000_000))
+    store.commit(FleetChanges(panes_below=below, others_below=60_000_000))
     kept = {s: [each.pane_us for each in store.entries(s, 0, 10**9)] for s in streams}
     assert kept == {
         WINDOW.stream: [120_000_000],
@@ -178,6 +179,6 @@ def test_people_read_who_is_missing_where_somebody_is(store, tmp_path, capsys):
 
 def test_steps_are_kept_until_they_are_of_no_use(store):
     first, second = Step(5, 3), Step(9, 8)
-    store.commit(FleetChanges(steps=frozenset([first, second])))
-    store.commit(FleetChanges(steps=frozenset([first]), steps_gone=frozenset([second])))
-    assert store.restored().steps == (first,)
+    store.commit(FleetChanges(state=FleetState(steps=frozenset([first, second]))))
+    store.commit(FleetChanges(state=FleetState(steps=frozenset([first]))))
+    assert store.restored() == FleetState(steps=frozenset([first]))

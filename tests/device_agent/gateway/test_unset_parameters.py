@@ -4,7 +4,7 @@ import pytest
 
 from crdts import BoundedLWWSet, ControlLog
 from device_agent.gateway import panes as panes_module
-from device_agent.gateway.kept import FleetChanges
+from device_agent.gateway.kept import FleetChanges, FleetState
 from lasp_edge import Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.protocol.acceptance import PaneRows
@@ -54,7 +54,7 @@ class Sites:
     def __init__(self, log):
         self.plain = GatewayUnderTest(PLAIN, terms=ALL)
         self.other = GatewayUnderTest(UNSET, terms=ALL)
-        self.other.keeper.commit(FleetChanges(control=log))
+        self.other.keeper.commit(FleetChanges(state=FleetState(control=log)))
         self.regimes = FleetRegimes(UNSET, log)
         self.restart()
 
