@@ -5,8 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cloud_tier.lake.results import WindowRows
-from cloud_tier.lake.rows import StreamRows
+from cloud_tier.lake.results import TimedRows
 from lasp_edge.tool.printing import FoundRows, RowsWanted, add_printing_arguments, show_rows
 
 
@@ -35,7 +34,7 @@ def printable(table: pa.Table, *, with_bytes: bool) -> tuple[list[str], list[tup
     return columns, list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
 
 
-def chosen(rows: WindowRows | StreamRows, wanted: RowsWanted) -> FoundRows:
+def chosen(rows: TimedRows, wanted: RowsWanted) -> FoundRows:
     """Return the columns and rows of a window or result that are wanted."""
     return printable(
         (rows.revisions if wanted.all_revisions else rows.current)(

@@ -1,19 +1,18 @@
 """The lake: its tables, and its results read without Spark.
 
-tables       which tables there are and what their columns mean
-definitions  what results mean, kept in the lake
+tables       the tables, and the meaning of their columns
+definitions  the meaning of results, kept in the lake
 sqltext      names and values in SQL text, for the job too
 query        SQL over one table
 lake         `Lake`, from which analysts start
-results      the rows of windows and fleet-wide values, as Arrow tables
-shared       shared variables: what they mean, and their values
+results      the rows of windows, streams and fleet-wide values, as Arrow tables
+shared       shared variables: their meaning and their values
 lowering     readable values beside stored integers
-feed         what was appended after a version of a table
+feed         rows that were appended after a version of a table
 coverage     the frontier, and which devices hold it
 controls     the log of a program's parameters, as rows
 checkpoint   how far the streaming query has read, and torn files of it
 torn         commits that a power cut may have torn, and what keeps them whole
-times        times as people write them
 status       all of a lake in one report
-look         the newest windows, for a page that shows them
+follower     the newest windows, for a page that shows them
 """

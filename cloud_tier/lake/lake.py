@@ -18,8 +18,7 @@ import pyarrow as pa
 from cloud_tier.lake.coverage import DEAD_AFTER_S, DeviceCoverage, fleet_coverage
 from cloud_tier.lake.definitions import definitions, shared_meanings
 from cloud_tier.lake.query import selected
-from cloud_tier.lake.results import ValueRows, WindowRows, known_at
-from cloud_tier.lake.rows import StreamRows
+from cloud_tier.lake.results import StreamRows, ValueRows, WindowRows, known_at
 from cloud_tier.lake.shared import SharedValues
 from cloud_tier.lake.sqltext import any_of, newest_of, standard_literal
 from cloud_tier.lake.tables import LakeTables

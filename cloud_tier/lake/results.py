@@ -1,8 +1,7 @@
-"""A lake's results as Arrow tables: windows and fleet-wide values, without Spark or the program.
+"""A lake's results as Arrow tables: windows, fleet-wide values, streams' results; no Spark.
 
-One class for both, and for the rows of streams (`cloud_tier.lake.rows`), since all are tables of
-revisions: a row is one revision of one entry, rows are only ever appended, and of an entry the row
-with the greatest `revision` is the current one.
+One class for all of them, since all are tables of revisions: a row is one revision of one entry,
+rows are only ever appended, and the row of an entry with the greatest `revision` is current.
 
     current      the newest revision of each entry
     revisions    all of them
@@ -72,6 +71,7 @@ class _Shape(NamedTuple):
         entry: the columns whose newest revision counts.
         before: the columns that stand before the values.
         after: the columns that stand behind them.
+        time: the column of the rows' time; "" without one.
     """
 
     table: str
@@ -79,10 +79,13 @@ class _Shape(NamedTuple):
     entry: tuple[str, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
+    time: str = ""
 
 
 _SHAPES = {
-    WINDOW: _Shape("windows", "window", ("key", "start_us"), SERVED_BEFORE, SERVED_BEHIND),
+    WINDOW: _Shape(
+        "windows", "window", ("key", "start_us"), SERVED_BEFORE, SERVED_BEHIND, "start_us"
+    ),
     FOLD: _Shape(
         "globals",
         "name",
@@ -96,6 +99,7 @@ _SHAPES = {
         ("time_us", "device", "place"),
         tuple(name for name in ROW_IDENTITY if name != "result"),
         tuple(name for name in ROW_RECORD if name != "stream"),
+        "time_us",
     ),
 }
 
@@ -207,7 +211,59 @@ class RevisedRows:
         return pa.table({name: found[name] for name in wanted})
 
 
-class WindowRows(RevisedRows):
+class TimedRows(RevisedRows):
+    """Rows that have a time each: those of a window or of a stream's result."""
+
+    def current(self, **only: Unpack[Choice]) -> pa.Table:
+        """Return the newest row of each entry, sorted by key and time; none that was taken back.
+
+        Files and columns that this leaves out are not read.
+
+        Args:
+            only: `key`, `since`, `until`, `as_of`, `columns`, as `Choice` says.
+
+        Raises:
+            NotFound: there is no such lake.
+            ValueError: there is no such column, or a time has no zone.
+        """
+        return self._chosen(**only)
+
+    def revisions(self, **only: Unpack[Choice]) -> pa.Table:
+        """Return all rows of each entry, sorted by key, time and `revision`.
+
+        Args and errors are those of `current`.
+        """
+        return self._chosen(**only, all_revisions=True)
+
+    def _chosen(
+        self,
+        *,
+        key: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        as_of: Time | None = None,
+        columns: Sequence[str] | None = None,
+        all_revisions: bool = False,
+    ) -> pa.Table:
+        time = self._shape.time
+        found = [] if since is None else [f"{time} >= {microseconds(since)}"]
+        found += [] if until is None else [f"{time} < {microseconds(until)}"]
+        found += [] if as_of is None else [known_at(microseconds(as_of))]
+        return self._of_key(key, found, columns, all_revisions=all_revisions)
+
+    def _of_key(
+        self,
+        key: str | None,
+        conditions: list[str],
+        columns: Sequence[str] | None,
+        *,
+        all_revisions: bool,
+    ) -> pa.Table:
+        """Return the rows of a key, None for all, under further conditions."""
+        return self._rows(_of_key(key) + conditions, columns, all_revisions=all_revisions)
+
+
+class WindowRows(TimedRows):
     """A window's rows: one for each key and start, in as many revisions as it changed.
 
     | column | type | what it is |
@@ -226,40 +282,6 @@ stored and exact; `_q`: in steps of the event's resolution |
         columns: the names, in this order.
     """
 
-    def current(self, **only: Unpack[Choice]) -> pa.Table:
-        """Return the newest row of each key and start, sorted by them.
-
-        Files and columns that this leaves out are not read.
-
-        Args:
-            only: `key`, `since`, `until`, `as_of`, `columns`, as `Choice` says.
-
-        Raises:
-            NotFound: there is no such lake.
-            ValueError: there is no such column, or a time has no zone.
-        """
-        return self._chosen(**only)
-
-    def revisions(self, **only: Unpack[Choice]) -> pa.Table:
-        """Return all rows of each key and start, sorted by them and by `revision`.
-
-        Args and errors are those of `current`.
-        """
-        return self._chosen(**only, all_revisions=True)
-
-    def _chosen(
-        self,
-        *,
-        key: str | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        as_of: Time | None = None,
-        columns: Sequence[str] | None = None,
-        all_revisions: bool = False,
-    ) -> pa.Table:
-        conditions = _of_key(key) + of_time("start_us", since, until, as_of)
-        return self._rows(conditions, columns, all_revisions=all_revisions)
-
     def newest_start_us(self) -> int | None:
         """Return when the last window starts, in microseconds; None where there is no row.
 
@@ -273,6 +295,47 @@ stored and exact; `_q`: in steps of the event's resolution |
             selected(self._tables.table(self._path), query).column("newest").to_pylist()
         )
         return found[0]
+
+
+class StreamRows(TimedRows):
+    """The rows of a stream's result: one for each place in the stream, in revisions.
+
+    | column | type | what it is |
+    |---|---|---|
+    | `device` | string | the device whose readings the row was made from |
+    | `key` | string | the key of the scan that made it; "" without a key |
+    | `time_us` | int64 | its time, by the readings' own times |
+    | `place` | string | where it stands in the order of its device: texts are ordered as rows are |
+    | a part, such as `difference` | int64, float64 or string | the part, in its unit |
+    | a part in steps, such as `difference_q` | int64 | stored and exact |
+    | `present` | bool | false where it was taken back: then the parts are null |
+    | `status` | string | "tentative", "final" or "revised" |
+    | `revision` | int32 | 0, 1, 2, ...: how often the row had changed |
+    | `frontier` | int64 | how far results were final when the row was written, in microseconds; \
+null before anything was |
+
+    Attributes:
+        columns: the names, in this order.
+    """
+
+    def _of_key(
+        self,
+        key: str | None,
+        conditions: list[str],
+        columns: Sequence[str] | None,
+        *,
+        all_revisions: bool,
+    ) -> pa.Table:
+        wanted = self.columns if columns is None else tuple(columns)
+        needed = dict.fromkeys((*wanted, "key", "present", *self._shape.entry, "revision"))
+        found = self._rows(conditions, tuple(needed), all_revisions=all_revisions)
+        # A row may have gone from one key to another: the newest row decides.
+        if key is not None:
+            found = found.filter(compute.equal(found.column("key"), key))
+        if not all_revisions:
+            found = found.filter(found.column("present"))
+        order = [(name, "ascending") for name in ("key", *self._shape.entry, "revision")]
+        return found.sort_by(order).select(wanted)
 
 
 class ValueRows(RevisedRows):
@@ -314,13 +377,6 @@ shows the same has made it from the same |
 
 def _of_key(key: str | None) -> list[str]:
     return [] if key is None else [f"key = {standard_literal(key)}"]
-
-
-def of_time(column: str, since: Time | None, until: Time | None, as_of: Time | None) -> list[str]:
-    """Return which rows `Choice` leaves, as SQL text; `column` holds their time."""
-    found = [] if since is None else [f"{column} >= {microseconds(since)}"]
-    found += [] if until is None else [f"{column} < {microseconds(until)}"]
-    return found + ([] if as_of is None else [known_at(microseconds(as_of))])
 
 
 def known_at(frontier_us: int) -> str:
