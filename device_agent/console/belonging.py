@@ -1,4 +1,4 @@
-"""Whose a data directory is: of which device and program, and whether an agent runs on it."""
+"""The device and program of a data directory, and whether an agent runs on it."""
 
 import fcntl
 import os

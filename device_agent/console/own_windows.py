@@ -25,7 +25,7 @@ class OwnWindow(NamedTuple):
 
     Attributes:
         closed: a reading from after its end was accepted; a late one would still change it.
-        fold: what lowers its partial.
+        fold: it lowers the partial.
     """
 
     key: str

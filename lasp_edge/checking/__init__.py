@@ -1,4 +1,4 @@
-"""What `lasp-edge check` finds out about a program before a fleet does.
+"""The checks of a program before it runs on a fleet: `lasp-edge check`.
 
 - `laws`: what every fold must keep
 - `search`: looks for a case that breaks a law, and makes it small

@@ -33,7 +33,7 @@ class Broken:
 
     Attributes:
         case: the samples of each partial.
-        sides: what was computed, and its value; or what was raised.
+        sides: each computation and its value; or the error.
     """
 
     law: Law
@@ -72,7 +72,7 @@ def smallest_broken(law: Law, fold: Fold, examples: int, random: Random) -> Brok
 
 
 def _tried(law: Law, fold: Fold, case: Case) -> Broken | None:
-    """Return what is broken, if the case breaks the law."""
+    """Return the breach, if the case breaks the law."""
     sides: list[tuple[str, Any]] = []
     try:
         if not all(accepts(fold, sample) for samples in case for sample in samples):

@@ -81,11 +81,11 @@ def tried_streams(
 
 
 class _AskedTags(dict[str, str]):
-    """The tags of all made-up readings: it has each that is asked for, and notes who asks.
+    """The tags of all made-up readings: each that is asked for is there, and its user is noted.
 
     Attributes:
-        user: who is running; "" where nobody is noted.
-        users: tag -> who asked.
+        user: the function that runs; "" where no user is noted.
+        users: tag -> the functions that asked for it.
     """
 
     def __init__(self, given: Mapping[str, str] | None) -> None:

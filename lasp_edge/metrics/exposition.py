@@ -41,12 +41,12 @@ def exposition(metrics: Iterable[Metric]) -> str:
 
 
 def metrics_reply(metrics: Iterable[Metric]) -> Reply:
-    """Return what a page says to who asks for metrics."""
+    """Return the answer to a request for metrics."""
     return Reply(200, "text/plain; version=0.0.4; charset=utf-8", exposition(metrics))
 
 
 def process_metrics() -> Iterator[Metric]:
-    """Yield what Prometheus' own clients tell of a process, under their names."""
+    """Yield the metrics of a process under the names of Prometheus' own clients."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = round(used.ru_utime + used.ru_stime, 3)
     yield Metric("process_cpu_seconds_total", COUNTER, "Processor time in seconds.", [({}, cpu_s)])

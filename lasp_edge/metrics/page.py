@@ -23,14 +23,14 @@ log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
 MOST_PIECES = 8
-"""Pieces in which a request comes at most, so that nobody who asks slowly keeps others waiting."""
+"""Pieces of a request, at most, so that a slow one does not keep others waiting."""
 PATIENCE_S = 5.0
 """Seconds that an asker takes to ask, and the loop to answer, at most."""
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
 
 
 class Reply(NamedTuple):
-    """What a page says: the HTTP status, the type of the text, and the text."""
+    """An answer: the HTTP status, the type of the text, and the text."""
 
     status: int
     kind: str
@@ -112,7 +112,7 @@ def page_at(address: str, wake: Callable[[], None]) -> Page:
     """Return the page that an option `--metrics [HOST:]PORT` asks for.
 
     Args:
-        address: what was typed; without a host it is a loopback address.
+        address: as typed; without a host it is a loopback address.
         wake: makes the loop turn.
 
     Raises:
@@ -130,7 +130,7 @@ def page_at(address: str, wake: Callable[[], None]) -> Page:
 
 
 def _request(asker: socket.socket) -> bytes:
-    """Return a request up to its empty line, or what came of it."""
+    """Return a request up to its empty line, as far as it arrived."""
     request = b""
     for _ in range(MOST_PIECES):
         piece = asker.recv(2_048)

@@ -129,7 +129,7 @@ def _participants(arguments: argparse.Namespace) -> list[Participant]:
 
 
 def _instructions(asked: Hardening, host: str) -> list[str]:
-    """Return what is to be typed, as lines of a shell script."""
+    """Return the commands to type, as lines of a shell script."""
     at = asked.directory
     lines = [f"# Wrote {at / 'mosquitto.conf'} and {at / 'acl'}.", f"cd {at}"]
     if asked.tls:

@@ -1,4 +1,4 @@
-"""How a command reaches the broker: its options, declared once, and the address that they make.
+"""The options with which a command reaches the broker, and the address that they make.
 
 Secrets are never needed on the command line, where every user of a machine can read them: user and
 password stand in a file (`--login`), or in the environment variables LASP_EDGE_USER and
@@ -99,7 +99,7 @@ def broker_of(
 def seal_of(
     arguments: argparse.Namespace, topics: Topics, role: "Role", name: str | None = None
 ) -> "Signatures | None":
-    """Return what signs and checks messages; None where the arguments ask for neither.
+    """Return the signer and checker of messages; None where neither is asked for.
 
     Args:
         arguments: of `add_broker_arguments`.
@@ -146,7 +146,7 @@ def sink_option(option: str, name: str) -> str:
 
 
 def participants_of(path: Path | None) -> "list[Participant] | None":
-    """Return whom a roster lists; None for no roster.
+    """Return the participants of a roster; None without a roster.
 
     Raises:
         UsageError: it cannot be read.

@@ -89,7 +89,11 @@ def stated(module: str) -> dict[str, str]:
     try:
         spec = find_spec(module)
         source = spec.loader.get_source(module)  # type: ignore[union-attr]
-    except (ImportError, ValueError, AttributeError):  # what is not installed states nothing
+    except (
+        ImportError,
+        ValueError,
+        AttributeError,
+    ):  # a module that is not installed states nothing
         return {}
     tree = ast.parse(source or "")
     found = {"__doc__": ast.get_docstring(tree) or ""}

@@ -1,4 +1,4 @@
-"""How more of the package is installed: the line to type where an extra is missing.
+"""The command that installs an extra of the package.
 
 The package is on no index of its own, so the line names the place that it was installed from, which
 pip keeps beside it (`direct_url.json`), and the Python that runs.
@@ -31,7 +31,7 @@ def install_line(extra: str) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Return what pip wrote down of the installation; empty where nothing was written."""
+    """Return the record of the installation by pip; empty without one."""
     from importlib import metadata  # noqa: PLC0415 - an agent does without
 
     try:

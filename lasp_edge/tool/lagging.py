@@ -1,4 +1,4 @@
-"""How far each device is behind the others, read off the states that all report."""
+"""The time that each device is behind the others, read off the states that all report."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ class Order:
         self._of: dict[str, str] = {}
 
     def note(self, device: str, state: str, now_s: float) -> None:
-        """Note what a device reports."""
+        """Note the state that a device reports."""
         self._of[device] = state
         if state not in self._seen_s:
             self._seen_s[state] = now_s
@@ -41,9 +41,9 @@ class Order:
         return 0.0 if following is None else now_s - self._seen_s[following]
 
     def held(self, devices: Iterable[str]) -> set[str]:
-        """Return what these devices report, those that report anything."""
+        """Return the states of these devices, as far as they report any."""
         return {self._of[device] for device in devices if device in self._of}
 
     def holders(self, state: str) -> list[str]:
-        """Return who reports a state."""
+        """Return the devices that report a state."""
         return [device for device, held in self._of.items() if held == state]

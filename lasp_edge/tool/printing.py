@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import NOT_PRINTED
+from lasp_edge.tool.screen import aligned
 from lasp_edge.tool.times import read_time, shown_time
 
 _NOT_FOR_PEOPLE = frozenset({"place"})
@@ -132,10 +133,7 @@ def show_rows(
     for name, cells in _missing(columns, rows).items():
         for line, cell in zip(lines, [name, *cells], strict=True):
             line.append(cell)
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        print("  ".join(cells).rstrip())  # noqa: T201
+    print("\n".join(aligned(lines, left=range(len(lines[0])))))  # noqa: T201
 
 
 def _missing(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""What commands write for people: aligned tables, and in a terminal lines that stay up to date."""
+"""Output for people: aligned tables, and in a terminal lines that stay up to date."""
 
 import os
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ class Screen:
 
     Args:
         out: the stream, such as standard output.
-        is_terminal: whether lines can be taken back; by default what `out` says.
+        is_terminal: whether lines can be taken back; by default that of `out`.
     """
 
     def __init__(self, out: TextIO, *, is_terminal: bool | None = None) -> None:
@@ -115,7 +115,7 @@ class Screen:
 
 
 def _fitting(lines: Sequence[str]) -> list[str]:
-    """Return what fits in the window: a line that wraps could not be taken back."""
+    """Return the lines that fit in the window: one that wraps could not be taken back."""
     import shutil  # noqa: PLC0415 - with bz2 and lzma, which no agent needs
 
     size = shutil.get_terminal_size()

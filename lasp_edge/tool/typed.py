@@ -1,4 +1,4 @@
-"""How `lasp-edge` is typed, so that a command which is proposed works as it stands."""
+"""The form in which `lasp-edge` is typed, so that a proposed command works as it stands."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def typed_in(folder: Path) -> str:
-    """Return how `lasp-edge` of this very Python is typed in a folder."""
+    """Return the words for `lasp-edge` of this very Python in a folder."""
     script = Path(sys.executable).with_name("lasp-edge")
     if not script.exists():
         return shlex.join([sys.executable, "-m", "lasp_edge"])

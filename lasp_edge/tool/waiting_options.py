@@ -1,4 +1,4 @@
-"""The options that say for whom windows wait, and for how long; alike for gateways and lakes."""
+"""The options about waiting: for which devices, and how long; alike for gateways and lakes."""
 
 import argparse
 from collections.abc import Iterable
@@ -19,11 +19,11 @@ _LONGEST_S = 1e9
 
 
 class Patience(NamedTuple):
-    """How long a sink waits.
+    """The times for which a sink waits.
 
     Attributes:
         dead_after_us: for a device that is silent.
-        tentative_after_us: before it shows a window that is not final, unless that says it itself.
+        tentative_after_us: before a window that is not final is shown; a window may have its own.
         waits: the same for each window by name.
     """
 
@@ -33,7 +33,7 @@ class Patience(NamedTuple):
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, windows: Iterable[WaitingWindow] = ()) -> Self:
-        """Return what `add_patience_arguments` let people say.
+        """Return the choice of `add_patience_arguments`.
 
         Raises:
             UsageError: it is no time.
@@ -50,17 +50,17 @@ class Patience(NamedTuple):
 
     @property
     def tick_us(self) -> int:
-        """How often, at least, somebody has to look at the clock."""
+        """The longest time between two looks at the clock."""
         waits_us = (max(span_us // 4, SECOND_US) for span_us in self.waits.values() if span_us)
         return min([self.dead_after_us // 4, *waits_us])
 
     def in_words(self) -> str:
-        """Return how long windows wait, for people; "" where none waits."""
+        """Return the waiting times for people; "" if no window waits."""
         if not any(self.waits.values()):
             return ""
-        usual = _said(self.tentative_after_us)
+        usual = _when(self.tentative_after_us)
         own = [
-            f"{name} {_said(span_us)}"
+            f"{name} {_when(span_us)}"
             for name, span_us in self.waits.items()
             if span_us != self.tentative_after_us
         ]
@@ -108,7 +108,7 @@ def wait_us(option: str, text: str) -> int:
     return round(seconds * SECOND_US)
 
 
-def _said(span_us: int) -> str:
+def _when(span_us: int) -> str:
     if span_us >= NEVER_US:
         return "when they are final"
     return f"as tentative after {_seconds(span_us)}" if span_us else "at once"

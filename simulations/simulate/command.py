@@ -173,7 +173,7 @@ def _peak_mb() -> int:
 def _fail(
     arguments: argparse.Namespace, plan: Plan, scenario: Scenario, outcome: SampledRun
 ) -> None:
-    """Say what is wrong, how to replay it, and which faults matter."""
+    """Print the mistake, the command that replays it, and the faults that matter."""
     faults = " ".join(arguments.faults)
     _say(f"FAILED: {outcome.trouble[0]}")
     _say(

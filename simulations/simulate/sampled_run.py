@@ -22,7 +22,7 @@ FORGETTING = ("store_lost", "older_image", "unsynced_lost", "bit_flip", "clone")
 
 
 class RunSample(NamedTuple):
-    """How the fleet stands after a step.
+    """The state of the fleet after a step.
 
     Attributes:
         agreeing: the share of devices that hold what most devices hold.
@@ -38,10 +38,10 @@ class RunSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampledRun:
-    """What came of a program's run.
+    """The outcome of a program's run.
 
     Attributes:
-        trouble: what should not be; empty for a good run.
+        trouble: mistakes; empty for a good run.
         wrong: windows in the lake that are not what the oracle says.
         windows: all windows of the oracle.
         counted: how many readings the devices say do not count, or may count twice, and why.
@@ -58,7 +58,7 @@ class SampledRun:
     counted: Counter[str]
 
     def __add__(self, other: object) -> "SampledRun":
-        """Return what came of two fleets, of which the samples are those of the first."""
+        """Return the outcome of two fleets, with the samples of the first."""
         assert isinstance(other, SampledRun)
         return SampledRun(
             self.trouble + other.trouble,
@@ -79,7 +79,7 @@ Progress = Callable[[int, int], None]
 def sampled_run(
     plan: Plan, scenario: Scenario, every_steps: int, progress: Progress = lambda *_: None
 ) -> SampledRun:
-    """Run a program in a fleet, and return what came of it."""
+    """Run a program in a fleet, and return the outcome."""
     sensors = Sensors(plan, every_steps)
     world = World(scenario, plan=plan, sensors=sensors)
     samples: list[RunSample] = []

@@ -26,7 +26,7 @@ from device_agent.agent.guard import Guard
 from device_agent.agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.agent.settings import Settings
 from device_agent.agent.sources.choice import BrokenSourceError, source_of
-from device_agent.agent.sources.source import Source, SourceContext
+from device_agent.agent.sources.source import Source
 from device_agent.agent.state.store import Store
 from device_agent.console.belonging import need_own
 from device_agent.console.command.line import nothing_accepted, write_plainly, write_until_done
@@ -146,7 +146,7 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
         _watch(runtime, durable, arguments.metrics)
         runtime.open()
         for source in sources:
-            _say(source, durable.core.agent.guard)
+            _report(source, durable.core.agent.guard)
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except (ValueError, UsageError) as error:
@@ -154,8 +154,8 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
     return runtime, durable.core
 
 
-def _say(source: Source, guard: Guard) -> None:
-    """Tell people what a source found, or lacks, or what was wrong."""
+def _report(source: Source, guard: Guard) -> None:
+    """Report the news and the findings of a source."""
     news = getattr(source, "news", "")
     if news:
         log.warning("source %s: %s", source.name, news, extra={"source": source.name})
@@ -177,7 +177,7 @@ def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
 def _sources(
     wanted: AgentRequest, program: Plan, broker: BrokerUrl
 ) -> tuple[list[Source], list[str]]:
-    """Return the sources, and what is wrong with those of others that cannot be made.
+    """Return the sources, and the errors of other people's that cannot be made.
 
     Raises:
         ValueError: one cannot work as it is asked for, or none is left.
@@ -185,14 +185,7 @@ def _sources(
     sources: list[Source] = []
     broken: list[str] = []
     for spec in wanted.specs:
-        context = SourceContext(
-            events=tuple(program.events),
-            device=wanted.arguments.device,
-            jitter=Random(fresh_nonce()),
-            broker=broker,
-            options=spec.options,
-            texts=tuple(program.text_events),
-        )
+        context = wanted.context(spec, program, broker, Random(fresh_nonce()))
         try:
             sources.append(source_of(spec, context))
         except BrokenSourceError as error:

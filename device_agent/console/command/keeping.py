@@ -16,7 +16,7 @@ _NOT_OURS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 
 
 def not_kept(directory: Path, error: OSError | sqlite3.Error) -> CommandError:
-    """Return what a command ends with, whose data cannot be kept in a directory."""
+    """Return the error of a command whose data cannot be kept in a directory."""
     what = f"the agent's data cannot be kept in {directory}"
     typed = shlex.quote(str(directory))
     if isinstance(error, FileExistsError | NotADirectoryError):

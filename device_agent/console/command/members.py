@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _member(devices: KnownDevices, device: str, own: tuple[str, str] | None) -> dict[str, Any]:
-    """Return what is known of a device; `own` is what the others are compared with.
+    """Return a device as a row; the programs of others are compared with `own`.
 
-    Where no program was named, they are compared with what most devices run.
+    Where no program was named, they are compared with the one that most devices run.
     """
     seen, version = devices.seen(device), devices.membership.retired.get(device)
     program, release = seen.runs if seen else ("", "")
@@ -78,7 +78,7 @@ def _words(member: dict[str, Any]) -> str:
 
 
 def _differs(member: dict[str, Any]) -> str:
-    """Return words on a device that does not run what the others run."""
+    """Return words on a device that runs another program than the others."""
     if not member["runs_another"]:
         return ""
     return f"; RUNS ANOTHER PROGRAM OR RELEASE ({member['program']}, {member['release']})"

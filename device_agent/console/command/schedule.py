@@ -72,7 +72,7 @@ def known_on(devices: KnownDevices) -> str:
 
 
 def knowledge(devices: KnownDevices) -> dict[str, list[str]]:
-    """Return which devices have received all entries, and which have not."""
+    """Return the devices that have received all entries, and those that have not."""
     missing = devices.lacking_entries
     known = [device for device in devices.counting if device not in missing]
     return {"known": known, "not_known": missing}

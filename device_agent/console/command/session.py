@@ -30,8 +30,8 @@ now_s = time.monotonic  # noqa: TID251 - a command waits in real time
 
 
 def now_us() -> int:
-    """Return what time it is, by this machine's clock."""
-    return time.time_ns() // 1_000  # noqa: TID251 - a person says "from now on"
+    """Return the time by this machine's clock."""
+    return time.time_ns() // 1_000  # noqa: TID251 - a person types "from now on"
 
 
 QUIET_S = 0.5
@@ -165,7 +165,7 @@ class FleetSession:
 
     @property
     def trouble(self) -> str | None:
-        """What keeps messages from passing; None if nothing does."""
+        """The reason why messages do not pass; None if they do."""
         return self._link.trouble
 
     @property
@@ -208,7 +208,7 @@ class FleetSession:
         ends_s = now_s() + (self._listen_s if most_s is None else most_s)
         quiet_s = now_s() + QUIET_S
         while now_s() < quiet_s or (more() and now_s() < ends_s):
-            # What devices publish at the moment never ends; what the broker retains does.
+            # Messages of the moment never end; those that the broker retains do.
             if any(isinstance(event, Message) and event.retain for event in self.poll(0.1)):
                 quiet_s = min(now_s() + QUIET_S, max(ends_s, quiet_s))
 

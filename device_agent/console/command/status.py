@@ -1,4 +1,4 @@
-r"""Print what a device's agent has accepted, refused and still has to send.
+r"""Print the counts of a device: readings accepted and refused, entries still to be sent.
 
 Reads the agent's data directory; the agent may be running. With the program, prints the last rows
 of its results; with --windows its last windows, too: those over this device's own readings alone.
@@ -123,7 +123,7 @@ def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
 
 
 def _damaged(files: list[Path]) -> dict[str, Any]:
-    """Return what is known of a damaged store: its files and their size."""
+    """Return a damaged store as its files and their size."""
     return {"files": list(map(str, files)), "bytes": kept_bytes(files)}
 
 

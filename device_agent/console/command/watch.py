@@ -1,4 +1,4 @@
-r"""Watch a fleet: what each device holds, and how far it is behind the others.
+r"""Watch a fleet: the values of each device, and how far it is behind the others.
 
 In a terminal the table stays up to date; elsewhere it is printed every few seconds. Values are seen
 if the program is named, or if agents publish results (--results, --home-assistant).
@@ -89,7 +89,7 @@ class FleetTable(NamedTuple):
         devices: one row each.
         unit: of the values.
         places: decimals that are shown.
-        trouble: what keeps messages from passing.
+        trouble: the reason why messages do not pass.
         connected: whether there is a connection.
     """
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from device_agent.agent.acting.effects import Caller
 
 WEBHOOK_VARIABLE = "LASP_EDGE_ALERT_WEBHOOK"
-"""The environment variable that says the same as --alert-webhook: a URL may hold a secret."""
+"""The environment variable in place of --alert-webhook: a URL may hold a secret."""
 
 
 TIMEOUT_S = 30.0
@@ -19,7 +19,7 @@ TIMEOUT_S = 30.0
 
 
 def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what is called when an alert turns; None stands for what was not given."""
+    """Declare the calls when an alert turns; None stands for an option that was not given."""
     add = parser.add_argument
     add(
         "--alert-command",
@@ -42,7 +42,7 @@ def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def caller_of(arguments: argparse.Namespace, jitter: Random) -> "Caller | None":
-    """Return what calls out alerts, as the arguments say; None where nothing is to be called.
+    """Return the caller of the arguments' command and URL; None without any.
 
     Raises:
         UsageError: they cannot work.

@@ -9,6 +9,7 @@ import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from random import Random
 from typing import Any, NamedTuple
 
 from device_agent.agent.sources.choice import (
@@ -18,7 +19,10 @@ from device_agent.agent.sources.choice import (
     source_options,
     spec_of,
 )
+from device_agent.agent.sources.source import SourceContext
 from lasp_edge.errors import UsageError
+from lasp_edge.language.plan import Plan
+from lasp_edge.link import BrokerUrl
 
 
 class AgentRequest(NamedTuple):
@@ -35,6 +39,19 @@ class AgentRequest(NamedTuple):
     specs: list[SourceSpec]
     environment: Mapping[str, str]
     where: Callable[[str], str] = lambda _option: ""
+
+    def context(
+        self, spec: SourceSpec, plan: Plan, broker: BrokerUrl | None, jitter: Random
+    ) -> SourceContext:
+        """Return the facts about the agent for one of its sources."""
+        return SourceContext(
+            events=tuple(plan.events),
+            device=self.arguments.device or "device",
+            jitter=jitter,
+            broker=broker,
+            options=spec.options,
+            texts=tuple(plan.text_events),
+        )
 
     def placed(self, error: str) -> str:
         """Return an error's text; with file and line where it begins with an option of the file."""

@@ -116,7 +116,7 @@ def _value(action: argparse.Action, value: Any) -> Any:
 
 
 def _needed(action: argparse.Action, value: Any) -> str:
-    """Return what an option needs, where a value is not that; else an empty text."""
+    """Return the need of an option that a value does not meet; an empty text if it does."""
     if action.nargs == 0:
         return "" if type(value) is bool else "true or false"
     if action.type is float:

@@ -62,7 +62,7 @@ class Board:
         return found
 
     def close(self) -> None:
-        """Let everybody go who waits."""
+        """Wake all threads that wait."""
         with self._changed:
             self.closed = True
             self._changed.notify_all()

@@ -134,7 +134,7 @@ def dashboard(arguments: argparse.Namespace) -> Iterator[Dashboard]:
 
 
 def _lake_follower(root: str, board: Board) -> Any:
-    """Return what follows a lake, and shows its windows.
+    """Return the follower of a lake, which shows its windows.
 
     Raises:
         NotFound: there is no such lake.

@@ -24,7 +24,7 @@ MOST_SERIES = 200
 
 
 class SeriesName(NamedTuple):
-    """Which value, which of its keys ("" without keys), and which part of it."""
+    """The name of a value, its key ("" without keys) and its part."""
 
     value: str
     key: str

@@ -11,9 +11,9 @@ from lasp_edge.release import RELEASE
 from lasp_edge.tool.screen import UNKNOWN, in_words, number
 
 MOST_DEVICES = 500
-"""Rows of the table; what is more is counted."""
+"""Rows of the table; further ones are counted."""
 MOST_KEYS = 200
-"""Keys of a value that are shown; what is more is counted."""
+"""Keys of a value that are shown; further ones are counted."""
 
 
 def picture(session: FleetSession, table: FleetTable) -> dict[str, Any]:

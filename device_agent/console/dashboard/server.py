@@ -56,7 +56,7 @@ class PageServer(ThreadingHTTPServer):
     """Serves the page of one board.
 
     Args:
-        board: what is shown.
+        board: the texts that are shown.
         port: where to listen; 0 for any port that is free.
 
     Raises:

@@ -63,7 +63,7 @@ class ControlEffect(NamedTuple):
             before: the log as it was.
             after: the log as it is then.
             floors_us: device -> from when on it has its readings.
-            now_us: what time it is: nothing was read later.
+            now_us: the time; no reading is later.
         """
         old, new = FleetRegimes(plan, before), FleetRegimes(plan, after)
         panes: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The devices of a fleet, the operators' commands about them, and who has received which of these.
+"""The devices of a fleet, the operators' commands, and the devices that have received them.
 
 A device is known by its presence, its beats and its retained variables. Its newest incarnation
 counts, and of that one's beats the one with the greatest pane seq.

@@ -66,7 +66,7 @@ class FleetView:
     Attributes:
         topics: of the fleet.
         plan: its program, where it is known.
-        devices: who is there, and what operators set.
+        devices: those that are known, and the operators' entries.
         commands: the operator's own commands.
         values: the values that devices publish or hold.
         alerts: the current state of each alert.

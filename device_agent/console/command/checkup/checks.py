@@ -19,11 +19,11 @@ CHECKS: Mapping[str, Check] = {
     "fleet": network.fleet,
     "unit": machine.unit,
 }
-"""What each check is called, and the check, in the order in which they are made."""
+"""The name of each check, and the check, in the order in which they are made."""
 
 
 def examined(subject: Subject) -> Iterator[tuple[str, CheckResult]]:
-    """Yield what each check says, one after the other; one that fails says so and ends no other."""
+    """Yield the results of each check in order; one that fails is a result and ends no other."""
     for name, check in CHECKS.items():
         try:
             for result in check(subject):

@@ -44,7 +44,7 @@ def clock(subject: Subject) -> Iterator[CheckResult]:
 
 
 def _time_client(root: Path) -> str:
-    """Return what to type so that a time server keeps the clock right; in a container, nothing."""
+    """Return the command that lets a time server keep the clock right; in a container, nothing."""
     if not (root / _SYSTEMD).exists():
         return ""
     if shutil.which("timedatectl") is None:
@@ -53,7 +53,7 @@ def _time_client(root: Path) -> str:
 
 
 def room(subject: Subject) -> Iterator[CheckResult]:
-    """How much room there is for the agent's data."""
+    """Whether there is room for the agent's data."""
     if subject.data_dir is None:
         yield skipped("--data-dir DIR")
         return
@@ -67,7 +67,7 @@ def room(subject: Subject) -> Iterator[CheckResult]:
 
 
 def wear(subject: Subject) -> Iterator[CheckResult]:
-    """How much of the disk's life is used, where the kernel reports it."""
+    """The used part of the disk's life, where the kernel reports it."""
     if subject.data_dir is None:
         yield skipped("--data-dir DIR")
         return
@@ -121,7 +121,7 @@ def unit(subject: Subject) -> Iterator[CheckResult]:
 
 
 def _installing(subject: Subject) -> str:
-    """Return what to type to have systemd start this agent."""
+    """Return the command that has systemd start this agent."""
     file = subject.wanted.arguments.config
     words = [sys.executable, "-m", "lasp_edge", "service", "install"]
     words += ["--name", subject.unit] if subject.unit != "lasp-edge" else []

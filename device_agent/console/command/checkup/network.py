@@ -20,12 +20,12 @@ def broker(subject: Subject) -> Iterator[CheckResult]:
     if not arguments.broker:
         yield skipped("--broker URL")
         return
-    if subject.heard.trouble:
-        yield CheckResult(Level.WRONG, subject.heard.trouble)
+    if subject.contact.trouble:
+        yield CheckResult(Level.WRONG, subject.contact.trouble)
         return
     url = broker_of(arguments, subject.wanted.environment)
     says = f"{url} takes us{'' if url.user else ', without a user'}"
-    if not subject.heard.is_cut_off:
+    if not subject.contact.is_cut_off:
         yield CheckResult(Level.OK, says)
     elif subject.data_dir is not None and is_used(subject.data_dir):
         yield CheckResult(Level.OK, f"{says}, one after the other with the agent that runs here")
@@ -36,7 +36,7 @@ def broker(subject: Subject) -> Iterator[CheckResult]:
 
 def name(subject: Subject) -> Iterator[CheckResult]:
     """Whether no other agent has this device's name."""
-    device, known = subject.wanted.arguments.device, subject.heard.devices
+    device, known = subject.wanted.arguments.device, subject.contact.devices
     if not device or subject.data_dir is None or known is None:
         yield skipped("--device NAME, --data-dir DIR, MODULE:PROGRAM and a --broker that answers")
         return
@@ -55,7 +55,7 @@ def name(subject: Subject) -> Iterator[CheckResult]:
 
 def fleet(subject: Subject) -> Iterator[CheckResult]:
     """Whether all devices run the same program and release."""
-    plan, known = subject.plan, subject.heard.devices
+    plan, known = subject.plan, subject.contact.devices
     if plan is None or known is None:
         yield skipped("MODULE:PROGRAM and a --broker that answers")
         return

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from device_agent.console.command.checkup.hearing import Heard, heard_of
+from device_agent.console.command.checkup.contact import BrokerContact, contact_with
 from device_agent.console.configuration.arguments import AgentRequest
 from lasp_edge.errors import CommandError
 from lasp_edge.language.plan import Plan
@@ -15,7 +15,7 @@ from lasp_edge.tool.loading import load_plan
 
 
 class Level(StrEnum):
-    """How good or bad a result is."""
+    """Grades of results."""
 
     OK = "ok"
     WARNING = "warning"
@@ -27,7 +27,7 @@ class CheckResult(NamedTuple):
     """The result of a check.
 
     Attributes:
-        level: how good or bad it is.
+        level: its grade.
         says: one sentence.
         type: a command line that helps; empty if none does, or `says` names an option.
     """
@@ -44,7 +44,7 @@ class Subject:
     Attributes:
         wanted: the agent's options and sources; all may be missing.
         unit: the name of its unit for systemd.
-        root: what stands for `/`.
+        root: the directory in place of `/`.
     """
 
     wanted: AgentRequest
@@ -67,12 +67,12 @@ class Subject:
         return directory
 
     @cached_property
-    def heard(self) -> Heard:
+    def contact(self) -> BrokerContact:
         """The outcome of a short connection to the broker; without a broker nothing."""
         arguments = self.wanted.arguments
         if not arguments.broker:
-            return Heard("")
-        return heard_of(self.wanted, arguments.fleet or (self.plan.name if self.plan else ""))
+            return BrokerContact("")
+        return contact_with(self.wanted, arguments.fleet or (self.plan.name if self.plan else ""))
 
 
 Check = Callable[[Subject], Iterator[CheckResult]]

@@ -1,4 +1,4 @@
-"""The sources: whether they are there, and whether their readings have what the program's keys ask.
+"""The sources: whether they are there, and whether their readings have the tags that keys ask for.
 
 Sensors are read once, as an agent reads them. Topics are not: their messages may come in an hour.
 """
@@ -11,60 +11,42 @@ from types import MappingProxyType
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.choice import BrokenSourceError, SourceSpec, kind_of, source_of
 from device_agent.agent.sources.periods import EVERY
-from device_agent.agent.sources.source import Source, SourceContext
+from device_agent.agent.sources.source import Source
 from device_agent.agent.timing.system_clock import wall_us
 from device_agent.console.command.checkup.result import CheckResult, Level, Subject, skipped
 from lasp_edge.errors import CommandError
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
-from lasp_edge.link import BrokerUrl
 from lasp_edge.reasons import reason_of
 from lasp_edge.tool.broker_options import broker_of
 
 PATIENCE_S = 3.0
 """Seconds in which sensors have to answer: 1-wire takes one for each."""
 _FILE = "file"
-"""What the place of a kind is called that is a file."""
+"""The key of a kind whose place is a file."""
 
 
 def sensors(subject: Subject) -> Iterator[CheckResult]:
-    """Whether what the sources read is there."""
+    """Whether the files and sensors of the sources are there."""
     if not subject.wanted.specs:
         yield skipped("--source KIND")
         return
     if subject.plan is None:
         yield skipped("MODULE:PROGRAM")
         return
+    arguments = subject.wanted.arguments
     try:
-        broker = _broker(subject)
+        broker = broker_of(arguments, subject.wanted.environment) if arguments.broker else None
     except CommandError:  # the check of the broker says why
         yield skipped("a --broker whose options can be used")
         return
     for spec in subject.wanted.specs:
         try:
-            source = source_of(spec, _context(subject, spec, subject.plan, broker))
+            source = source_of(spec, subject.wanted.context(spec, subject.plan, broker, Random(0)))
             found = list(_looked_at(spec, source, subject.plan))
         except (ValueError, OSError, BrokenSourceError) as error:
             found = [CheckResult(Level.WRONG, str(error))]
         yield from (each._replace(says=f"{spec.name}: {each.says}") for each in found)
-
-
-def _broker(subject: Subject) -> BrokerUrl | None:
-    arguments = subject.wanted.arguments
-    return broker_of(arguments, subject.wanted.environment) if arguments.broker else None
-
-
-def _context(
-    subject: Subject, spec: SourceSpec, plan: Plan, broker: BrokerUrl | None
-) -> SourceContext:
-    return SourceContext(
-        events=tuple(plan.events),
-        device=subject.wanted.arguments.device or "device",
-        jitter=Random(0),
-        broker=broker,
-        options=spec.options,
-        texts=tuple(plan.text_events),
-    )
 
 
 def _looked_at(spec: SourceSpec, source: Source, plan: Plan) -> Iterator[CheckResult]:
@@ -75,7 +57,7 @@ def _looked_at(spec: SourceSpec, source: Source, plan: Plan) -> Iterator[CheckRe
         yield CheckResult(Level.OK, "the file is there and can be read")
         return
     if kind is None or EVERY not in kind.options:  # it is not asked for readings at a pace
-        yield CheckResult(Level.OK, "can be asked for; whether anything comes is not looked at")
+        yield CheckResult(Level.OK, "can be asked for; whether a reading arrives is not tried")
         return
     source.open(None)
     batches = list(_polled(source))
@@ -89,7 +71,7 @@ def _looked_at(spec: SourceSpec, source: Source, plan: Plan) -> Iterator[CheckRe
 
 
 def _polled(source: Source) -> Iterator[Batch]:
-    """Yield what a source of sensors gives, twice: some values are differences of two looks."""
+    """Yield two batches of a source of sensors: some values are differences of two."""
     now_s = time.monotonic  # noqa: TID251 - sensors answer in real time
     ends_s, at_us, given = now_s() + PATIENCE_S, wall_us(), 0
     while given < 2 and now_s() < ends_s:  # noqa: PLR2004 - see above

@@ -14,7 +14,7 @@ from crdts import Replica
 from device_agent.agent.clock import ClockReading
 from device_agent.agent.state.store import Store
 from device_agent.console.command import agent
-from device_agent.console.command.checkup import hearing, machine, sensing
+from device_agent.console.command.checkup import contact, machine, sensing
 from device_agent.console.command.checkup.checks import CHECKS, examined
 from device_agent.console.command.checkup.result import Level, Subject
 from device_agent.console.configuration.arguments import asked
@@ -211,7 +211,7 @@ def test_sensors_are_read_and_their_readings_have_what_the_keys_ask_for(
     words = [planted, "--source", "csv:nope.csv", "--source", "mqtt:a/b", "--broker", "mqtt://x"]
     (file, topic) = results("sources", *words)
     assert (file.level, file.says.endswith("nope.csv is not there")) == (Level.WRONG, True)
-    assert (topic.level, "is not looked at" in topic.says) == (Level.OK, True)
+    assert (topic.level, "is not tried" in topic.says) == (Level.OK, True)
     words = [planted, "--source", "hwmon", "--source", "magic"]
     assert "--source is host, " in results("sources", *words)[-1].says
 
@@ -262,7 +262,7 @@ def guarded(tmp_path):
 def test_broker_name_and_fleet(  # noqa: PLR0915 - one history at one broker
     said, guarded, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(hearing, "LISTEN_S", 0.6)
+    monkeypatch.setattr(contact, "LISTEN_S", 0.6)
     login = tmp_path / "login"
     login.write_text("wrong\n")
     login.chmod(0o600)

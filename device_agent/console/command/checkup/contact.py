@@ -23,7 +23,7 @@ _NO_FLEET = "doctor"
 """The fleet that is named where none is known; nothing is subscribed then."""
 
 
-class Heard(NamedTuple):
+class BrokerContact(NamedTuple):
     """The outcome of a short connection.
 
     Attributes:
@@ -37,7 +37,7 @@ class Heard(NamedTuple):
     is_cut_off: bool = False
 
 
-def heard_of(wanted: AgentRequest, fleet: str) -> Heard:
+def contact_with(wanted: AgentRequest, fleet: str) -> BrokerContact:
     """Return the devices of a fleet; without its name only whether the broker answers."""
     arguments = argparse.Namespace(**vars(wanted.arguments) | {"listen": LISTEN_S})
     try:
@@ -48,7 +48,7 @@ def heard_of(wanted: AgentRequest, fleet: str) -> Heard:
             is_cut_off = session.is_cut_off
             trouble = "" if is_cut_off else session.trouble
     except BrokerUnreachable as error:
-        return Heard(str(error).partition(": ")[2])  # the rest says the address once more
+        return BrokerContact(str(error).partition(": ")[2])  # the rest says the address once more
     except (CommandError, ValueError) as error:
-        return Heard(str(error))
-    return Heard(trouble or "", view.devices if fleet and not trouble else None, is_cut_off)
+        return BrokerContact(str(error))
+    return BrokerContact(trouble or "", view.devices if fleet and not trouble else None, is_cut_off)
