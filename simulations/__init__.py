@@ -2,8 +2,8 @@
 
 - `world`: devices, links, broker, landers and operator with every fault there is, from one seed
 - `explore`: runs worlds from seed to seed; `planted`: plants bugs in them
-- `simulate`: runs any program in a world; `fleet`: a world that a test leads by hand; `told`: one
-  whose parameters an operator changes
+- `simulate`: runs any program in a world
+- `fleet`: a world that a test leads by hand; `operated`: one whose parameters an operator changes
 - `tentative`, `control`: laws of windows that wait, and of windows with parameters, seed by seed
 - `oracle`: the truth, by sequential recomputation from raw readings
 - `demo`: real processes on this machine, started as a user would

@@ -32,8 +32,8 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, REVISED, STATUSES, TENTATIVE
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.units import SECOND_US
+from simulations.operated import OperatedFleet
 from simulations.oracle import WindowTruth
-from simulations.told import ToldFleet
 from simulations.world.controlled import parametrised, values_of
 from simulations.world.faults import CALM, FaultRates
 
@@ -131,7 +131,7 @@ def run(seed: int, devices: int = DEVICES, steps: int = STEPS, disks_lost: int =
     rates = {name: random.choice(several) for name, several in RATES.items()}
     faults = CALM if about.stalls else FaultRates(**rates, delay_steps=3)
     drawn = {"size": devices, "seed": seed, "wait_us": about.waits_s * SECOND_US}
-    fleet = ToldFleet(plan(), faults=faults, reads_late=about.reads_late, **drawn)
+    fleet = OperatedFleet(plan(), faults=faults, reads_late=about.reads_late, **drawn)
     counts: Counter[str] = Counter()
     try:
         for device in fleet.devices.values() if about.stalls else ():
@@ -155,7 +155,7 @@ def troubles(seed: int, devices: int = DEVICES, steps: int = STEPS) -> tuple[str
 
 
 def _disturb(
-    fleet: ToldFleet, about: Circumstances, random: Random, steps: int, lost: Collection[int]
+    fleet: OperatedFleet, about: Circumstances, random: Random, steps: int, lost: Collection[int]
 ) -> None:
     """Let devices measure, operators speak and faults befall."""
     speaks = set(random.sample(range(min(30, steps // 3), steps - 10), about.entries))
@@ -170,7 +170,7 @@ def _disturb(
         fleet.live()
 
 
-def _speak(fleet: ToldFleet, about: Circumstances, random: Random) -> None:
+def _speak(fleet: OperatedFleet, about: Circumstances, random: Random) -> None:
     lead_s = random.randint(12, 30)
     if about.speaks_late:
         lead_s = random.choice((lead_s, -random.randint(0, 60), -random.randint(0, 60), 0))
@@ -186,9 +186,9 @@ def _speak(fleet: ToldFleet, about: Circumstances, random: Random) -> None:
     fleet.say(parameter, scope, from_us, value)
 
 
-def _wrong(fleet: ToldFleet, about: Circumstances, counts: Counter[str]) -> Iterator[str]:
+def _wrong(fleet: OperatedFleet, about: Circumstances, counts: Counter[str]) -> Iterator[str]:
     """Yield how a run broke the law, and count what came of it."""
-    truth, readings, entries = fleet.truth(), fleet.readings(), fleet.said.entries
+    truth, readings, entries = fleet.truth(), fleet.readings(), fleet.log.entries
     counts.update(windows=len(truth), readings=len(readings), entries=len(entries))
     counts.update(final=len(fleet.rows(FINAL)), revised=len(fleet.rows(REVISED)))
     found = {at: rows[-1].row for at, rows in fleet.written.items()}
@@ -204,8 +204,8 @@ def _wrong(fleet: ToldFleet, about: Circumstances, counts: Counter[str]) -> Iter
         yield from _wrong_while_running(fleet, about)
 
 
-def _wrong_while_running(fleet: ToldFleet, about: Circumstances) -> Iterator[str]:
-    """Yield the rows that are not what was said then, or that had no reason to be written."""
+def _wrong_while_running(fleet: OperatedFleet, about: Circumstances) -> Iterator[str]:
+    """Yield the rows that are not what the log gave then, or that had no reason to be written."""
     truth = cache(lambda control: fleet.truth(fleet.logs[control]))
     for at, written in fleet.written.items():
         before = None
@@ -230,7 +230,7 @@ def _differs(at: WindowStart, row: FleetRow | None, right: WindowTruth, how: str
 
 
 def _stall(windows: MissingPanes, random: Random) -> None:
-    """Let a device make panes anew now and then, and not in each commit."""
+    """Let a device rebuild panes now and then, and not in each commit."""
     right = windows._build  # noqa: SLF001 - a device that is short of time
 
     def build(store: StoreReader) -> None:

@@ -21,7 +21,7 @@ from simulations.world.scenario import Scenario, scenario_of
 from simulations.world.shrink import EXTRAS, fails_alike, lines, shrunk
 
 SEEDS = 400
-"""Seeds of a run, unless told: each kind of fault is on in two of five, and surely seen."""
+"""Seeds of a run by default: each kind of fault is on in two of five, and surely seen."""
 MESSAGES = ("loss", "doubled", "delayed", "unsent", "unanswered")
 """What befalls messages: it is counted apart from structural faults."""
 RARE = 200

@@ -80,7 +80,7 @@ class Draw(NamedTuple):
     is_fast: bool = False
 
 
-class Made(NamedTuple):
+class MadeRow(NamedTuple):
     """A row, and when it was made."""
 
     at_us: int
@@ -97,15 +97,15 @@ class Course(NamedTuple):
         end_us: the end of the last window that is looked at.
     """
 
-    rows: list[Made]
+    rows: list[MadeRow]
     since_us: dict[int, int]
     truth: dict[int, tuple[int, int]]
     end_us: int
 
     @property
-    def first(self) -> dict[int, Made]:
+    def first(self) -> dict[int, MadeRow]:
         """The first row of each window, by its end."""
-        found: dict[int, Made] = {}
+        found: dict[int, MadeRow] = {}
         for made in self.rows:
             found.setdefault(made.row.end_us, made)
         return found
@@ -152,7 +152,7 @@ class _Run:
 
     def __init__(self, fleet: Fleet, draw: Draw) -> None:
         self._fleet, self._draw, self._random = fleet, draw, Random(draw.seed)
-        self._rows: list[Made] = []
+        self._rows: list[MadeRow] = []
         self._seen: dict[int, int] = defaultdict(int)
         self._promised: dict[tuple[int, int], None] = {}
         self._truth: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -202,7 +202,7 @@ class _Run:
         fleet.step()
         for at, rows in fleet.lander.revisions.items():
             for row in rows[self._seen[at.start_us] :]:
-                self._rows.append(Made(fleet.now_us, row))
+                self._rows.append(MadeRow(fleet.now_us, row))
             self._seen[at.start_us] = len(rows)
         for promise in fleet.lander.promises.entries.values():
             if promise.low_us is not None:
@@ -295,7 +295,7 @@ def curve() -> Iterator[str]:
         yield f"{name:>10}{''.join(cells)}"
 
 
-def _second(made: Made) -> str:
+def _second(made: MadeRow) -> str:
     return f"{(made.row.at.start_us - START_US) / SECOND_US:g} s"
 
 
@@ -324,10 +324,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for draw in map(draw_of, range(arguments.draws)):
         found = course(draw)
         none += not found.tentative
-        said = list(broken(draw, found, usual[draw.is_fast]))
-        wrong += bool(said)
-        if said:
-            _say(f"{draw}: {said[0]}")
+        troubles_found = list(broken(draw, found, usual[draw.is_fast]))
+        wrong += bool(troubles_found)
+        if troubles_found:
+            _say(f"{draw}: {troubles_found[0]}")
     held = arguments.draws - wrong
     _say(f"{held} of {arguments.draws} draws hold; in {none} of them nothing was tentative.")
     return bool(wrong)

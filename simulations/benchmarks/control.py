@@ -1,8 +1,8 @@
-"""What a late entry costs: a week of readings at one a second, and their panes made anew.
+"""What a late entry costs: a week of readings at one a second, and their panes made again.
 
 Run: `python -m simulations.benchmarks control`. An operator says that a sensor was 0.3 too high
 since a week: the agent's core reads the week's identities back, asks `value=` of the program for
-each reading, makes its panes anew and commits them; the old ones are deleted. The second line is
+each reading, makes its panes again and commits them; the old ones are deleted. The second line is
 of a window whose size is changed, where nothing need be asked of a reading. The bare loop does the
 same sums over lists that it has in memory, and keeps nothing. That all get the same panes is
 checked.
@@ -33,8 +33,8 @@ BATCH = 2_000
 OPERATOR = Replica(1, 5, "operator")
 BARE = "bare loop"
 GOAL_S = 3.0
-SAID = {"offset": "-0.30", "span_s": "20"}
-"""What is said late; the window over the other parameter stays as it is."""
+SET = {"offset": "-0.30", "span_s": "20"}
+"""The entry that comes late; the window over the other parameter stays as it is."""
 
 
 def program(parameter: str) -> Plan:
@@ -57,14 +57,14 @@ def program(parameter: str) -> Plan:
     return made.plan()
 
 
-def said(parameter: str) -> ControlLog:
-    """Return what the operator says of a parameter."""
-    return ControlLog().say(parameter, "", BEGIN_US, SAID[parameter], "bench")
+def log_of(parameter: str) -> ControlLog:
+    """Return the log of the operator."""
+    return ControlLog().say(parameter, "", BEGIN_US, SET[parameter], "bench")
 
 
 def table(*, quick: bool = False) -> Iterator[Line]:
     """Yield the lines of this benchmark."""
-    for parameter in SAID:
+    for parameter in SET:
         yield from _lines(parameter, QUICK if quick else WEEK, None if quick else GOAL_S)
 
 
@@ -81,14 +81,14 @@ def _lines(parameter: str, count: int, goal_s: float | None) -> Iterator[Line]:
 
         def ours(_: object) -> None:
             frame = CommandFrame.of(
-                OPERATOR, 1, (parameter, ""), CommandLog(control=said(parameter))
+                OPERATOR, 1, (parameter, ""), CommandLog(control=log_of(parameter))
             )
             durable.hear(topic_of(frame, core.agent.topics), frame.encode(), end_us)
             while core.agent.is_building:
                 durable.commit(end_us)
 
         seconds = {OURS: cpu_s(ours, rounds=1)}
-        regimes = WindowRegimes(plan.windows["mean"], plan.functions, said(parameter))
+        regimes = WindowRegimes(plan.windows["mean"], plan.functions, log_of(parameter))
         found = {
             pane.pane_us: row.partial
             for piece in regimes.pieces

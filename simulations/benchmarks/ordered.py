@@ -86,7 +86,7 @@ def in_batches(items: list[tuple[Place, Event]], size: int) -> list[Delta]:
 
 def staged(make: Callable[[], scans.Scan], deltas: list[Delta], *, keyed: bool) -> ScanStage:
     """Return a stage that has taken all."""
-    stage = ScanStage(make(), "said", (lambda event: event.device) if keyed else None)
+    stage = ScanStage(make(), "items", (lambda event: event.device) if keyed else None)
     since = 0
     for delta in deltas:
         time_us = next(iter(delta))[0]
@@ -100,14 +100,14 @@ def staged(make: Callable[[], scans.Scan], deltas: list[Delta], *, keyed: bool) 
 
 
 def bare(step: StepOf, zero: Any, items: list[tuple[Place, Event]]) -> int:
-    """Step each event in a loop, and count what is said."""
+    """Step each event in a loop, and count the items."""
     states: dict[str, Any] = {}
-    said = 0
+    count = 0
     for _, event in items:
         key = event.device
         states[key], values = step(states.get(key, zero), event)
-        said += len(values)
-    return said
+        count += len(values)
+    return count
 
 
 def bytewax(step: StepOf, zero: Any, items: list[tuple[Place, Event]], batch: int) -> None:

@@ -88,7 +88,7 @@ def _adds(fold: Fold, values: list[int]) -> Iterator[Line]:
     spent["one by one"] = each_s(lambda given: one_by_one(fold, given), some)
     notes = {
         OURS: "by column, as a device does it",
-        "one by one": "ours too: an immutable partial is made anew for each sample",
+        "one by one": "ours too: an immutable partial is made again for each sample",
     }
     yield from rates("", "adds/s", len(values), spent, notes=notes)
 

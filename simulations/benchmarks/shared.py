@@ -5,7 +5,7 @@ agent's: its delta is joined, kept for the store, put into the trace that the de
 broker, and the digest is asked for that the next beat says. The digest is a sum that is kept up to
 date (`crdts.tally`), so a change should cost the same whatever the set holds.
 
-What stands in for it is the digest alone, made anew from the encoded state, as it once was.
+What stands in for it is the digest alone, made again from the encoded state, as it once was.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def change_s(elements: int) -> float:
 
 
 def anew_s(elements: int) -> float:
-    """Return the CPU seconds of the digest, made anew."""
+    """Return the CPU seconds of the digest, made again."""
     _, state = _state(elements)
     times = max(1, 20_000 // elements)
 
@@ -88,4 +88,4 @@ def table(*, quick: bool = False) -> Iterator[Line]:
             words += f", <= {FLAT:.3g}{MET if grown <= FLAT else MISSED}"
         ratio = anew_s(elements) / spent_s
         yield Line(what, f"{elements:,}", CHANGES * spent_s, spent_s, "s", ratio, words)
-    yield Line(what, "", note="in brackets: how many times as long the digest made anew takes")
+    yield Line(what, "", note="in brackets: how many times as long the digest made again takes")

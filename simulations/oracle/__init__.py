@@ -11,7 +11,7 @@ definitions, over fractions and lists, and shares no code with the way that a de
 
 - `readings`: which readings count, and what they are in steps of the resolution
 - `partials`: what a fold makes of values, column by column
-- `streams`: what streams say, and the rows of their results
+- `streams`: what streams emit, and the rows of their results
 - `windows`: what each window holds; `definitions`: what counts in it, and which windows there are
 - `values`: what is in the sets, and what local and dynamic folds make of them
 - `inputs`: what a fleet-wide value was made from, as a digest

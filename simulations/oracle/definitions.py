@@ -29,7 +29,7 @@ class TrueShape(NamedTuple):
 
 
 class WindowDefinition:
-    """A window under what operators set."""
+    """A window under the entries of operators."""
 
     def __init__(self, plan: Plan, window: Window, log: ControlLog) -> None:
         self._functions, self._window, self._log = plan.functions.windows, window, log
@@ -42,12 +42,12 @@ class WindowDefinition:
     def value(self, parameter: Parameter, device: str, time_us: int) -> Any:
         """Return what a parameter is worth for a device at a time."""
         for scope in dict.fromkeys((device, "")):
-            said = [
+            entries = [
                 (at.from_us, entry.value)
                 for at, entry in self._log.entries.items()
                 if (at.parameter, at.scope) == (parameter.name, scope) and at.from_us <= time_us
             ]
-            for _, text in sorted(said, key=lambda each: each[0], reverse=True):
+            for _, text in sorted(entries, key=lambda each: each[0], reverse=True):
                 value = self._plain(parameter, text)
                 if value is not None:
                     return value

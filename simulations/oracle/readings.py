@@ -86,5 +86,5 @@ def _identified(plan: Plan, reading: Reading) -> tuple[Any, int]:
     steps = 0 if event.text else quantised(reading.value, event.resolution)
     if steps is None:
         return None, 0
-    tags, told = tuple(sorted(reading.tags.items())), reading.value if event.text else steps
-    return (reading.device, reading.event, tags, reading.time_us, told), steps
+    tags, counted = tuple(sorted(reading.tags.items())), reading.value if event.text else steps
+    return (reading.device, reading.event, tags, reading.time_us, counted), steps

@@ -1,4 +1,4 @@
-"""What streams say of readings, each device's by themselves, by the oracle beside the engine."""
+"""What streams emit of readings, each device's by themselves, by the oracle beside the engine."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,16 +16,16 @@ AT_THE_END_US = 2**62
 """Everything is over: all timers have rung."""
 
 
-def said(
+def emitted(
     plan: Plan, stream: str, readings: Iterable[Reading], frontier_us: int = AT_THE_END_US
 ) -> Iterator[AcceptedReading]:
-    """Yield what a stream says of the readings of all devices, as if it were read.
+    """Yield the items of a stream over the readings of all devices, as if they were read.
 
     Left out is what is no number with a step.
     """
     resolution = plan.streams[stream].resolution
     assert resolution is not None
-    for device, content in _sayings(plan, stream, readings, frontier_us):
+    for device, content in _items(plan, stream, readings, frontier_us):
         for _, event in sorted(content.items()):
             try:
                 steps = resolution.quantise(event.value)
@@ -39,7 +39,7 @@ def rows(
 ) -> dict[tuple[str, Place], SaidRow]:
     """Return (device, place) -> the row of a result; left out is what has not its parts."""
     found: dict[tuple[str, Place], SaidRow] = {}
-    for device, content in _sayings(plan, result, readings, frontier_us):
+    for device, content in _items(plan, result, readings, frontier_us):
         for place, event in content.items():
             try:
                 parts = plain_parts(plan.stream_results[result], event.value)
@@ -49,15 +49,15 @@ def rows(
     return found
 
 
-def _sayings(
+def _items(
     plan: Plan, stream: str, readings: Iterable[Reading], frontier_us: int
 ) -> Iterator[tuple[str, Content]]:
-    """Yield what a stream says of the readings of each device."""
+    """Yield the items of a stream for each device."""
     by_device: dict[str, dict[str, Content]] = {}
     for sample in accepted(plan, readings):
         name, value, time_us, device, tags, _ = sample.event
-        told = value if plan.events[name].text else sample.quantised
-        place = reading_place(name, tags_text(tags), told, time_us, device)
+        read = value if plan.events[name].text else sample.quantised
+        place = reading_place(name, tags_text(tags), read, time_us, device)
         by_device.setdefault(device, {}).setdefault(name, {})[place] = sample.event
     for device, contents in sorted(by_device.items()):
         yield device, sayings_of(graph_of(plan, device).nodes, contents, frontier_us)[stream]

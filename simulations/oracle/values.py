@@ -79,7 +79,7 @@ def local_partials(
 
     `readings` are those of the device, in the order of their acceptance; repeats are left out.
     `now_us` is needed where the set is bounded by age; readings say when they were accepted. `log`
-    is what operators said, where a parameter is the bound.
+    has the entries of operators, where a parameter is the bound.
 
     Raises:
         KeyError: the program has no such fold.
@@ -172,7 +172,7 @@ def dynamic_partials(
 
     `readings` are by device, and else as for `local_partials`; `retired` devices do not count, nor
     do those that are silent for longer than the fold allows (`silent_us`, by device). `log` is what
-    operators said, where a parameter is the bound.
+    entries of operators, where a parameter is the bound.
 
     Raises:
         KeyError: the program has no such dynamic fold.
@@ -180,13 +180,14 @@ def dynamic_partials(
     """
     source = plan.dynamic_folds[name].source
     gone = {*retired, *left_out(plan, name, silent_us or {})}
-    said: dict[str, list[Partial]] = {} if source.keyed else {"": []}
+    partials: dict[str, list[Partial]] = {} if source.keyed else {"": []}
     for device in sorted(readings):
         if device not in gone:
             here = local_partials(plan, source.name, readings[device], now_us, log)
             for key, partial in here.items():
-                said.setdefault(key, []).append(partial)
+                partials.setdefault(key, []).append(partial)
     if source.source.bound is not None:  # of several bounds the newest one's devices count
-        newest = {key: max((row[:3] for row in rows), default=()) for key, rows in said.items()}
-        said = {key: [row for row in rows if row[:3] == newest[key]] for key, rows in said.items()}
-    return {key: combined(source.fold, said[key]) for key in sorted(said)}
+        for key, rows in partials.items():
+            newest = max((row[:3] for row in rows), default=())
+            partials[key] = [row for row in rows if row[:3] == newest]
+    return {key: combined(source.fold, partials[key]) for key in sorted(partials)}

@@ -12,7 +12,7 @@ from lasp_edge.language.plan import Plan
 from simulations.oracle.definitions import WindowDefinition
 from simulations.oracle.partials import folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted
-from simulations.oracle.streams import said
+from simulations.oracle.streams import emitted
 
 
 class WindowTruth(NamedTuple):
@@ -22,16 +22,16 @@ class WindowTruth(NamedTuple):
     devices_in: int
 
 
-NOTHING_SAID = ControlLog()
+EMPTY_LOG = ControlLog()
 
 
 def windows(
-    plan: Plan, name: str, readings: Iterable[Reading], log: ControlLog = NOTHING_SAID
+    plan: Plan, name: str, readings: Iterable[Reading], log: ControlLog = EMPTY_LOG
 ) -> dict[tuple[str, int], WindowTruth]:
     """Return every window that holds a reading, by (key, start), sorted.
 
     `readings` are those of all devices, in any order; repeats and foreign events are left out.
-    `log` is what operators said of parameters: each reading counts with those at its own time, in
+    `log` has the entries of operators: each reading counts with those at its own time, in
     each window that has it.
 
     Raises:
@@ -50,9 +50,9 @@ def windows(
 
 
 def _samples(plan: Plan, window: Window, readings: Iterable[Reading]) -> Iterator[AcceptedReading]:
-    """Yield what a window is made of: readings of its event, or what its stream says of them."""
+    """Yield what a window is made of: readings of its event, or the items of its stream."""
     if window.source.name in plan.streams:
-        yield from said(plan, window.source.name, readings)
+        yield from emitted(plan, window.source.name, readings)
         return
     for sample in accepted(plan, readings):
         if sample.event.name == window.source.name:

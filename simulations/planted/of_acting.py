@@ -89,8 +89,8 @@ for _name, _history, _owner, _method, _says in (
 def an_alert_that_turns_is_published_at_a_new_connection_only() -> Iterator[None]:
     """A value passes its level, and nobody hears of it until the network breaks."""
 
-    def say(self: Alerts, name: str, key: str, said: dict[str, Any]) -> None:
-        self._said[name, key] = said
+    def say(self: Alerts, name: str, key: str, state: dict[str, Any]) -> None:
+        self._said[name, key] = state
         self._gone.pop((name, key), None)
 
     with replaced(Alerts, "_say", say):

@@ -1,4 +1,4 @@
-"""Bugs of a device's lives and of its sources: what counts, what is told, and what is kept."""
+"""Bugs of a device's lives and of its sources: what counts, what is reported, and what is kept."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,7 +27,7 @@ def a_later_life_reads_before_a_lander_has_heard_of_it() -> Iterator[None]:
 
 @planted
 def what_a_process_said_itself_makes_its_readings_doubtful() -> Iterator[None]:
-    """A device connects anew, is told what it had told, and refuses what comes a little late."""
+    """A device connects again, receives its own report, and refuses what comes a little late."""
 
     def tellings(self: Answers, _own: int) -> Iterator[Telling]:
         return (telling for vouch in self._told.values() for telling in vouch.told)

@@ -28,7 +28,7 @@ of_streams = partial(planted, needs=NEEDED)
 
 @of_streams
 def a_replay_ends_where_states_are_equal_in_python() -> Iterator[None]:
-    """1 takes the place of 1.0, the replay ends there, and what was said of 1.0 stays."""
+    """1 takes the place of 1.0, the replay ends there, and the row of 1.0 stays."""
 
     def same(a: Any, b: Any) -> bool:
         return bool(a == b)
@@ -138,7 +138,7 @@ for _name, _history, _owner, _method, _says in (
     ),
     (
         "time_alone_brings_nothing",
-        "A session ends, nothing is read any more, and it is never said.",
+        "A session ends, nothing is read any more, and it has no row.",
         ScanStage,
         "advance",
         {},

@@ -17,7 +17,7 @@ from simulations.planted.bug import planted, replaced
 
 @planted
 def settled_without_the_report_of_a_connected_holder() -> Iterator[None]:
-    """A device has not said what it holds, and its peer says `settled` all the same."""
+    """A device has not reported what it holds, and its peer publishes `settled` all the same."""
     right = Peers.agreement
 
     def agreement(self: Peers, variable: str, digest: int, holders: Any, *retired: Any) -> Any:
@@ -35,7 +35,7 @@ def _reports(peers: Peers, device: str, variable: str) -> Any:
 
 @planted
 def an_older_entry_replaces_a_newer_one() -> Iterator[None]:
-    """Messages overtake each other: a device goes back to what another one had said before."""
+    """Messages overtake each other: a device goes back to an older entry of another one."""
 
     def join(self: FleetFold, shard: int, delta: OwnedMap) -> bool:
         for device, entry in delta.entries.items():
@@ -116,7 +116,7 @@ def a_frame_that_does_not_decode_ends_the_agent() -> Iterator[None]:
 
 @planted
 def panes_of_an_earlier_life_land_after_the_later_one_has_asked() -> Iterator[None]:
-    """The network held them up; the later life was not told of them, and reads them again."""
+    """The network held them up; the later life did not learn of them, and reads them again."""
 
     def delivers(self: Lives, *_heard: Any) -> bool:
         del self

@@ -48,7 +48,7 @@ def a_pane_is_stored_once_only() -> Iterator[None]:
 
 @planted
 def samples_are_not_stored() -> Iterator[None]:
-    """An agent restarts, and its average begins anew."""
+    """An agent restarts, and its average begins again."""
 
     def put_delta(self: Stored, where: Any, state: Any, delta: Any) -> None:
         del self, where, state, delta
@@ -95,7 +95,7 @@ def the_last_commits_are_undone_at_a_restart() -> Iterator[None]:
 
 @planted
 def sources_are_told_before_the_commit() -> Iterator[None]:
-    """The power goes before a commit: a source was told that all is durable, and forgets."""
+    """The power goes before a commit: a source learns that all is durable, and forgets."""
 
     def write(self: Durable) -> None:
         changes, core = self.core.prepare_commit(), self.core

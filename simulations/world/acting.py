@@ -37,26 +37,26 @@ class ActingChecks:
     """Looks at what devices do with their values."""
 
     def __init__(self) -> None:
-        self._said: dict[tuple[str, int], str] = {}
+        self._states: dict[tuple[str, int], str] = {}
 
     def published(self, world: World, device: VirtualDevice, topic: str, payload: bytes) -> None:
         """Look at what an alert says."""
         if "/alert/" not in topic or not payload:
             return
-        said = json.loads(payload)
+        alert = json.loads(payload)
         process = (device.name, device.core.replica.nonce)
-        before = self._said.get(process, said["state"])
-        self._said[process] = said["state"]
-        value = said["value"]
-        if (before, said["state"]) == ("on", "off") and value is not None and value > ALERT_BELOW:
+        before = self._states.get(process, alert["state"])
+        self._states[process] = alert["state"]
+        value = alert["value"]
+        if (before, alert["state"]) == ("on", "off") and value is not None and value > ALERT_BELOW:
             world.trouble.append(f"{device.name}: an alert went off at {value}")
-        if (before, said["state"]) == ("off", "on") and value <= ALERT_ABOVE:
+        if (before, alert["state"]) == ("off", "on") and value <= ALERT_ABOVE:
             world.trouble.append(f"{device.name}: an alert went on at {value}")
 
     def at_the_end(self, world: World) -> None:
         """Compare what the broker holds of alerts with the values that they watch.
 
-        What was lost on its way is said again over a new connection; what is late comes over it.
+        What was lost on its way is sent again over a new connection; what is late comes over it.
         """
         is_late = world.scenario.faults.delayed or world.seen["held_up"]
         if not reconnects(world.scenario) or is_late:
@@ -67,12 +67,12 @@ class ActingChecks:
             payload = world.broker.retained.get(topic)
             if not payload:
                 if count:
-                    world.trouble.append(f"{device.name}: nobody is told of its alert")
+                    world.trouble.append(f"{device.name}: nobody receives its alert")
                 continue
             is_on = json.loads(payload)["state"] == "on"
             mean = total / count if count else 0
             if is_on != (mean > (ALERT_BELOW if is_on else ALERT_ABOVE)):
-                world.trouble.append(f"{device.name}: its alert is told to be on: {is_on}, {mean}")
+                world.trouble.append(f"{device.name}: its alert is on: {is_on}, at {mean}")
 
 
 def check_absence(world: World) -> None:

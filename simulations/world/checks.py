@@ -9,7 +9,7 @@
 - at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
 - each sink's windows are what its panes give, final at most once (`window_checks`)
 - nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..), and what
-  no store can know of any more (`untold`)
+  no store can know of any more (`unreported`)
 """
 
 from collections import Counter, defaultdict
@@ -258,7 +258,7 @@ class Checks:
         }
         missing = sum(times[line] == 0 for line in sure)
         twice = Counter({line: each - 1 for line, each in times.items() if each})
-        twice -= device.twice_untold()
+        twice -= device.twice_unreported()
         if len(+twice) > device.maybe_twice():
             world.trouble.append(
                 f"{device.name}: {min(+twice)} counts twice, as {len(+twice)} readings do, "

@@ -18,10 +18,10 @@ from simulations.world.process import AgentProcess
 from simulations.world.programs import LIVE, RECORDED
 from simulations.world.sensors import Sensors
 from simulations.world.streamed import METERS
-from simulations.world.untold import UntoldLines
+from simulations.world.unreported import UnreportedLines
 
 TWICE = "fence: readings that may count twice"
-"""What a device accepted before it was told that an earlier life may have, as its counter says."""
+"""What a device accepted before it learnt that an earlier life may have, as its counter says."""
 OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
 """What is counted of readings that do not count."""
 LINES = 8
@@ -63,14 +63,14 @@ class VirtualDevice(AgentProcess):
         held_until: until which step what it sends is held up.
         held: that.
         misses_entries_until: until which step it hears nothing of parameters, and all else.
-        forgot: its store was lost, or went back; what it had said may not be known to it.
+        forgot: its store was lost, or went back; it may not know what it had sent.
         sure_from: the first line of the recording that was never lost with a store.
         is_copy: it began on a copy of another one's disk, which runs too.
         uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
         begun_us: when it was started last.
         vouched: which replicas landers have named since then as the latest of the device.
-        said_twice: readings that its earlier processes said that they may count twice.
+        reported_twice: readings of its earlier processes that may count twice.
         acted: value -> the `inputs` for which its handler was called last, if it must know of that.
         order: lines in the order in which they were taken in.
         order_us: when each of them was given.
@@ -83,7 +83,7 @@ class VirtualDevice(AgentProcess):
         uncounted: what the process before had counted when it began, and this one has not.
         goes_back: how often its store was lost, or went back.
         arrivals: when what it was given is of.
-        untold: lines that may count twice without anybody knowing it.
+        unreported: lines that may count twice without anybody knowing it.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class VirtualDevice(AgentProcess):
         self.connected = self.forgot = self.uncertain = self.is_copy = False
         self.begun_us, self.vouched = 0, set[Replica]()
         self.start_step = self.connect_step = 0
-        self.said_twice = self._counted_twice = 0
+        self.reported_twice = self._counted_twice = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
         self.misses_entries_until = self.held_until = self.taken_us = self._tick_us = 0
         self.held: list[LegMessage] = []
@@ -113,7 +113,7 @@ class VirtualDevice(AgentProcess):
         self._began: tuple[int, dict[str, int]] = (0, {})
         self.uncounted: list[str] = []
         self.arrivals = Arrivals()
-        self.untold = UntoldLines()
+        self.unreported = UnreportedLines()
 
     def forget(self) -> None:
         """Note that its store went back: what it read before may be counted, or be lost."""
@@ -145,7 +145,7 @@ class VirtualDevice(AgentProcess):
         cursor = self.core.intake.sources.cursor
         if RECORDED in self._sources:
             self.position = self.acknowledged = int(cursor(RECORDED) or 0)
-            self.untold.begin(self.position)
+            self.unreported.begin(self.position)
         if self.meter is not None:
             self.meter.position = self.meter.acknowledged = int(cursor(METERS) or 0)
 
@@ -199,7 +199,7 @@ class VirtualDevice(AgentProcess):
     def _is_durable(self, lines: list[RecordedLine], after: int, times_us: list[int]) -> None:
         self.order += lines
         self.acknowledged = after
-        self.untold.take(after - len(lines), after)
+        self.unreported.take(after - len(lines), after)
         self.arrivals.came(times_us)
 
     def _read_meter(self, meter: MeterFile, true_us: int) -> None:
@@ -253,19 +253,20 @@ class VirtualDevice(AgentProcess):
         self.durable.hear(topic, payload, self.now_us(true_us))
 
     def maybe_twice(self) -> int:
-        """Return how many readings it said that they may count twice, in all its processes."""
-        return self.said_twice + (self.counted(TWICE) - self._counted_twice if self.durable else 0)
+        """Return how many readings it reported as possibly counted twice, in all its processes."""
+        now = self.counted(TWICE) - self._counted_twice if self.durable else 0
+        return self.reported_twice + now
 
-    def twice_untold(self) -> Counter[RecordedLine]:
+    def twice_unreported(self) -> Counter[RecordedLine]:
         """Return of which lines nobody can say that they count twice, and how often they do."""
         found: Counter[RecordedLine] = Counter()
-        for at, times in self.untold.lost.items():
+        for at, times in self.unreported.lost.items():
             found[self.recording[at]] = max(times, found[self.recording[at]])
         return found
 
     def kill(self) -> None:
         """End the process without warning, if there is one."""
-        self.said_twice, self._counted_twice = self.maybe_twice(), 0
+        self.reported_twice, self._counted_twice = self.maybe_twice(), 0
         super().kill()
 
     def counted(self, *names: str) -> int:

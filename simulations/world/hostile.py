@@ -49,10 +49,10 @@ def hostile_messages(
     makers = (_mutated_bytes, _mutated_tree, _forged_sender, _emptied, _strange_topic)
     found = []
     for _ in range(amount):
-        said = random.choice(heard)
-        topic, payload = random.choice(makers)(random, topics, *said)
-        if _is_lie(payload, said[1]):
-            topic, payload = _mutated_bytes(random, topics, *said)
+        received = random.choice(heard)
+        topic, payload = random.choice(makers)(random, topics, *received)
+        if _is_lie(payload, received[1]):
+            topic, payload = _mutated_bytes(random, topics, *received)
         found.append((topic, payload, random.random() < 0.1))  # noqa: PLR2004
     return found
 

@@ -59,7 +59,7 @@ class SimulatedLander:
     """What has landed: the greatest version of each pane entry, and the windows made from them.
 
     Args:
-        lake: the lake's id; devices send everything to another one anew.
+        lake: the lake's id; devices send everything to another one again.
         plan: of the program whose windows it keeps.
         membership: the commands that the lake knows already.
         sink: under which name devices deliver to it.
@@ -196,9 +196,9 @@ class SimulatedLander:
         return self._acceptance.overheard.asks(self.process, now_us)
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | VouchFrame | None:
-        """Take a message; return what its sender is told of it.
+        """Take a message; return the answer to its sender.
 
-        A device is told of this store where its beats do not name it, and else now and then.
+        A device learns of this store where its beats do not name it, and else now and then.
         """
         accepted = self._acceptance.take([Record(now_us, topic, False, payload)])  # noqa: FBT003
         self._land(accepted)
@@ -236,10 +236,10 @@ class SimulatedLander:
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
-        said = (self.process, self._acks_sent, device, self._acceptance.sink)
+        head = (self.process, self._acks_sent, device, self._acceptance.sink)
         control = self._acceptance.control
         known = 0 if control is None else control.control
-        (frame,) = answer.frames(*said, now_us // SECOND_US, known)
+        (frame,) = answer.frames(*head, now_us // SECOND_US, known)
         return frame
 
     def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SaidRow]:

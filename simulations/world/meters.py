@@ -48,7 +48,7 @@ class MeterLine(NamedTuple):
 class Arrivals:
     """The times of what a device reads, from when it is given until somebody has looked.
 
-    What is given may be durable although nobody was told.
+    What is given may be durable although nobody knows.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Arrivals:
         self._came_us += times_us
 
     def restart(self) -> None:
-        """Note that its process begins anew."""
+        """Note that its process begins again."""
         self._came_us += self._coming_us
         self._coming_us.clear()
 

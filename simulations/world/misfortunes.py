@@ -208,7 +208,7 @@ def _clone(world: World, device: VirtualDevice, steps: int) -> bool:
 
 
 def _remove(world: World, key: str) -> None:
-    """Take a clone out of the world; what it had not landed is gone, what it had said is not."""
+    """Take a clone out of the world; what it had not landed is gone, what it had sent is not."""
     copy = world.devices.pop(key)
     world.addresses.note({each: of.name for each, of in world.devices.items()})
     world.disconnect(copy, 0)
@@ -216,7 +216,7 @@ def _remove(world: World, key: str) -> None:
     copy.disk.remove()
     device = world.devices[copy.name]
     device.unsure += copy.live + copy.unsure
-    device.said_twice += copy.maybe_twice()
+    device.reported_twice += copy.maybe_twice()
 
 
 def _clock_jump(_world: World, device: VirtualDevice, seconds: int) -> bool:

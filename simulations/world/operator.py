@@ -17,7 +17,7 @@ _BEAT = FRAME_KINDS[BeatFrame.kind].topic
 
 
 class SimulatedOperator:
-    """CommandLog which devices count, and says what parameters are worth.
+    """An operator who retires and admits devices, and sets parameters.
 
     Attributes:
         commands: all so far.

@@ -6,7 +6,7 @@
   that were given and are not durable yet
 - nor does the time before which an entry that grows has landed, though a promise may not show it:
   another entry that waits holds it back most often
-- how far a source has come is told as it is: a later life may have nothing else to go by
+- the progress of a source is reported as it is: a later life may have nothing else to go by
 """
 
 from collections import defaultdict

@@ -23,10 +23,10 @@ from simulations.world.scenario import Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
 SETTLE_STEPS = 900
-"""Steps after which a healed world is said not to settle: some time-outs of two minutes."""
+"""Steps after which a healed world does not settle: some time-outs of two minutes."""
 ROUNDS = 5
 """Rounds of idle beats until a healed world is at its fixed point: a star's diameter, two, and one
-for the fence. Where devices do not connect anew, what was lost is sent again after time-outs."""
+for the fence. Where devices do not connect again, what was lost is sent again after time-outs."""
 ROUND_STEPS = Settings().keep_alive_us // STEP_US
 REPAIR_STEPS = 130 * SECOND_US // STEP_US
 """Steps until a lander has of shared variables what devices say: it asks for what was lost on the
@@ -127,7 +127,7 @@ def _settle(world: World) -> int:
 
 
 def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
-    """Demand that a world whose devices connected anew was at rest soon.
+    """Demand that a world whose devices connected again was at rest soon.
 
     Args:
         world: at rest now.
@@ -160,7 +160,7 @@ def agree(world: World) -> bool:
     for device in devices:
         device.core.handle_end()
         if not stores <= {sink.store for sink in device.core.panes.sinks}:
-            return False  # it was not told of a store yet
+            return False  # it knows no store yet
     first = devices[0].digests()
     commands = world.operator.commands
     if any(sink.lander.commands.control != commands.control for sink in world.sinks):

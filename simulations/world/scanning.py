@@ -34,8 +34,8 @@ from simulations.world.streams_held import StreamsHeld
 from simulations.world.truth import landed_partials
 from simulations.world.world import World
 
-Said = dict[tuple[str, Place], bytes]
-"""(result, place) -> what is said there, encoded."""
+EncodedRows = dict[tuple[str, Place], bytes]
+"""(result, place) -> its value there, encoded."""
 
 
 class _Known:
@@ -48,7 +48,7 @@ class _Known:
 
     def __init__(self) -> None:
         self.items: dict[str, Cell] = defaultdict(dict)
-        self.final: Said = {}
+        self.final: EncodedRows = {}
         self.frontier_us: int | None = None
         self.plan: Plan | None = None
         self.goes_back = 0
@@ -74,23 +74,23 @@ class ScanChecks:
             )
         came_us = device.arrivals.take_oldest_us()
         floor_us = device.core.intake.progress.pruned_us
-        said = held.said
-        is_same = known.final is said or known.frontier_us is None
+        rows = held.encoded
+        is_same = known.final is rows or known.frontier_us is None
         if known.plan is device.core.agent.plan and not is_same:
             assert known.frontier_us is not None
-            for at in sorted(known.final.keys() | said.keys()):
+            for at in sorted(known.final.keys() | rows.keys()):
                 time_us = at[1][0]
                 if not floor_us <= time_us < known.frontier_us or at[0] in OF_STAMPED:
                     continue
-                if known.final.get(at) != said.get(at) and not came_us <= time_us:
-                    before, after = known.final.get(at), said.get(at)
+                if known.final.get(at) != rows.get(at) and not came_us <= time_us:
+                    before, after = known.final.get(at), rows.get(at)
                     world.trouble.append(
                         f"{device.name}: what was final changed, and nothing came late: "
                         f"{at} from {before!r} to {after!r}"
                     )
                     break
         known.plan, known.frontier_us = device.core.agent.plan, held.frontier_us
-        known.final = said
+        known.final = rows
 
     def _seen(self, device: VirtualDevice) -> tuple[_Known, StreamsHeld | None]:
         known = self._known.get(device)
@@ -164,25 +164,25 @@ class ScanChecks:
         truth: dict[str, Content],
         rows: dict[tuple[str, Place], ResultRow],
     ) -> None:
-        """Compare what has left a device: windows over streams, and what handlers told."""
+        """Compare what has left a device: windows over streams, and what handlers reported."""
         plan = device.core.agent.plan
         for window in plan.windows.values():
             if window.source.name in {METERED, *plan.streams}:
                 self._landed(world, device, window, truth[window.source.name])
         for result in plan.stream_results.values():
             self._rows_landed(world, device, result, truth[result.name])
-        told: Any = device.core.variables.shared()["alarms"]
+        alarms: Any = device.core.variables.shared()["alarms"]
         for (name, place), row in rows.items():
-            is_told = name == ALARMED and row.event is not None and row.status != TENTATIVE
-            if is_told and f"{row.event and row.event.key} {place[0]}" not in told:
-                world.trouble.append(f"{device.name}: nobody was told of {place}")
+            is_due = name == ALARMED and row.event is not None and row.status != TENTATIVE
+            if is_due and f"{row.event and row.event.key} {place[0]}" not in alarms:
+                world.trouble.append(f"{device.name}: no handler was called for {place}")
 
     def _joined(
         self,
         world: World,
         device: VirtualDevice,
         content: dict[str, Content],
-        said: Content,
+        joined: Content,
         frontier_us: int | None,
     ) -> None:
         """Compare an as-of join with its definition."""
@@ -190,10 +190,10 @@ class ScanChecks:
         expected = []
         for place, event in sorted(content[METERED].items()):
             before = [(at_us, value) for at_us, _, value in right if at_us <= place[0]]
-            is_said = frontier_us is not None and place[0] + 1 < frontier_us
-            if is_said and before and place[0] - before[-1][0] <= BOTH_WITHIN_S * 1_000_000:
+            is_settled = frontier_us is not None and place[0] + 1 < frontier_us
+            if is_settled and before and place[0] - before[-1][0] <= BOTH_WITHIN_S * 1_000_000:
                 expected.append((event.value, before[-1][1]))
-        found = [event.value for place, event in said.items() if place[0] < (frontier_us or 0)]
+        found = [event.value for place, event in joined.items() if place[0] < (frontier_us or 0)]
         if sorted(found) != sorted(expected):
             world.trouble.append(f"{device.name} joins {sorted(found)}, not {sorted(expected)}")
 
@@ -243,7 +243,7 @@ class ScanChecks:
 
 
 def _is_clear(world: World, device: VirtualDevice) -> bool:
-    """Return whether all that a device ever said is known, and was taken."""
+    """Return whether all that a device ever sent is known, and was taken."""
     short = world.scenario.retain_s < 3_600  # noqa: PLR2004
     retired = device.name in world.operator.membership.entries
     lost = device.forgot or device.uncertain or device.counted(*OUTCOMES)

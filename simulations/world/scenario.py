@@ -74,7 +74,7 @@ class Scenario:
         return [f"pi-{number}" for number in range(self.first, self.first + self.size)]
 
     def settings(self) -> Settings:
-        """Return what its agents are told."""
+        """Return the settings of its agents."""
         more = {"live_items": LIVE_ITEMS} if self.scans else {}
         retain_us = self.retain_s * SECOND_US
         return Settings.paced(self.interval_s, self.commit_s, retain_us=retain_us, **more)
@@ -120,7 +120,7 @@ def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Sce
 
 
 def reconnects(scenario: Scenario) -> bool:
-    """Return whether all devices connect anew at the end: it heals much, and so hides much."""
+    """Return whether all devices connect again at the end: it heals much, and so hides much."""
     return scenario.seed % 2 == 0
 
 

@@ -26,7 +26,7 @@ def tap_of(event: Event) -> str:
 
 
 def key_of(event: Event) -> str:
-    """Return the key of what a scan said."""
+    """Return the key of a scan's item."""
     return event.key
 
 
@@ -40,11 +40,11 @@ def declare_streams(
     runs = scans.sessions(gap_s=4, fold=folds.sum())
     program.result(program.scan("runs", source=flowing, scan=runs, key=key_of, per_device=True))
     _silence(program, metered)
-    # The one that is said has the lesser name: at one time, it stands before what it is to meet.
+    # The one that is emitted has the lesser name: at one time, it stands before what it is to meet.
     join = scans.as_of(metered, timed, within_s=BOTH_WITHIN_S)
     both = program.scan(BOTH, source=[metered, timed], scan=join, per_device=True)
     program.result(both, parts={"metered": "1", "timed": "1"})
-    # Equal numbers of two kinds, 1 and 1.0: what was said of one is not said of the other.
+    # Equal numbers of two kinds, 1 and 1.0: a row of one is no row of the other.
     mixed = program.map(
         metered, lambda e: int(e.value % 2) if tap_of(e) == "a" else e.value % 2, "mixed"
     )

@@ -1,4 +1,4 @@
-"""What a device's store holds of its streams, read row by row; only what changed is decoded anew.
+"""What a device's store holds of its streams, read row by row; only what changed is decoded again.
 
 Every row is read from the store at each look after something was written. What its bytes mean, and
 whether they match their seal, depends on them alone, so it is remembered.
@@ -34,13 +34,13 @@ class StreamsHeld(NamedTuple):
     Attributes:
         items: event -> its items.
         rows: result -> its rows.
-        said: (result, place) -> what is said there, encoded.
+        encoded: (result, place) -> its value there, encoded.
         frontier_us: how far they have come.
     """
 
     items: dict[str, Cell]
     rows: dict[str, dict[Place, ResultRow]]
-    said: dict[tuple[str, Place], bytes]
+    encoded: dict[tuple[str, Place], bytes]
     frontier_us: int | None
 
 
@@ -70,15 +70,15 @@ def _held(store: OpenedStore, plan: Plan) -> StreamsHeld | None:
         for columns in _in_time(stored[stream]):
             items[event].update(_cell(_partial(columns)))
     rows: dict[str, dict[Place, ResultRow]] = {}
-    said: dict[tuple[str, Place], bytes] = {}
+    values: dict[tuple[str, Place], bytes] = {}
     for name, result in plan.stream_results.items():
         rows[name] = {}
         for columns in _in_time(stored[result.stream]):
-            found, says = _rows(result, _partial(columns))
+            found, encodings = _rows(result, _partial(columns))
             rows[name].update(found)
-            said.update(says)
+            values.update(encodings)
     return StreamsHeld(
-        items, rows, said, EngineProgress(*decoded(_partial(standing[0]))).frontier_us
+        items, rows, values, EngineProgress(*decoded(_partial(standing[0]))).frontier_us
     )
 
 
@@ -117,14 +117,14 @@ _cell = lru_cache(maxsize=8_192)(unpacked)
 def _rows(
     result: StreamResult, stored: bytes
 ) -> tuple[dict[Place, ResultRow], dict[tuple[str, Place], bytes]]:
-    """Return the rows of a cell, and what they say."""
+    """Return the rows of a cell, and their values, encoded."""
     rows = rows_in(result, stored)
-    said = {
+    values = {
         (result.name, place): encoded((row.event.value, row.event.key))
         for place, row in rows.items()
         if row.event is not None
     }
-    return rows, said
+    return rows, values
 
 
 def _streams(plan: Plan) -> tuple[dict[str, int], int]:

@@ -20,7 +20,7 @@ BEHIND_RATE, BEHIND_US = 0.15, 2_000_000
 """Lines that are a little older than the time before which the device has promised no more, and how
 much older they are at most, in microseconds."""
 PANE_US = 10_000_000
-"""The span of the panes whose readings must be told apart."""
+"""The span of the panes whose readings must be distinguished."""
 
 
 def rate_at(step: int, usual: float) -> float:

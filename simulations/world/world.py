@@ -60,7 +60,7 @@ class Observer(Protocol):
         """A device publishes something."""
 
     def connected(self, world: "World", device: VirtualDevice) -> None:
-        """A device's agent has been told of a new connection."""
+        """A device's agent has a new connection."""
 
     def ended(self, world: "World", device: VirtualDevice) -> None:
         """A device's process is about to end without warning."""
@@ -292,7 +292,7 @@ class World:
         if device.durable is not None:
             told_by = device.core.fence.told_by
             if told_by and told_by >= {sink.name for sink in self.sinks if sink.holds(device.name)}:
-                device.untold.told()
+                device.unreported.reported()
         if device.disk_until:
             device.acted.clear()  # what it did last may not be durable
         CALLED.clear()  # where it ends in its turn, its calls are not the next device's

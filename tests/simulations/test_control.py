@@ -8,9 +8,9 @@ import pytest
 from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
 from lasp_edge.units import SECOND_US as S
 from simulations.control import main, plan, run, troubles
+from simulations.operated import OperatedFleet
 from simulations.planted import of_control
 from simulations.planted.bug import BUGS
-from simulations.told import ToldFleet
 
 FOUND_BY = {
     "a_promise_under_another_log_counts": 2,
@@ -29,7 +29,7 @@ def told():
     fleets = []
 
     def made(seed, **options):
-        fleets.append(ToldFleet(plan(), size=3, seed=seed, **options))
+        fleets.append(OperatedFleet(plan(), size=3, seed=seed, **options))
         return fleets[-1]
 
     yield made

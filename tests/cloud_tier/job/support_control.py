@@ -16,13 +16,13 @@ from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.units import SECOND_US as S
 from simulations.control import plan
-from simulations.told import ToldFleet
+from simulations.operated import OperatedFleet
 from tests.cloud_tier.job.test_gateway import lake_rows
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import row, tick
 
 
-class LandedWorld(ToldFleet):
+class LandedWorld(OperatedFleet):
     """A told fleet whose messages a lander takes into a lake, too, some steps in one batch.
 
     The gateway joins what came when the lake does, so that the rows of both are the same.

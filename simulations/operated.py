@@ -1,7 +1,7 @@
 """A fleet whose parameters an operator changes, with what its rows must be.
 
 >>> from simulations.world.controlled import parametrised
->>> fleet = ToldFleet(parametrised().plan(), size=2, seed=7)
+>>> fleet = OperatedFleet(parametrised().plan(), size=2, seed=7)
 >>> fleet.say("offset", "", fleet.now_us + 5 * SECOND_US, "10")
 >>> fleet.live(20)
 >>> fleet.settle()
@@ -38,15 +38,15 @@ class WrittenRow(NamedTuple):
 
     Attributes:
         row: see there.
-        control: what tells the log that the gateway had when it was written.
+        control: the fingerprint of the log that the gateway had when it was written.
     """
 
     row: FleetRow
     control: int
 
 
-class ToldFleet(Fleet):
-    """Devices that measure, an operator who says what parameters are worth, and a gateway.
+class OperatedFleet(Fleet):
+    """Devices that measure, an operator who sets parameters, and a gateway.
 
     Args:
         plan: of `parametrised`.
@@ -58,7 +58,7 @@ class ToldFleet(Fleet):
 
     Attributes:
         written: window -> all its rows.
-        logs: what operators had said when rows were written, by what tells it.
+        logs: the logs under which rows were written, by fingerprint.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class ToldFleet(Fleet):
         self.logs: dict[int, ControlLog] = {}
 
     @property
-    def said(self) -> ControlLog:
-        """All that the operator said."""
+    def log(self) -> ControlLog:
+        """All entries of the operator."""
         return self.world.operator.control
 
     def say(self, parameter: str, scope: str, from_us: int, value: str | None) -> None:
-        """Say what a parameter is worth from a time on, for a device or for all (scope "")."""
+        """Set a parameter from a time on, for a device or for all (scope "")."""
         self.world.operator.say(parameter, scope, from_us, value)
 
     def miss_entries(self, device: str, steps: int) -> None:
@@ -93,7 +93,7 @@ class ToldFleet(Fleet):
         self.devices[device].misses_entries_until = self.world.step_number + steps
 
     def lose_disk(self) -> None:
-        """Let the gateway begin anew, with nothing: its rows are gone, and devices send again."""
+        """Let the gateway begin again, with nothing: its rows are gone, and devices send again."""
         self.befall("new_lake")
         self.written = {}
 
@@ -167,11 +167,11 @@ class ToldFleet(Fleet):
 
     def truth(self, log: ControlLog | None = None) -> dict[WindowStart, WindowTruth]:
         """Return what each window is under a log, by the readings that were accepted until now."""
-        said, readings = self.said if log is None else log, self.readings()
+        known, readings = self.log if log is None else log, self.readings()
         return {
             WindowStart(name, *at): truth
             for name in self.plan.windows
-            for at, truth in windows(self.plan, name, readings, said).items()
+            for at, truth in windows(self.plan, name, readings, known).items()
         }
 
     def readings(self) -> list[Reading]:
