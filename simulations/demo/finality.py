@@ -40,9 +40,11 @@ def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
     wrong += [f"not final: {_count(unfinished)}"] * bool(unfinished)
     if wrong:
         return differs("; ".join(wrong[:_EXAMPLES]))
-    shown = _count(len({_place(name, row) for name, row in tentative}))
-    text = f"{', '.join(away[name] for name in sorted(missed)) or 'nobody was away'}: {shown}"
-    return holds(f"windows wait {wait_s:g} s. {text} shown as tentative. Each became final once")
+    text = "none was shown as tentative"
+    if missed:
+        shown = _count(len({_place(name, row) for name, row in tentative}))
+        text = f"{', '.join(away[name] for name in sorted(missed))}: {shown} shown as tentative"
+    return holds(f"windows wait {wait_s:g} s for a device; {text}. Each became final once")
 
 
 def settings_finding(evidence: Evidence) -> Finding:
