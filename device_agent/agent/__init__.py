@@ -5,7 +5,7 @@ In the order in which data flow through it:
 - `sources`: readings come in batches, each with the cursor at which its source resumes
 - `timing`: which clock the device goes by
 - `intake`: what is accepted, repeated, too late or refused, and how complete the readings are
-- `panes`: partials of windows, on their way to the sinks; `controlled`: those that are made again
+- `panes`: partials of windows, on their way to the sinks; `rebuilding`: those that are made again
   where operators change parameters; `scans`: streams over the readings
 - `variables`: samples, states and folds; `acting`: handlers of values, and alerts
 - `fleet`: what is exchanged with other devices, and what they agree on

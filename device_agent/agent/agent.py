@@ -30,7 +30,6 @@ class Agent:
         clock: what time it is; the timing part keeps it right.
         value_of: what folds are worth, for handlers that ask.
         control: what tells the log of parameters from others; 0 while nothing was said.
-        is_building: panes are still to be made anew.
     """
 
     plan: Plan
@@ -44,4 +43,3 @@ class Agent:
     clock: DeviceClock = field(default_factory=DeviceClock)
     value_of: ValueOf | None = None
     control: int = 0
-    is_building: bool = False

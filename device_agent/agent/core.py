@@ -140,7 +140,8 @@ class Core:
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.agreements = Agreements(agent, self.exchange, self.commands)
-        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
+        waits = partial(_waits, self.missing)
+        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence, waits)
         self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
         self.voice = FleetVoice(agent, self.results.values, self.agreements)
         self.acting = Acting(agent, self.samples, self.variables, self.agreements)
@@ -200,6 +201,10 @@ class Core:
     def handle_clock(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say; a driver of one true clock need not tell."""
         self.timing.observe(reading, now_us)
+
+    def handle_sent(self, total_bytes: int) -> None:
+        """Take how many bytes the link has sent; a driver without a link need not tell."""
+        self.results.sent_bytes = total_bytes
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read by this process."""
@@ -316,6 +321,11 @@ def _low_us(
     if streams is not None:
         low_us = streams.bounded_us(low_us, now_us)
     return low_us if missing is None else missing.bounded_us(low_us)
+
+
+def _waits(missing: "MissingPanes | None") -> bool:
+    """Return whether panes are still to be built."""
+    return missing is not None and missing.waits
 
 
 def _streams(agent: Agent, intake: Intake, memory: Panes, variables: Variables) -> "Streams | None":

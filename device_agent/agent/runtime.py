@@ -118,9 +118,6 @@ class Runtime:
         self._clock_says = ""
         self._is_sealed = seal is not None
         self._caller = caller
-        if core.acting.alerts is not None:
-            core.acting.alerts.calls_out = caller is not None
-        core.results.sent_bytes = lambda: self.link.traffic.sent
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
@@ -278,6 +275,7 @@ class Runtime:
 
     def _tick(self, at_us: int) -> None:
         self._count_dropped()
+        self._core.handle_sent(self.link.traffic.sent)
         self._tick_us = at_us + self._period_us
         self._tell_clock(at_us)
         for publication in self._durable.tick(at_us):

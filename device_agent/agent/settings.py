@@ -37,6 +37,7 @@ class Settings:
             waits for an answer, at most this long; 0: it does not ask.
         drop_set_aside: what a former program stored of variables, and this one does not use, is
             deleted.
+        calls_out: the driver calls out the turns of alerts, so they are kept until it has done so.
         keep_readings: accepted readings are stored as read.
         live_items: items of streams in memory from which on the older ones are packed away: 1.5 MB.
     """
@@ -54,6 +55,7 @@ class Settings:
     clock_wait_us: int = 900 * SECOND_US
     trust_clock: bool = False
     drop_set_aside: bool = False
+    calls_out: bool = False
     keep_readings: bool = False
     live_items: int = 2_048
 

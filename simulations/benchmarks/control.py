@@ -84,7 +84,7 @@ def _lines(parameter: str, count: int, goal_s: float | None) -> Iterator[Line]:
                 OPERATOR, 1, (parameter, ""), CommandLog(control=log_of(parameter))
             )
             durable.hear(topic_of(frame, core.agent.topics), frame.encode(), end_us)
-            while core.agent.is_building:
+            while core.missing is not None and core.missing.waits:
                 durable.commit(end_us)
 
         seconds = {OURS: cpu_s(ours, rounds=1)}

@@ -62,7 +62,7 @@ class Alerts(Part):
 
     def __init__(self, agent: Agent, values: CurrentValues, records: Records) -> None:
         self._agent, self._values, self._records = agent, values, records
-        self.calls_out = False
+        self.calls_out = agent.settings.calls_out
         plan = agent.plan
         self._watches = {name: Watch(values, watched) for name, watched in plan.alerts.items()}
         self._timer = Timer(LOOK_US)

@@ -7,7 +7,7 @@ it has passed the end of a pane: no window closes before. Presence is retained: 
 device is connected; the broker says as its Last Will that it is not any more.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from crdts import Replica
@@ -60,6 +60,7 @@ class Beats(Part):
         intake: tells how far the sources are.
         panes: tells what has landed.
         fence: tells how far the sources have come, for all who may be asked one day.
+        waits: returns whether panes are still to be built.
     """
 
     name = "beats"
@@ -71,12 +72,14 @@ class Beats(Part):
         intake: Intake,
         panes: PaneDelivery,
         fence: Fence,
+        waits: Callable[[], bool],
     ) -> None:
         self._agent = agent
         self._exchange = exchange
         self._intake = intake
         self._panes = panes
         self._fence = fence
+        self._waits = waits
         self._last: tuple[_Content, tuple[SinkLow, ...]] | None = None
         self._announced = False
         self._beats = self._presences = 0
@@ -186,7 +189,7 @@ class Beats(Part):
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
         finished = self._intake.sources.finished and not self._agent.clock.waiting
-        return finished and self._panes.cache.all_landed and not self._agent.is_building
+        return finished and self._panes.cache.all_landed and not self._waits()
 
     def lows(self, now_us: int) -> tuple[SinkLow, ...]:
         """Return the time before which nothing more will come, for each sink."""

@@ -6,7 +6,7 @@ it refused, and what alarms it has; where only its counts change it is published
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ class Results(Part):
         values: of this device.
 
     Attributes:
-        sent_bytes: says how many bytes the link has sent; None where there is no link.
+        sent_bytes: how many bytes the link has sent; None where there is no link.
     """
 
     name = "results"
@@ -42,7 +42,7 @@ class Results(Part):
     def __init__(self, agent: Agent, values: Values) -> None:
         self._agent = agent
         self.values = values
-        self.sent_bytes: Callable[[], int] | None = None
+        self.sent_bytes: int | None = None
         every_us = agent.settings.results_us
         self._timer = Timer(every_us) if every_us else None
         self._counts = Timer(max(COUNTS_US, every_us))
@@ -99,7 +99,7 @@ class Results(Part):
         refused = self._agent.counters.refused
         reasons = sorted(refused, key=lambda reason: (-refused[reason], reason))[:MOST_REASONS]
         counted = {"refused_because": {reason: refused[reason] for reason in reasons}}
-        sent = {"sent_bytes": self.sent_bytes()} if self.sent_bytes else {}
+        sent = {} if self.sent_bytes is None else {"sent_bytes": self.sent_bytes}
         return {
             **(counted if reasons else {}),
             **sent,

@@ -93,7 +93,6 @@ class MissingPanes(Part):
                 self._gone += difference(old.pieces, new.pieces)
             kept = difference(known, difference(known, new.pieces))
             self._unbuilt[window.name] = sorted([*kept, *self._still_known(come)], key=_by_time)
-        self._agent.is_building = self.waits
         self._panes.planned.plan(self._regimes.values())
 
     def _still_known(self, pieces: Iterable[PanePiece]) -> list[PanePiece]:
@@ -129,7 +128,6 @@ class MissingPanes(Part):
         if taken:
             self._take(taken, store)
         self._build(store)
-        self._agent.is_building = self.waits
 
     @property
     def _doubt_us(self) -> int | None:

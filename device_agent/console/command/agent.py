@@ -17,6 +17,7 @@ import os
 import re
 import signal
 import sqlite3
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -131,8 +132,8 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
     arguments = wanted.arguments
     try:
         broker = broker_of(arguments, wanted.environment)
-        settings = settings_of(arguments)
         caller = caller_of(arguments, Random(fresh_nonce()))
+        settings = replace(settings_of(arguments), calls_out=caller is not None)
         sources, broken = _sources(wanted, program, broker)
         durable = _durable(arguments, program, settings, found)
         for what in broken:

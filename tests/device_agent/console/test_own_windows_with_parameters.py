@@ -9,7 +9,7 @@ import pytest
 from device_agent.console.command import status
 from device_agent.console.own_windows import own_windows
 from lasp_edge.units import SECOND_US as S
-from tests.device_agent.agent.controlled.test_controlled import Fleet, wander
+from tests.device_agent.agent.rebuilding.test_missing import Fleet, wander
 from tests.device_agent.agents import NOW_US
 
 

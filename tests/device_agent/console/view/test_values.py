@@ -143,7 +143,7 @@ def test_what_the_broker_kept_says_nothing_about_when_a_device_was_heard(tmp_pat
 def test_an_agent_tells_why_it_refuses_and_what_it_sent(tmp_path):
     scene = Scene(tmp_path, greenhouse(), TOLD, knows=False)
     attic, _ = scene.devices
-    attic.core.results.sent_bytes = lambda: 4_711
+    attic.core.handle_sent(4_711)
     for number in range(8):
         attic.core.counters.add(f"refused: reason {number}", number + 1)
     scene.play(2)

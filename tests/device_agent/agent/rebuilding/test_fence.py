@@ -9,7 +9,7 @@ from device_agent.agent.intake.batch import Batch
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.fencing import Telling
 from lasp_edge.units import SECOND_US as S
-from tests.device_agent.agent.controlled.test_controlled import PLAN, Fleet, floor_told
+from tests.device_agent.agent.rebuilding.test_missing import PLAN, Fleet, floor_told
 from tests.device_agent.agents import NOW_US
 
 
