@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 
 
 class Event(NamedTuple):
-    """One accepted reading, or a saying of a stream, as handlers, keys and scans see it.
+    """One accepted reading, or an output of a stream, as handlers, keys and scans see it.
 
     Attributes:
-        name: the event's name; of a scan's saying the scan's.
+        name: the event's name; of a scan's output the scan's.
         value: of a reading, the quantised value in the event's unit, as the nearest double; of a
-            saying, any plain value (`lasp_edge.ordered.plain`).
+            output, any plain value (`lasp_edge.ordered.plain`).
         time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
-        device: the device that read it; "" where time alone brought a saying.
-        tags: its labels, such as {"room": "kitchen"}; a saying has those of the event that brought
+        device: the device that read it; "" where time alone brought an output.
+        tags: its labels, such as {"room": "kitchen"}; an output has those of the event that brought
             it.
-        key: of a scan's saying, the key that it is about; else "".
+        key: of a scan's output, the key that it is about; else "".
     """
 
     name: str

@@ -111,7 +111,7 @@ def said_by(
     names: Sequence[str] = (),
     tags: Mapping[str, str] | None = None,
 ) -> list[Any]:
-    """Return what a scan says of the values of one key, once everything is over.
+    """Return the outputs of a scan over the values of one key, once everything is over.
 
     >>> from lasp_edge import scans
     >>> said_by(scans.differences(), [100, 130, 180])
@@ -132,9 +132,9 @@ def said_by(
     log = ScanLog(scan, Named(scan.name), failures)
     events = enumerate(_events(values, times_s, names, tags))
     changes = [(child_place((event.time_us, "pi-1", (), ()), n), event) for n, event in events]
-    said = log.apply(changes, _NEVER_US) | log.advance(_NEVER_US)
+    outputs = log.apply(changes, _NEVER_US) | log.advance(_NEVER_US)
     _complain([f"{scan!r}: {why}" for why in failures.places.values()])
-    return [new.value for _, (_, new) in sorted(said.items())]
+    return [new.value for _, (_, new) in sorted(outputs.items())]
 
 
 def _events(

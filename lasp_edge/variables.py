@@ -18,10 +18,10 @@ class Variable:
         name: unique in its program or dataflow.
         bottom: the state it starts with; None where only a fold or an operator makes it.
         dynamic: each device keeps its own value; the fleet sees them side by side.
-        measures: the name of the event whose resolution its values have, where that is said.
+        measures: the name of the event whose resolution its values have, where it is given.
         keyed: each key has a state of its own; else the only key is "".
         version: of the meaning of its key function.
-        bound: the name of the parameter that says how many samples it keeps, if one does.
+        bound: the name of the parameter that gives how many samples it keeps, if one does.
     """
 
     name: str

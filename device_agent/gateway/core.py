@@ -1,4 +1,4 @@
-"""A gateway's core: messages in; rows, and what is to be told to devices, out.
+"""A gateway's core: messages in; rows, replies and results out.
 
 No clock, no file and no broker is in it. A turn takes what came in and says what changes: pane
 entries that came or grew, promises, commands, the frontier, and the rows of windows that differ
@@ -75,7 +75,7 @@ class WaitingTerms(NamedTuple):
 
 
 class GatewayTurn(NamedTuple):
-    """What came of some messages.
+    """The outcome of some messages.
 
     Attributes:
         changes: are to be made durable before anything is sent.

@@ -7,7 +7,7 @@ from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import Topics
 
-_TOLD = ("status", "start", "end", "devices", "expected", "revision", "except")
+_ATTRIBUTES = ("status", "start", "end", "devices", "expected", "revision", "except")
 
 
 class GatewayDiscovery(Discovery):
@@ -27,12 +27,12 @@ class GatewayDiscovery(Discovery):
             window: of the program.
             key: one of its keys; None where it has no keys.
         """
-        told = ", ".join(f"'{name}': value_json['{name}']" for name in _TOLD)
-        told += ", 'waiting_for': value_json['waiting_for'] | default([])"
+        attributes = ", ".join(f"'{name}': value_json['{name}']" for name in _ATTRIBUTES)
+        attributes += ", 'waiting_for': value_json['waiting_for'] | default([])"
         found = self.value(window, key)
         for _, config in found:
             config["json_attributes_topic"] = config["state_topic"]
-            config["json_attributes_template"] = f"{{{{ {{{told}}} | tojson }}}}"
+            config["json_attributes_template"] = f"{{{{ {{{attributes}}} | tojson }}}}"
         return found
 
     def _shared(self, node: str, entity: str, state: str) -> Config:

@@ -55,8 +55,8 @@ IDLE_US: Final = 15 * SECOND_US
 FULL_BYTES: Final = 2 << 20
 """Bytes of messages that are not held longer."""
 LAST_STARTS: Final = 3
-"""Starts of each window that are told again after a restart."""
-SAY_EVERY_US: Final = 10 * SECOND_US
+"""Starts of each window that are published again after a restart."""
+LINE_EVERY_US: Final = 10 * SECOND_US
 """Microseconds between two lines for people, at least."""
 _UNUSED: Final = (VariableFrame, SharedFrame, RepairFrame)
 _SHORTEST_WAIT_S: Final = 0.5
@@ -65,14 +65,14 @@ _LOOK_EVERY_S: Final = 0.25
 
 
 class GatewaySettings(NamedTuple):
-    """What a gateway is told.
+    """The options of a gateway.
 
     Attributes:
         name: its name: devices deliver to it under this one, and its results carry it.
         fleet: the fleet's name on the broker; the program's if empty.
         terms: for whom windows wait.
         commit_us: for how long messages are held until they are made durable together.
-        results_us: how often a result is told at most; 0 for never.
+        results_us: how often a result is published at most; 0 for never.
         home_assistant: its first topic level; "" for none.
         until_idle_us: end when nothing new came for this long; None for never.
     """
@@ -87,13 +87,13 @@ class GatewaySettings(NamedTuple):
 
 
 class GatewayProcess:
-    """A gateway over a real broker and clock, until it is told to stop.
+    """A gateway over a real broker and clock, until `stop` is called.
 
     Args:
         plan: of the program.
         broker: where the fleet is.
         directory: where its file is.
-        settings: what it is told.
+        settings: its options.
         seal: signs what is published, and checks what comes in; None for neither.
         say: is given a line for people whenever there is something new.
         wait: waits for some seconds before it starts over.
@@ -192,14 +192,14 @@ class GatewayProcess:
             log.warning(
                 "%s is a copy, perhaps of long ago: devices send what they keep", store.path
             )
-        told = {
+        wanted = {
             STORE_ID: (not is_copy and facts.get(STORE_ID)) or secrets.token_hex(8),
             INODE: inode,
             PROGRAM: meaning_of(self._plan, store.restored().control),
             "name": self._plan.name,
         }
-        if told != {name: facts.get(name) for name in told}:
-            store.say(told)
+        if wanted != {name: facts.get(name) for name in wanted}:
+            store.put_facts(wanted)
         return store
 
 
@@ -229,8 +229,8 @@ class _Running:
         )
         sender = Replica(1, nonce, f"gateway-{settings.name}")
         self._core = GatewayCore(plan, self._acceptance, store, sender, settings.terms)
-        told = (settings.name, settings.results_us, settings.home_assistant)
-        self._results = FleetResults(plan, topics, *told, fold_at=self._core.fold_at)
+        published = (settings.name, settings.results_us, settings.home_assistant)
+        self._results = FleetResults(plan, topics, *published, fold_at=self._core.fold_at)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
         self._results.take(restored, self._core.coverage)
         will = self._results.will
@@ -248,13 +248,13 @@ class _Running:
         self._due_us = _now_us() + self._idle_us
         self._since_us: int | None = None
         self._new_us = _now_us() if restored else None
-        self._told = Timer(SAY_EVERY_US)
+        self._line_timer = Timer(LINE_EVERY_US)
         self._line = ""
         self._counts = {"entries": 0, "rows": 0, "late": 0}
 
     @property
     def is_idle(self) -> bool:
-        """Whether something came, and then nothing new for as long as it was told to wait."""
+        """Whether something arrived, and then nothing new for as long as `until_idle_us` says."""
         until_us, new_us = self._settings.until_idle_us, self._new_us
         if until_us is None or new_us is None:
             return False
@@ -268,7 +268,7 @@ class _Running:
         """Take in what has come, commit what is due, and send what is owed."""
         wait_us = min(max(0, self._due_us - _now_us()), SECOND_US // 2)
         for event in self.link.poll(wait_us / SECOND_US):
-            self._hear(event)
+            self._take(event)
         if _now_us() >= self._due_us or self._bytes >= FULL_BYTES:
             self._commit()
         self._send()
@@ -277,11 +277,11 @@ class _Running:
         """Commit what came in, and send what is owed."""
         self._commit()
         self._send()
-        self._tell(now=True)
+        self._print(now=True)
         will = self._results.will
         self.link.publish(will.topic, will.payload, retain=will.retain)
 
-    def _hear(self, event: object) -> None:
+    def _take(self, event: object) -> None:
         now_us = _now_us()
         if isinstance(event, Message):
             if not self._results.hear(event.topic, event.payload, now_us):
@@ -318,14 +318,14 @@ class _Running:
         if turn.changes:
             self._store.commit(turn.changes)
         if turn.accepted.commands.control.entries:  # a start does so too, should this be the end
-            self._store.say({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
+            self._store.put_facts({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
         self._core.replies.owe(turn.accepted, now_us)
-        self._results.take(self._to_tell(turn.changes.rows), turn.coverage)
+        self._results.take(self._to_publish(turn.changes.rows), turn.coverage)
         for (topic, reason), refusal in turn.accepted.refused.items():
             log.info("%s: %s messages not taken: %s", topic, refusal.records, reason)
         self._note(turn.changes.rows, len(turn.changes.entries), turn.too_late, now_us)
 
-    def _to_tell(self, rows: list[FleetRow]) -> list[FleetRow]:
+    def _to_publish(self, rows: list[FleetRow]) -> list[FleetRow]:
         """Return rows that are new; and where windows are no more, those before them."""
         if all(row.devices_in for row in rows):
             return rows
@@ -347,15 +347,15 @@ class _Running:
                 if not self.link.publish(topic, payload, retain=retain):
                     self._results.unsent()
                     break
-        self._tell()
+        self._print()
 
     def _publish(self, frame: Frame) -> bool:
         is_kept = FRAME_KINDS[frame.kind].retained
         return self.link.publish(topic_of(frame, self._topics), frame.encode(), retain=is_kept)
 
-    def _tell(self, *, now: bool = False) -> None:
+    def _print(self, *, now: bool = False) -> None:
         """Print a line for people, if there is something new."""
-        if not now and not self._told.is_due(_now_us()):
+        if not now and not self._line_timer.is_due(_now_us()):
             return
         line = self._in_words()
         if line != self._line:

@@ -40,7 +40,7 @@ from lasp_edge.tool.times import shown_time
 MOST_NAMES: Final = 20
 """Devices that are named as missing, at most; what is more is in the table."""
 MOST_TOPICS: Final = 20_000
-"""Keys of all windows that are told, at most: some 10 MB here, and as much at the broker."""
+"""Keys of all windows that are published, at most: some 10 MB here, and as much at the broker."""
 
 
 FoldAt = Callable[[Window, int], Fold]
@@ -58,7 +58,7 @@ class FleetResults:
         plan: the program.
         topics: of the fleet.
         gateway: this one's name.
-        every_us: how often a result is told at most; 0 for never.
+        every_us: how often a result is published at most; 0 for never.
         home_assistant: its first topic level; "" for none.
         fold_at: gives the fold of a window that starts at a time.
 
@@ -110,7 +110,7 @@ class FleetResults:
     def take(self, rows: Iterable[FleetRow], coverage: Coverage) -> None:
         """Note rows that are durable, and how far results are final.
 
-        Where a window is no more, an older one is to be told: whoever has it gives it again.
+        Where a window is no more, an older one is published: the caller gives it again.
         """
         self._coverage = coverage
         for row in rows:
@@ -140,7 +140,7 @@ class FleetResults:
             self._timer.restart()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
-        """Yield what is to be told now; what is not sent comes again."""
+        """Yield the publications that are due; those that are not sent come again."""
         if self._asked_us is not None and is_time(now_us, self._asked_us + SPREAD_US, SPREAD_US):
             self._asked_us = None
             self.connected()
@@ -148,13 +148,13 @@ class FleetResults:
             yield from self._retained.publications(self._wanted())
 
     def unsent(self) -> None:
-        """Let what was left over be told in the next round."""
+        """Publish what was left over in the next round."""
         if self._timer is not None:
             self._timer.restart()
 
     def _wanted(self) -> Iterator[Content]:
-        told = json.dumps(self._standing(), sort_keys=True)
-        yield Content(self._topics.gateway(self._gateway), told, told.encode)
+        text = json.dumps(self._standing(), sort_keys=True)
+        yield Content(self._topics.gateway(self._gateway), text, text.encode)
         for (name, key), rows in self._rows.items():
             if not rows:
                 continue

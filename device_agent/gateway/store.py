@@ -50,7 +50,7 @@ LOCK_NAME: Final = "gateway.lock"
 STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
 CONTROL, HELD = "control", "held"
-"""Facts: what operators said of parameters, and which windows wait for devices to promise anew."""
+"""Facts: the log of the parameters, and which windows wait for devices to promise under it."""
 INODE: Final = "inode"
 """Fact: the file's number in its file system, by which a copy shows; FAT alone gives new ones."""
 
@@ -132,11 +132,11 @@ class FleetStore(SealedFile):
 
     @finding_damage
     def facts(self) -> dict[str, str]:
-        """Return what is said of the whole file, by name."""
+        """Return the facts about the whole file, by name."""
         return dict(self._rows("SELECT * FROM fact"))
 
     @finding_damage
-    def say(self, facts: dict[str, str]) -> None:
+    def put_facts(self, facts: dict[str, str]) -> None:
         """Make facts durable."""
         with transaction(self._db):
             put(self._db, "fact", facts.items())
@@ -354,7 +354,7 @@ def _row(stored: tuple[Any, ...]) -> FleetRow:
 
 
 def _log(text: str) -> ControlLog:
-    """Return what operators said, as it was kept."""
+    """Return the log of the parameters from its stored text."""
     try:
         log = decode(bytes.fromhex(text))
     except ValueError as error:

@@ -24,14 +24,14 @@ def meaning_of(plan: Plan, log: ControlLog) -> str:
 
     Args:
         plan: of the program.
-        log: what operators said of its parameters: they may change a window's fold.
+        log: of its parameters: they may change a window's fold.
     """
     windows = {name: plain for kind, name, plain in descriptions(plan) if kind == WINDOW}
     for window in plan.windows.values():
         if window.controls.fold:
             forms = WindowRegimes(window, plan.functions, log).forms
-            told = [[form.from_us, form.fold.description()] for form in forms]
-            windows[window.name] |= {"folds": told}
+            by_time = [[form.from_us, form.fold.description()] for form in forms]
+            windows[window.name] |= {"folds": by_time}
     # Not sorted: the parts of a struct stand in the order of the columns.
     return json.dumps({"name": plan.name, "windows": windows})
 

@@ -1,10 +1,11 @@
 """Absence: which devices were silent for too long, and a fold's entries without theirs.
 
-A device that is broken says nothing any more, and its last entry would count for ever. Whoever
-misses it notes down up to which version it was heard. Such a note is an entry of the device that
-makes it, and travels like all entries; so every tier has the same notes, and none asks a clock. Of
-all notes on a device the greatest version stands. While the device has written nothing after that
-version none of its entries counts. Its next entry is greater, so it counts again when it is heard.
+A device that is broken sends nothing any more, and its last entry would count for ever. A device
+that misses it notes down up to which version it was heard. Such a note is an entry of the device
+that makes it, and travels like all entries; so every tier has the same notes, and none asks a
+clock. Of all notes on a device the greatest version stands. While the device has written nothing
+after that version none of its entries counts. Its next entry is greater, so it counts again when it
+is heard.
 
 What counts is a function of the entries, the notes and the membership. The digest is that of the
 entries that count, so equal `inputs` mean equal results here, too.
@@ -101,7 +102,7 @@ class PresentFold:
 
     @property
     def digest(self) -> int:
-        """What tells the entries that count, and the membership, from others."""
+        """A digest of the entries that count, and of the membership."""
         hashes = [hashed for rows in self._left_out().values() for hashed in rows.values()]
         return (self._entries.digest - sum(hashes)) % MODULUS
 

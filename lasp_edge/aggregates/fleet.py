@@ -138,11 +138,11 @@ class FleetFold:
 
     @property
     def digest(self) -> int:
-        """What tells these entries and this membership from others."""
+        """A digest of these entries and this membership."""
         return (self._hash_sum + self._membership.hash) % MODULUS
 
     def device_digest(self, device: str) -> int:
-        """Return what tells one device's entries from others, whether it is retired or not."""
+        """Return a digest of one device's entries, whether it is retired or not."""
         return self._device_hashes.get(device, 0) % MODULUS
 
     def version(self, device: str) -> Version | None:
@@ -171,7 +171,7 @@ class FleetFold:
 
         Args:
             membership: of the fleet.
-            about: the devices on which it says something new; None: perhaps on any.
+            about: the devices on which it has something new; None: perhaps on any.
         """
         self._membership = _HashedMembership(membership)
         self.moves += 1
@@ -198,7 +198,7 @@ class FleetFold:
                     self._discount(device, row[0], hashed)
 
     def begin(self, replica: Replica) -> list[int]:
-        """Write all own entries anew in the name of `replica`; return their shards.
+        """Write all own entries again in the name of `replica`; return their shards.
 
         A fold with keys writes all its shards, empty ones too: an earlier life may have filled
         them.

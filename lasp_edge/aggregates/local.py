@@ -1,10 +1,10 @@
 """The local fold: the partial of what a set holds on this device, kept up to date as it changes.
 
-The partial says what the set holds *now*, and falls when samples go: it is assigned, never joined.
+The partial is of what the set holds *now*, and falls when samples go: it is assigned, never joined.
 A bounded set is a window over one device's samples, and they leave it in the order in which they
-came. A small window is folded anew when it changes. A large one slides: with an inverse what went
-is retracted and what came is combined; without one it keeps two stacks. Both give what folding anew
-gives, and where much changed, or the fold failed the last time, it is folded anew.
+came. A small window is folded again when it changes. A large one slides: with an inverse what went
+is retracted and what came is combined; without one it keeps two stacks. Both give what folding
+again gives, and where much changed, or the fold failed the last time, it is folded again.
 
 Elements of any other set come and go in any order, so each keeps its partial as long as it is in.
 
@@ -32,7 +32,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 
 SLIDE_FROM = 256
-"""The least number of samples of a window that slides; folding fewer anew takes some 20 us."""
+"""The least number of samples of a window that slides; folding fewer again takes some 20 us."""
 
 Moved = tuple[list[HeldSample], list[HeldSample]]
 """The samples that came to a window and those that left it, oldest first."""
@@ -63,7 +63,7 @@ class WindowFold:
     def update(self, state: BoundedLWWSet, moved: Moved | None) -> bool:
         """Fold a changed set; return whether the partial is another one now.
 
-        `moved` is what came and went since the last time; None: fold it anew.
+        `moved` is what came and went since the last time; None: fold it again.
 
         A set with a hole is not folded: the partial stays what it was.
 
@@ -165,7 +165,7 @@ class WindowFolds:
     """The folds of all windows of one device, by target and key.
 
     Args:
-        folds: variable -> target -> fold, in the order in which changes are told.
+        folds: variable -> target -> fold, in the order of their changes.
     """
 
     __slots__ = ("_failures", "_folds", "_kept")
@@ -195,7 +195,7 @@ class WindowFolds:
         """Bring the partials up to date; yield (target, key, partial) where one changed.
 
         Args:
-            moved: variable -> key -> what came and went; None: fold it anew.
+            moved: variable -> key -> what came and went; None: fold it again.
             sets: variable -> key -> samples; a partial whose key is gone is yielded as None.
         """
         for name in sorted(moved):

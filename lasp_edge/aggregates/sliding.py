@@ -24,7 +24,7 @@ Every total equals the fold of what is there, by recomputation; that is the law 
 against. Their partials may be totals of many samples each.
 
 A fold of the user's own may raise where it combines. A total by key then knows all partials still,
-and is made anew when it is asked for: so nothing but asking for the total ever raises.
+and is made again when it is asked for: so nothing but asking for the total ever raises.
 
 Source: Tangwongsan, Hirzel, Schneider and Wu, "General Incremental Sliding-Window Aggregation",
 VLDB 2015 (the tree, FlatFAT); Hirzel, Schneider and Tangwongsan, "Sliding-Window Aggregation
@@ -67,7 +67,7 @@ class Keyed(ABC):
 
     @abstractmethod
     def _recombine(self) -> None:
-        """Make the total anew."""
+        """Make the total from all partials."""
 
     @abstractmethod
     def put(self, key: Hashable, partial: Partial) -> None:

@@ -8,8 +8,8 @@ In the order in which a declaration goes through it:
 - `declaring`: sets and streams that a program derives; `ordering`: streams, as they are declared
 - `streaming`: the graph of a plan's streams, which a tier runs
 - `planning`: from the complete draft to the plan; `plan`: `Plan`, from which every tier starts
-- `windowing`: windows, as they are declared; `controlled`: those that parameters change
-- `parameters`: what operators change; `forms`, `regimes`: windows and panes under what was said
-- `meaning`: what a variable's values mean; `writes`: which variables a handler's code names
+- `windowing`: windows, as they are declared, with or without parameters
+- `parameters`: values that operators change; `forms`, `regimes`: windows and panes under their log
+- `meaning`: the meaning of a variable's values; `writes`: which variables a handler's code names
 - `updates`: runs a plan's handlers over an event, and checks the changes that they ask for
 """

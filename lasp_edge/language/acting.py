@@ -1,8 +1,8 @@
 """Acting on a value: what a program does when a fold's value changes, or reaches a level.
 
 Every device acts on its own, on what it knows of the fleet at that time. So two devices may act a
-moment apart, and one that is cut off acts on what it heard last. Nothing that is folded depends on
-it, unless a handler says so.
+moment apart, and one that is cut off acts on what it received last. Nothing that is folded depends
+on it, unless a handler makes it so.
 
     >>> from crdts import BoundedLWWSet
     >>> from lasp_edge import Program, folds
@@ -71,7 +71,7 @@ class Watched(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """What it is remembered under: another condition begins anew."""
+        """The key of its state: another condition begins without one."""
         return "\x1f".join((self.name, self.variable, self.part, str(self.trigger or "")))
 
 

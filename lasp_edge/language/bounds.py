@@ -1,9 +1,9 @@
 """The bound of a set that a parameter gives: how many samples are kept, by their own time.
 
-The bound of a set is that at the greatest time of the samples that came to it. Bounds are ordered
+The bound of a set is that at the greatest time of the samples that it was given. Bounds are ordered
 by the entries that hold by then, so every tier knows which of two is the newer, whatever it has
-heard itself. A value that no set can have (0, or less) counts for nothing: the one before it goes
-on.
+received itself. A value that no set can have (0, or less) counts for nothing: the one before it
+goes on.
 
     >>> from crdts import ControlLog
     >>> from lasp_edge import Program
@@ -31,7 +31,7 @@ BoundSteps = Sequence[tuple[int, Bound]]
 
 
 def bounds_of(log: ControlLog, parameter: Parameter) -> BoundSteps:
-    """Return the bound by time, as operators said it for the fleet."""
+    """Return the bound by time, from the entries of the whole fleet."""
     steps = log.steps(parameter.name, heard=lambda text: is_bound(parameter, text))
     values = [(step.from_us, int(Decimal(step.value or parameter.default))) for step in steps]
     found, number = [(BEFORE_ALL_US, Bound(0, 0, int(Decimal(parameter.default))))], 0
@@ -53,7 +53,7 @@ def is_bound(parameter: Parameter, text: str) -> bool:
 
 
 def unfit(log: ControlLog, parameter: Parameter) -> frozenset[str]:
-    """Return the texts that were said for the fleet and that no bound can be."""
-    said = {entry.value for _, entry in log.places(parameter.name, FLEET)}
-    texts = {each for each in said if each and is_value(parameter, each)}
+    """Return the values of the whole fleet's entries that no bound can be."""
+    given = {entry.value for _, entry in log.places(parameter.name, FLEET)}
+    texts = {each for each in given if each and is_value(parameter, each)}
     return frozenset(each for each in texts if not is_bound(parameter, each))

@@ -52,7 +52,7 @@ class Parameter:
     """A value that operators change while the program runs, from a time on.
 
     Attributes:
-        default: what it is where nobody has said anything, as text.
+        default: its value where there is no entry, as text.
         resolution: the step of its values; None where it is one of some texts.
         unit: for people, such as "°C".
         choices: the texts that it can be; empty where it is a number.
@@ -76,7 +76,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class WindowControls:
-    """What of a window operators can change, and what sees parameters.
+    """The parts of a window that operators can change, and the functions that see parameters.
 
     Attributes:
         uses: the parameters that `value=`, `where=` and a fold's function may ask for, by name.
@@ -95,7 +95,7 @@ class WindowControls:
 
     @property
     def counts(self) -> bool:
-        """Whether functions of the user's say what a reading counts as, and whether it does."""
+        """Whether functions of the user's give the value of a reading, or whether it counts."""
         return self.value or self.where
 
     @property
@@ -117,8 +117,8 @@ class Window:
         version: of the meaning of its functions.
         stream: signed 64-bit id; panes of different streams never meet. Of a window with
             parameters it is that of the definition, and each stretch of panes has another one.
-        tentative_after_us: for how long it waits for devices before it has a row; None for what
-            its sinks are told. It is no part of its meaning: each sink may show it when it likes.
+        tentative_after_us: for how long it waits for devices before it has a row; None for the
+            X of its sinks. It is no part of its meaning: each sink may show it when it likes.
         controls: what parameters can change of it, and its functions that see them. Fold, size
             and slide are those of the parameters' defaults (see `lasp_edge.language.regimes`).
     """

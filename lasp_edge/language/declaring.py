@@ -102,9 +102,9 @@ class Declaring:
         per_device: bool = False,
         version: int = 1,
     ) -> Stream:
-        """Derive what a scan says of events in the order of their own times.
+        """Derive the outputs of a scan over events in the order of their own times.
 
-        What comes late is put in its place, and what was said after it is revised.
+        A late event is put in its place, and the outputs after it are revised.
 
         Args:
             name: a new name.
@@ -189,7 +189,7 @@ class Declaring:
         return event, ()
 
     def _check_over_stream(self, source: str, fold: Fold, what: str) -> None:
-        """Check that a fold can follow a stream that takes back what it said.
+        """Check that a fold can follow a stream that takes outputs back.
 
         Raises:
             ValueError: it cannot.
@@ -199,8 +199,8 @@ class Declaring:
             return
         if any(column.op is not Op.SUM for column in fold.columns):
             raise ValueError(
-                f"{what}: what the scan behind {source!r} said may be revised, and {fold!r} cannot "
-                "take a value back; count, sum, mean, variance and stddev can"
+                f"{what}: an output of the scan behind {source!r} may be revised, and {fold!r} "
+                "cannot take a value back; count, sum, mean, variance and stddev can"
             )
 
     def intersection(self, left: Variable, right: Variable, name: str) -> Variable:

@@ -1,9 +1,9 @@
 """Sets that follow from shared sets, and handlers that wait for variables.
 
-A program says which sets follow from which; every device makes them for itself from what it has
-heard of the fleet, and none of it is sent. A wrong definition is refused at once, by the dataflow
-that will run it: a sketch, in which nothing is ever written. Only a program that derives sets or
-waits for variables imports this module, and with it the dataflow engine.
+A program declares which sets follow from which; every device makes them for itself from the state
+of the fleet that it holds, and none of them is sent. A wrong definition is refused at once, by the
+dataflow that will run it: a sketch, in which nothing is ever written. Only a program that derives
+sets or waits for variables imports this module, and with it the dataflow engine.
 
     >>> from crdts import ORSet
     >>> from lasp_edge import Program

@@ -78,7 +78,7 @@ def descriptions(plan: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
 
 
 def definition_of(kind: str, name: str, plain: Mapping[str, Any]) -> ResultDefinition:
-    """Return what a description says."""
+    """Return the definition that a description holds."""
     resolution = Resolution(plain.get("resolution", "1"))
     fold = folds.fold_of(plain["fold"]) if "fold" in plain else None
     if fold is not None and "bound" in plain:

@@ -32,7 +32,7 @@ class Draft:
 
     Attributes:
         keys: the key functions of windows and variables.
-        writes: event -> the variables that its handlers were said to write.
+        writes: event -> the variables that `writes=` declares for its handlers.
         local: target -> the variable and the fold of a local fold.
         dynamic: target -> the local fold that a dynamic fold combines.
         derived: the functions of derived sets.

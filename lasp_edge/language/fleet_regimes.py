@@ -1,6 +1,6 @@
-"""The regimes of a fleet: what all devices' panes mean under one log of parameters.
+"""The regimes of a fleet: the meaning of all devices' panes under one log of parameters.
 
-Devices of which nothing was said by name share their regimes; those with a scope of their own have
+Devices without an entry of their own share their regimes; the others are scopes with regimes of
 their own. An entry of a pane counts where its stream is the one that its device's regimes name
 there, and nowhere else.
 """
@@ -28,13 +28,13 @@ class FleetRegimes:
 
     Args:
         plan: of the program.
-        log: what was said before; of other parameters nothing counts.
+        log: the entries before; those of other parameters do not count.
 
     Attributes:
         windows: by name.
         changing: those that some parameter changes.
-        parameters: of which something can be said.
-        log: what was said.
+        parameters: those that operators can change.
+        log: the entries of the parameters.
     """
 
     def __init__(self, plan: Plan, log: ControlLog | None = None) -> None:
@@ -48,11 +48,11 @@ class FleetRegimes:
 
     @property
     def control(self) -> int:
-        """What tells the log from others; 0 while nothing was said."""
+        """The fingerprint of the log; 0 while it is empty."""
         return self.log.fingerprint() if self.log.entries else 0
 
     def take_touched(self) -> list[StartSpan]:
-        """Return which starts were touched by what was heard since the last time."""
+        """Return the starts that new entries have touched since the last time."""
         taken, self._touched = self._touched, []
         return taken
 
@@ -109,7 +109,7 @@ class FleetRegimes:
         return self._scopes[window]
 
     def scope(self, stream: int, device: str) -> str:
-        """Return whose regimes say what a device's panes of a stream mean: its own, or ""."""
+        """Return the scope whose regimes give a device's panes of a stream their meaning."""
         window = self._streams[stream][0]
         return device if (window.name, device) in self._regimes else FLEET
 

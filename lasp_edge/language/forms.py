@@ -2,7 +2,8 @@
 
 A window's form is that of the values at its start, for all devices alike. Values that do not fit
 each other (a slide beyond the size, a fold with other columns than the declared one) count for
-nothing: the form before them goes on. So whatever is said, everybody has the same windows.
+nothing: the form before them goes on. So all devices have the same windows, whatever an operator
+enters.
 """
 
 from bisect import bisect_right
@@ -94,7 +95,7 @@ class WindowForms:
 
     Attributes:
         forms: by time; equal neighbours are one.
-        places: (time, from when on it counts, place and entry) of all that was said of it: a
+        places: (time, from when on it counts, place and entry) of all entries about it: a
             parameter that the fold's function asks for under some values alone counts from then.
         unfit: (time, why) of values that do not fit each other, and so count for nothing.
     """

@@ -1,8 +1,8 @@
 """What the values of a variable mean: it stands beside them in every store and stream.
 
 Integers say nothing of the event that they were read from, nor of their step. So a program that
-declares a variable anew must not take over what was stored under the same name. A meaning says what
-has to be equal for that; where only the step differs, values may be converted.
+declares a variable again must not take over the values under the same name. A meaning is what has
+to be equal for that; where only the step differs, values may be converted.
 
     >>> old = Meaning("BoundedLWWSet", ("temperature",), "1/100", keyed=True)
     >>> print(old)

@@ -1,4 +1,4 @@
-"""What a program says of streams: each function checks it, and adds it to the draft.
+"""Declarations of streams: each function checks one, and adds it to the draft.
 
 Only a program that declares a stream imports this module, and with it the scans.
 """

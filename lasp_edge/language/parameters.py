@@ -1,4 +1,4 @@
-"""Parameters: what operators change while a program runs, and what functions see of them.
+"""Parameters: values that operators change while a program runs, and that functions see.
 
 A value is a text wherever it travels or is kept. Here it is read: a number in steps of the
 parameter's resolution, or one of its choices.

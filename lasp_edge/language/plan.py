@@ -145,7 +145,7 @@ class Plan:
 
     @cached_property
     def digest(self) -> str:
-        """What tells this program from others: 16 hexadecimal digits.
+        """The digest of the program: 16 hexadecimal digits.
 
         It is made of all that is declared and that devices have to agree on, so not of what each
         does about a value; of a function it knows the version alone.

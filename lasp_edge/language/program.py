@@ -102,7 +102,7 @@ class Program(Declaring):
 
         Args:
             name: unique among the parameters.
-            default: its value where nobody has said anything, as text such as "28.5".
+            default: its value where there is no entry, as text such as "28.5".
             resolution: the step of its values as decimal text.
             unit: for people, such as "°C".
             choices: the texts that it can be, where it is no number.
@@ -280,7 +280,7 @@ class Program(Declaring):
             name: names the window in the lake.
             source: the event, or a stream whose values have a step.
             fold: a fold such as `folds.mean()`, or its factory. Over a scan it is of counts and
-                sums alone, for what a scan said may be taken back. A function of the parameters,
+                sums alone, for an output of a scan may be taken back. A function of the parameters,
                 `lambda at: folds.quantile(0.99, relative_error=at[error])`, gives the fold of the
                 windows that start while they hold.
             size_s: length in seconds, to the microsecond; or a parameter, and of a window counts
@@ -294,7 +294,7 @@ class Program(Declaring):
             where: tells whether a reading counts, from the event with that value.
             tentative_after_s: for how many seconds a gateway or Spark waits for devices before it
                 shows a result that is tentative; 0 for not at all, "never" for final ones alone.
-                Where it is left out, their `--tentative-after` says it.
+                Where it is left out, their `--tentative-after` counts.
         """
         draft, what = self._draft, f"window {name!r}"
         if draft.is_taken(named(name, "window"), events=False):

@@ -1,6 +1,6 @@
-"""Regimes: which panes a window has at each time, and what each of them means.
+"""Regimes: which panes a window has at each time, and the meaning of each.
 
-Two rules say everything; the rest of this module makes them fast.
+Two rules are everything; the rest of this module makes them fast.
 
 - The parameters of a **reading** (`value=`, `where=`) are those at its own time on its device.
 - The parameters of a **window** (size, slide, the fold's) are those at its start, the same for all
@@ -11,7 +11,7 @@ added to it, whoever is late. The id is a hash of the window's definition, the p
 fold, and **the entries that decide it**, with their places and numbers. Values would not be enough:
 30, then 28, then 30 again would come back under the first id, and the first panes lack what was
 read in between. A place's number only grows, so no id recurs. The entries that decide a pane are,
-of each parameter that readings see, those from its end back to the last place that says something;
+of each parameter that readings see, those from its end back to the last entry with a value;
 and of what gives windows their form, all before its end. A window that no parameter changes has one
 form and one piece, and its panes travel under its own id.
 
@@ -106,8 +106,8 @@ class WindowRegimes:
     Args:
         window: of the program.
         functions: of the plan.
-        log: what operators said.
-        device: whose own scope goes first; "" for a device of which nothing was said.
+        log: the entries of the parameters.
+        device: whose own scope goes first; "" for a device without entries of its own.
 
     Attributes:
         forms: by time; their starts cover all of it.

@@ -83,7 +83,7 @@ def states_stream(plan: Plan, era: int) -> int:
 
 
 def meanings_of(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """Return the name of each stream, and what tells its meaning from others."""
+    """Return the name of each stream, and the fingerprint of its meaning."""
     return tuple(
         (each.name, sha256(each.fingerprint.encode()).hexdigest()[:16])
         for each in plan.streams.values()
@@ -184,9 +184,9 @@ class StreamRow(NamedTuple):
 
     Attributes:
         name: the result's.
-        key: of the scan that said it; "" where there are no keys.
-        time_us: when it was said, by the events' own times.
-        parts: what it says, by name; empty where it was taken back.
+        key: of the scan; "" where there are no keys.
+        time_us: its time, by the events' own times.
+        parts: its values by name; empty where it was taken back.
         status: "tentative", "final" or "revised".
         revision: 0 at first, one more with each change.
         place: where it stands in the order; it names the row.

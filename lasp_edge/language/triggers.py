@@ -133,7 +133,7 @@ def stale_time(seconds: Any, fold: str) -> int:
     """Return a `stale_after_s=` in microseconds.
 
     Raises:
-        ValueError: it is too short: devices at rest say little.
+        ValueError: it is too short: devices at rest send little.
     """
     span_us = microseconds(seconds, f"fold_dynamic {fold!r}: stale_after_s")
     if span_us < LEAST_STALE_US:

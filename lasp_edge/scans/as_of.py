@@ -7,7 +7,7 @@
 
 Two of one time meet, whichever stands first in the order: an event waits until its instant is over.
 
-Law: each `left` has at most one saying, with the `right` that is newest up to its time. Cost: a
+Law: each `left` has at most one output, with the `right` that is newest up to its time. Cost: a
 late `left` brings one result; a late `right` revises those up to the next one.
 """
 
@@ -21,10 +21,10 @@ from lasp_edge.scans.arguments import microseconds
 class AsOfJoin(Scan):
     """The value of each `left`, and that of the newest `right`, as a pair.
 
-    It is said a microsecond after `left`, by time alone: see the module.
+    It comes a microsecond after `left`, by time alone: see the module.
 
     Args:
-        left: the event or stream, or its name, of which each is said.
+        left: the event or stream, or its name, each event of which has an output.
         right: the one that is looked up.
         within_s: how old it may be, in seconds.
     """

@@ -4,7 +4,7 @@
     >>> said_by(ValueChanges(), [0, 1, 1, 0, 0, 1])
     [0, 1, 0, 1]
 
-Laws: no two sayings in a row are the same; applied twice, it says what it says once. Cost: a late
+Laws: no two outputs in a row are the same; applied twice, it gives what it gives once. Cost: a late
 event revises one result.
 """
 

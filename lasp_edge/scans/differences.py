@@ -8,7 +8,7 @@
     >>> said_by(ConsecutiveDifferences().at(Resolution("0.1")), [0.1, 0.3])
     [0.2]
 
-Laws: without resets, what is said up to a place adds up to the value there less the first one;
+Laws: without resets, the outputs up to a place add up to the value there less the first one;
 events in steps of a resolution differ by a whole number of steps. Cost: a late event revises one
 result.
 """

@@ -6,7 +6,7 @@
     >>> said_by(FirstOccurrences(within_s=2), ["a", "a", "b", "a", "a"])
     ['a', 'b', 'a']
 
-Law: applied twice, it says what it says once. Cost: a late event revises the results of its own
+Law: applied twice, it gives what it gives once. Cost: a late event revises the results of its own
 value; all behind it are stepped until both states remember the same.
 """
 
@@ -21,13 +21,13 @@ from lasp_edge.scans.arguments import microseconds
 
 
 class FirstOccurrences(Scan):
-    """A value that was not said before.
+    """A value that was no output before.
 
-    The values that were said are its state, which may have 64 KiB; one that finds no room there is
-    not said, and is counted.
+    The outputs so far are its state, which may have 64 KiB; a value that finds no room there is no
+    output, and is counted.
 
     Args:
-        within_s: a value is said again this many seconds after it was said; None: never.
+        within_s: a value is an output again this many seconds after it was one; None: never.
     """
 
     name = "distinct"
@@ -44,10 +44,10 @@ class FirstOccurrences(Scan):
         kept, value = state, event.value
         if self._within_us is not None:
             kept = tuple(each for each in state if each[1] > event.time_us - self._within_us)
-        if any(same(said, value) for said, _ in kept):
+        if any(same(before, value) for before, _ in kept):
             return kept, ()
-        said_us = 0 if self._within_us is None else event.time_us
-        return (*kept, (value, said_us)), (value,)
+        output_us = 0 if self._within_us is None else event.time_us
+        return (*kept, (value, output_us)), (value,)
 
     @property
     def fingerprint(self) -> str:

@@ -6,7 +6,7 @@
     >>> said_by(CountWindows(3, sum), [1, 2, 3, 4, 5, 6, 7])
     [6, 15]
 
-Law: what is said, one after the other, is a beginning of the values. Cost: a late event moves the
+Law: the outputs, one after the other, are a beginning of the values. Cost: a late event moves the
 cut of all windows behind it, so it revises all of them.
 """
 

@@ -6,7 +6,7 @@
     >>> said_by(LastValues(2, partial=False), [5, 7, 6])
     [(5, 7), (7, 6)]
 
-Law: each saying is the last n values up to its place. Cost: a late event revises n - 1 results.
+Law: each output is the last n values up to its place. Cost: a late event revises n - 1 results.
 
 Source: grouping of FlameStream (`lasp_edge.ordered.places`).
 """
@@ -23,7 +23,7 @@ class LastValues(Scan):
 
     Args:
         n: how many.
-        partial: the first n - 1 are said, too, as shorter tuples.
+        partial: the first n - 1 have outputs, too, as shorter tuples.
     """
 
     name, local = "last", True

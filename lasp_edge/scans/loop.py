@@ -32,11 +32,11 @@ from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.scans.arguments import function
 
 MOST_ROUNDS = 1_000
-"""Events that one event brings into a cycle, at most; one that brings more says nothing."""
+"""Events that one event brings into a cycle, at most; one that brings more has no output."""
 
 
 class Loop(Scan):
-    """What a function makes of a scan's values is said, and is stepped before the next event.
+    """The results of a function of a scan's values are outputs, stepped before the next event.
 
     Args:
         scan: the scan in the cycle; one without timers.
@@ -58,7 +58,7 @@ class Loop(Scan):
         return self
 
     def step(self, state: Any, event: Event) -> Stepped:
-        said: list[Any] = []
+        outputs: list[Any] = []
         inside, rounds = deque([event]), 0
         while inside:
             rounds += 1
@@ -67,9 +67,9 @@ class Loop(Scan):
             state, values = self._scan.step(state, inside.popleft())
             for value in values:
                 for made in self._body(value):
-                    said.append(made)
+                    outputs.append(made)
                     inside.append(event._replace(value=made))
-        return state, said
+        return state, outputs
 
     @property
     def fingerprint(self) -> str:

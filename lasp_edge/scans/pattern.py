@@ -32,7 +32,7 @@ class Pattern(Scan):
         *predicates: what each event of a match has to meet, given the event.
         within_s: seconds from its first to its last event, at most; needed with two and more.
         absent_s: after the last event of a match, nothing may come for this time, in seconds; it is
-            said when that is over. None: a match is said with its last event.
+            an output when that is over. None: it is one with its last event.
     """
 
     name, local = "pattern", True
@@ -58,7 +58,7 @@ class Pattern(Scan):
         return "at_us" if len(self._predicates) == 1 else f"at_{n + 1}_us"
 
     def step(self, state: Any, event: Event) -> Stepped:
-        whole, said, waiting = len(self._predicates), [], []
+        whole, outputs, waiting = len(self._predicates), [], []
         for begun in (*state, ()):
             if len(begun) == whole:
                 continue  # it waited for nothing to come, and this has come
@@ -67,11 +67,11 @@ class Pattern(Scan):
             if self._predicates[len(begun)](event):
                 begun = (*begun, event.time_us)  # noqa: PLW2901 - it has gone on
                 if len(begun) == whole and self._absent_us is None:
-                    said.append(begun)
+                    outputs.append(begun)
                     continue
             if begun:
                 waiting.append(begun)
-        return tuple(waiting), said
+        return tuple(waiting), outputs
 
     def due(self, state: Any) -> int | None:
         if self._absent_us is None:

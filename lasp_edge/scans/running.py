@@ -4,7 +4,7 @@
     >>> said_by(RunningState(lambda total, event: total + event.value, 0), [5, 7, 6])
     [5, 12, 18]
 
-Law: each saying is the function, applied to all events up to its place, one after the other. Cost:
+Law: each output is the function, applied to all events up to its place, one after the other. Cost:
 a late event revises all results behind it, unless the function forgets.
 """
 
@@ -18,7 +18,7 @@ from lasp_edge.scans.arguments import function as checked_function
 
 
 class RunningState(Scan):
-    """A state that each event changes, said after each.
+    """A state that each event changes, an output after each.
 
     Args:
         function: gives the next state of a state and an event; both are plain values.

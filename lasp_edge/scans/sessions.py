@@ -29,7 +29,7 @@ _ONE = Resolution("1")
 class Sessions(Scan):
     """A session: the times of its first and last event in microseconds, then the fold's values.
 
-    It is said a gap after its last event, by time alone.
+    It comes a gap after its last event, by time alone.
 
     Args:
         gap_s: seconds without an event that end a session.

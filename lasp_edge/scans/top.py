@@ -4,7 +4,7 @@
     >>> said_by(TopValues(2), [5, 7, 6, 4, 9])
     [(5,), (7, 5), (7, 6), (9, 7)]
 
-Laws: each saying is the n greatest values up to its place, greatest first; none is said twice in a
+Laws: each output is the n greatest values up to its place, greatest first; none comes twice in a
 row. Cost: a late event that is among the greatest revises the results behind it until greater ones
 have driven it out.
 """

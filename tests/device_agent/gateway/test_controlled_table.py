@@ -17,7 +17,7 @@ def test_a_row_is_lowered_by_the_fold_that_made_it(tmp_path):
     window = PLAN.windows["p90"]
     regimes = WindowRegimes(window, PLAN.functions, log)
     store = FleetStore(tmp_path)
-    store.say({"program": meaning_of(PLAN, log)})
+    store.put_facts({"program": meaning_of(PLAN, log)})
     store.commit(FleetChanges(state=FleetState(control=log)))
     assert store.restored().control == log
     meaning = definitions(store)["p90"]
@@ -41,7 +41,7 @@ def test_the_parts_of_a_struct_are_lowered_in_their_own_order(tmp_path):
     both = folds.struct(mean=folds.mean(), low=folds.min())  # the names are not in order
     window = program.window("both", source=heat, fold=both, size_s=10)
     store = FleetStore(tmp_path)
-    store.say({"program": meaning_of(program.plan(), ControlLog())})
+    store.put_facts({"program": meaning_of(program.plan(), ControlLog())})
     partial = (2, 300, 100)
     row = FleetRow(
         WindowStart("both", "", 0),

@@ -31,7 +31,7 @@ def row(start_s, total, status="final", revision=0, frontier_us=90_000_000):
 @pytest.fixture
 def store(tmp_path):
     store = FleetStore(tmp_path)
-    store.say({"program": meaning_of(PLAN, ControlLog()), "store": "s-1", "name": PLAN.name})
+    store.put_facts({"program": meaning_of(PLAN, ControlLog()), "store": "s-1", "name": PLAN.name})
     yield store
     store.close()
 

@@ -182,7 +182,7 @@ REFUSED = {
     ),
     "window of a maximum": (
         lambda p: p.window("w", source="used", fold=folds.max(), size_s=60),
-        "what the scan behind 'used' said may be revised",
+        "an output of the scan behind 'used' may be revised",
     ),
     "window without a step": (
         lambda p: p.window("w", source=p.map("litres", abs, "m"), fold=folds.sum(), size_s=60),
