@@ -24,7 +24,6 @@ from device_agent.agent.acting.acting import Acting
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.clock import ClockReading
-from device_agent.agent.ensemble import Ensemble
 from device_agent.agent.fleet.absences import Absences, spoken_often
 from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.beats import Beats
@@ -46,6 +45,7 @@ from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.panes.sinks import LEFT_US, Sinks
+from device_agent.agent.part_list import PartList
 from device_agent.agent.parts import Part
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.counters import Counters
@@ -88,7 +88,7 @@ class Core:
         agent: what all parts share.
         streams: runs the program's streams; None where it declares no stream.
         missing: makes the panes of windows that are not plain, if there are any.
-        ensemble: everything that the agent does, in the order in which it is done.
+        part_list: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
@@ -145,8 +145,8 @@ class Core:
         self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
         self.voice = FleetVoice(agent, self.results.values, self.agreements)
         self.acting = Acting(agent, self.samples, self.variables, self.agreements)
-        self.ensemble = Ensemble(agent.guard, agent.counters)
-        self.ensemble.add(
+        self.part_list = PartList(agent.guard, agent.counters)
+        self.part_list.add(
             self.fence,  # may let all others go on as another replica; all wait for it
             self.witnessing,
             self.timing,  # knows what time it is, for all others
@@ -215,7 +215,7 @@ class Core:
 
         What is no frame, or not on its topic, is counted and changes nothing else.
         """
-        if not payload or self.ensemble.listen(topic, payload, now_us):
+        if not payload or self.part_list.listen(topic, payload, now_us):
             return  # a retained message was deleted, or it is another program's
         try:
             frame = self.decode(payload)
@@ -230,13 +230,13 @@ class Core:
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind."""
-        self.ensemble.handle(frame, now_us)
+        self.part_list.handle(frame, now_us)
 
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish everything of this device again."""
         self.connected = True
         self._notes.restart()
-        self.ensemble.call("connected", now_us)
+        self.part_list.call("connected", now_us)
 
     def handle_disconnected(self) -> None:
         """Nothing can be published for now."""
@@ -244,7 +244,7 @@ class Core:
 
     def handle_unsent(self, publication: Publication) -> None:
         """The link did not take a publication, and was given nothing after it."""
-        self.ensemble.call("unsent", publication)
+        self.part_list.call("unsent", publication)
 
     def handle_stop(self) -> None:
         """The process is about to end in order: the next commit takes the notes with it."""
@@ -252,36 +252,36 @@ class Core:
 
     def handle_tick(self, now_us: int) -> bool:
         """Do what time alone brings: expire, fold, remember; return whether to commit then."""
-        self.ensemble.call("tick", now_us)
+        self.part_list.call("tick", now_us)
         changes = self.prepare_commit()
         if changes or self._notes.is_over(now_us):
             self._notes.begin(now_us)
-            self.ensemble.add_notes(changes)
+            self.part_list.add_notes(changes)
             changes = self.prepare_commit()  # some notes are changes of what is stored
         # A part that raised when it was asked for its changes may have some now.
-        return bool(changes or (self.ensemble.owes_changes and self.prepare_commit()))
+        return bool(changes or (self.part_list.owes_changes and self.prepare_commit()))
 
     def prepare_commit(self, *, with_notes: bool = False) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is.
 
         Notes are worth no commit of their own.
         """
-        self.ensemble.add_changes(self._uncommitted)
+        self.part_list.add_changes(self._uncommitted)
         if with_notes:
-            self.ensemble.add_notes(self._uncommitted)
+            self.part_list.add_notes(self._uncommitted)
         return self._uncommitted
 
     def committed(self) -> None:
         """What `prepare_commit` returned is durable."""
         self._uncommitted = Changes()
-        self.ensemble.committed()
+        self.part_list.committed()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield what is to be published now. Nothing while disconnected."""
         assert not self.prepare_commit(), "changes are committed before anything is published"
         if not self.connected:
             return
-        yield from self.ensemble.publications(now_us)
+        yield from self.part_list.publications(now_us)
 
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
@@ -289,7 +289,7 @@ class Core:
         return [
             *every,
             *subscriptions(self.agent.topics, Subscriber.ADDRESSEE, self.replica.device),
-            *self.ensemble.listeners,
+            *self.part_list.listeners,
         ]
 
     @property
@@ -301,13 +301,13 @@ class Core:
         """Return the state of the agent as plain data, for people and for tests."""
         incarnation, nonce, device = self.replica
         report = {"device": device, "replica": [incarnation, nonce], "connected": self.connected}
-        report |= self.ensemble.report()
+        report |= self.part_list.report()
         return report | {"failures": self.agent.guard.reasons, "done": self.done}
 
     def _succeed(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.agent.replica = replica
-        self.ensemble.call("succeed")
+        self.part_list.call("succeed")
 
 
 def _low_us(

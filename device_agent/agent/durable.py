@@ -50,22 +50,22 @@ class Durable:
         core = self.core
         if self.is_stuck:
             self._write()
-        is_read = core.ensemble.is_due(now_us)
+        is_read = core.part_list.is_due(now_us)
         if is_read:
-            core.ensemble.read(self.store, now_us)
+            core.part_list.read(self.store, now_us)
         is_changed = core.handle_tick(now_us)
         if is_changed and not is_read:
-            core.ensemble.read(self.store, now_us)  # what waits costs little more
+            core.part_list.read(self.store, now_us)  # what waits costs little more
         if is_changed or is_read:
             self._write()
-        core.ensemble.recall(self.store, now_us)
+        core.part_list.recall(self.store, now_us)
         yield from core.publications(now_us)
 
     def commit(self, now_us: int) -> None:
         """Make all durable that was read, and whatever else changed; tell the sources."""
         if self.is_stuck:
             self._write()
-        self.core.ensemble.read(self.store, now_us)
+        self.core.part_list.read(self.store, now_us)
         self._write()
 
     def _write(self) -> None:

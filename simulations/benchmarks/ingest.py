@@ -111,7 +111,7 @@ class Ours:
         while group := list(islice(took, self._group)):
             for batch in group:
                 core.hold(batch, now_us)
-            core.ensemble.read(nothing, now_us)
+            core.part_list.read(nothing, now_us)
             _note(panes, core.prepare_commit())
             core.committed()
             core.samples.refold()

@@ -66,7 +66,7 @@ def what_is_published_is_committed_later() -> Iterator[None]:
 
     def tick(self: Durable, now_us: int) -> Iterator[Any]:
         core = self.core
-        core.ensemble.read(self.store, now_us)
+        core.part_list.read(self.store, now_us)
         core.intake.committed()
         core.handle_tick(now_us)
         changes = core.prepare_commit()

@@ -240,7 +240,7 @@ def test_a_part_that_raises_in_any_method_is_counted_and_all_others_go_on(tmp_pa
     part = device.core.commands
     setattr(part, method, failing)
     part.is_changed = True
-    for asked in device.core.ensemble._with.values():
+    for asked in device.core.part_list._with.values():
         if part not in asked:
             asked.append(part)
     device.core.handle_connected(device.now_us)

@@ -83,7 +83,7 @@ def device(tmp_path, monkeypatch):
     device = Device(tmp_path)
     part = Moods(device.core.agent)
     # A real part stands in the core's list of parts; the core takes its handlers from there.
-    device.core.ensemble.add(part)
+    device.core.part_list.add(part)
     yield device, part
     device.kill()
 

@@ -260,10 +260,10 @@ def worked(directory, nonce=7) -> Device:
 
 def test_every_part_is_in_the_table(tmp_path):
     device = worked(tmp_path)
-    assert [part.name for part in device.core.ensemble.parts] == list(PARTS)
-    taken = {kind for part in device.core.ensemble.parts for kind in part.handlers}
+    assert [part.name for part in device.core.part_list.parts] == list(PARTS)
+    taken = {kind for part in device.core.part_list.parts for kind in part.handlers}
     assert taken == {row.frame for row in FRAME_KINDS.values()} - {PaneFrame}
-    for part in device.core.ensemble.parts:
+    for part in device.core.part_list.parts:
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
         if part.name not in {"fence", "witness", "clock"}:  # they take what other rows bring
             assert tried >= set(part.handlers), part.name
@@ -339,18 +339,18 @@ def failing(*_arguments: Any) -> Any:
 @pytest.mark.parametrize("name", PARTS)
 def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, monkeypatch):
     device = worked(tmp_path)
-    part = next(part for part in device.core.ensemble.parts if part.name == name)
+    part = next(part for part in device.core.part_list.parts if part.name == name)
     frames = PARTS[name].frames(device)
     with monkeypatch.context() as broken:
         made = [name for name in ("tick", "publications") if name in vars(type(part))]
         for method in made:  # a part is called only where it has something to do
             broken.setattr(part, method, failing)
         broken.setattr(
-            device.core.ensemble,
+            device.core.part_list,
             "handlers",
             {
                 kind: [(one, failing if one is part else handler) for one, handler in handlers]
-                for kind, handlers in device.core.ensemble.handlers.items()
+                for kind, handlers in device.core.part_list.handlers.items()
             },
         )
         for frame in frames:

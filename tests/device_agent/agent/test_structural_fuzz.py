@@ -90,7 +90,7 @@ class Agent:
         tags = [{"room": f"room-{n % 2}"} for n in range(len(values))]
         batch = Batch("test", ["temperature"] * len(values), times, list(values), tags)
         self.core.hold(batch, self.now_us)
-        self.core.ensemble.read(EmptyStore(), self.now_us)
+        self.core.part_list.read(EmptyStore(), self.now_us)
 
     def tick(self, seconds: float = 1) -> list:
         self.now_us += round(seconds * SECOND_US)

@@ -244,7 +244,7 @@ def test_between_two_commits_readings_may_come_both_ways(sizes):
             names, tags = ["temperature"] * size, [HALL] * size
             core.hold(Batch("test", names, times_us, values, tags), NOW_US + 10**8)
             start += size
-        core.ensemble.read(EmptyStore(), NOW_US + 10**8)
+        core.part_list.read(EmptyStore(), NOW_US + 10**8)
         changes = core.prepare_commit()
         core.samples.refold()
         partials = {pane: row.partial for pane, row in changes.panes.items()}

@@ -156,7 +156,7 @@ def test_nothing_is_published_before_it_is_committed(tmp_path):
     device = Device(tmp_path)
     batch = Batch("test", ["temperature"], [NOW_US], [20.0], [{}])
     device.core.hold(batch, device.now_us)
-    device.core.ensemble.read(device.store, device.now_us)
+    device.core.part_list.read(device.store, device.now_us)
     with pytest.raises(AssertionError, match="committed before"):
         list(device.core.publications(device.now_us))
     device.kill()

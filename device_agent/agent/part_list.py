@@ -15,7 +15,7 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
 
 
-class Ensemble:
+class PartList:
     """The parts of one agent.
 
     Args:
