@@ -100,7 +100,7 @@ def joined(a: bytes, b: bytes, lg_k: int) -> bytes:
         return a or b
     if a[7] != _REGISTERS and b[7] != _REGISTERS:
         return _of_coupons({*_coupons(a), *_coupons(b)}, lg_k)
-    return _of_registers(_greatest(_registers(a, lg_k), _registers(b, lg_k)), lg_k)
+    return of_registers(_greatest(_registers(a, lg_k), _registers(b, lg_k)), lg_k)
 
 
 def estimate(image: bytes) -> int:
@@ -136,7 +136,7 @@ def _of_coupons(coupons: set[int], lg_k: int) -> bytes:
     if not count:
         return b""
     if count > most_coupons(lg_k):
-        return _of_registers(_raised(coupons, lg_k), lg_k)
+        return of_registers(_raised(coupons, lg_k), lg_k)
     body = pack(f"<{count}I", *sorted(coupons))
     if count < _LIST_COUPONS:
         return _head(2, lg_k, 3, _COMPACT, count, _LIST) + body
@@ -187,7 +187,8 @@ def _greatest(a: bytes, b: bytes) -> bytes:
     return (y ^ ((x ^ y) & not_less * 0xFF)).to_bytes(size, "big")
 
 
-def _of_registers(registers: bytes, lg_k: int) -> bytes:
+def of_registers(registers: bytes, lg_k: int) -> bytes:
+    """Return the image of registers, one byte each."""
     return _head_of_registers(_counts_of_runs(registers), lg_k) + registers
 
 

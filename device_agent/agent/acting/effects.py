@@ -46,21 +46,21 @@ class Command:
     """
 
     def __init__(self, words: Sequence[str], timeout_s: float) -> None:
-        self._words = list(words)
-        self._timeout_s = timeout_s
+        self.words = list(words)
+        self.timeout_s = timeout_s
 
     def __call__(self, text: bytes) -> None:
         try:
             ended = subprocess.run(  # noqa: S603 - the command that the operator gave
-                self._words,
+                self.words,
                 input=text + b"\n",  # a line for whoever reads lines
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                timeout=self._timeout_s,
+                timeout=self.timeout_s,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise CallFailedError(f"the command took over {self._timeout_s:g} s") from None
+            raise CallFailedError(f"the command took over {self.timeout_s:g} s") from None
         except OSError as error:
             raise CallFailedError(f"the command cannot run: {error.strerror}") from None
         if ended.returncode:
@@ -78,17 +78,17 @@ class Webhook:
     """
 
     def __init__(self, url: str, timeout_s: float) -> None:
-        self._url = url
-        self._timeout_s = timeout_s
+        self.url = url
+        self.timeout_s = timeout_s
 
     def __call__(self, text: bytes) -> None:
         from urllib import error, request  # noqa: PLC0415 - 3 MB that most agents do without
 
         posted = request.Request(  # noqa: S310 - its scheme was checked
-            self._url, text, {"Content-Type": "application/json"}, method="POST"
+            self.url, text, {"Content-Type": "application/json"}, method="POST"
         )
         try:
-            with request.urlopen(posted, timeout=self._timeout_s) as answer:  # noqa: S310
+            with request.urlopen(posted, timeout=self.timeout_s) as answer:  # noqa: S310
                 answer.read(LONGEST_REASON)
         except error.HTTPError as refused:
             raise CallFailedError(f"the webhook's server answered {refused.code}") from None

@@ -175,7 +175,7 @@ def estimate_by_decimals(registers):
 
 def test_the_sums_in_an_image_are_exact_for_every_run():
     for registers in (bytes(range(64)) * 4, bytes([63] * 255 + [32]), bytes([31] * 256)):
-        image = hll._of_registers(registers, 8)
+        image = hll.of_registers(registers, 8)
         low, high = (
             sum(Fraction(1, 2**run) for run in registers if (run >= 32) is large)
             for large in (False, True)
@@ -192,7 +192,7 @@ def test_registers_of_the_longest_runs_are_estimated_by_the_formula_too():
         bytes([40] * 200 + [33] * 56),
         bytes([0] * 255 + [63]),
     ):
-        image = hll._of_registers(registers, 8)
+        image = hll.of_registers(registers, 8)
         estimate = hll.estimate(image)
         assert estimate == pytest.approx(float(estimate_by_decimals(registers)), rel=1e-14)
 
@@ -240,7 +240,7 @@ def test_an_image_with_any_byte_of_its_head_changed_is_told(image):
         REGISTERS[:40] + bytes(2**12),
         changed(REGISTERS, 50, 64),
         changed(REGISTERS, 50, REGISTERS[50] + 1),  # the sums do not fit
-        hll._of_registers(bytes(2**12), 12),  # no value at all
+        hll.of_registers(bytes(2**12), 12),  # no value at all
     ],
     ids=range(14),
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from crdts import GSet
-from lasp_edge import Program
+from lasp_edge import Program, folds
 from tests.device_agent.agent.acting.support_acting import House, peer_says, run
 from tests.device_agent.agents import Device
 
@@ -129,7 +129,7 @@ def test_a_value_handler_may_add_samples_that_its_code_names(start):
     extremes = program.declare_dynamic(
         house.samples.bottom.bottom(), "extremes", measures="temperature"
     )
-    high = program.fold(extremes, "mean" and house.program._draft.local["here"][1], "kept")
+    high = program.fold(extremes, folds.mean(), "kept")
 
     @program.on_value(house.here, above=28)
     def keep(value, update):

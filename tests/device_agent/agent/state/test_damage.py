@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from device_agent.agent.changes import BEFORE_ALL, Changes
+from device_agent.agent.changes import BEFORE_ALL, BlockId, Changes
 from device_agent.agent.facts import Facts
 from device_agent.agent.state.store import FILE_NAME, existing_store
 from device_agent.storage.damage import (
@@ -266,8 +266,8 @@ def test_a_log_that_ends_within_a_commit_is_what_a_power_cut_leaves(tmp_path):
 def test_damage_that_shows_later_is_told_by_every_method(tmp_path, method):
     device = Device(tmp_path)
     device.read([20.0], [NOW_US])
-    block = next(iter(device.core.intake.identities._blocks))
     db = device.store.database
+    block = BlockId(*db.execute("SELECT event, tags, block FROM identity").fetchone())
     if method == "commit":
         db.execute("PRAGMA writable_schema = ON")
         db.execute("UPDATE sqlite_master SET rootpage = 9999 WHERE name = 'counter'")

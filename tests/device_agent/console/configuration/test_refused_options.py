@@ -109,7 +109,7 @@ def test_alert_options_of_a_file_call_out(tmp_path):
     command, webhook = called(wanted.arguments)
     assert isinstance(command, Command)
     assert isinstance(webhook, Webhook)
-    assert (command._words, command._timeout_s) == (["true", "now"], 2.5)
-    assert (webhook._url, webhook._timeout_s) == ("http://x/hook", 2.5)
+    assert (command.words, command.timeout_s) == (["true", "now"], 2.5)
+    assert (webhook.url, webhook.timeout_s) == ("http://x/hook", 2.5)
     typed = agent.requested(parser.parse_args([*words, "--alert-command", f"{sys.executable} -V"]))
-    assert called(typed.arguments)[0]._words == [sys.executable, "-V"]
+    assert called(typed.arguments)[0].words == [sys.executable, "-V"]
