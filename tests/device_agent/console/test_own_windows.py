@@ -13,6 +13,7 @@ from lasp_edge.examples.greenhouse import program
 from lasp_edge.units import SECOND_US
 from simulations import oracle
 from simulations.oracle import Reading
+from tests.device_agent.agent.rebuilding.test_missing import Fleet, wander
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 
 ROOMS = ("attic", "", "kitchen")
@@ -117,3 +118,48 @@ def test_wrong_arguments_are_refused(tmp_path, words, said):
     status.add_arguments(parser)
     with pytest.raises(UsageError, match=said):
         status.run(parser.parse_args([*words, "--data-dir", str(tmp_path)]))
+
+
+# With parameters
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_own_windows_are_those_of_the_regimes(tmp_path, seed):
+    fleet = Fleet(tmp_path)
+    device = fleet.device
+    wander(fleet, Random(100 + seed), steps=25)
+    for parameter, scope in fleet.log.lanes():
+        fleet.tell(parameter, scope)
+    device.read(
+        [float(n % 7) for n in range(60)],
+        [device.now_us - n * 5 * SECOND_US for n in range(60)],
+        {"room": "hall"},
+    )
+    fleet.build()
+    for name, window in fleet.plan.windows.items():
+        truth = fleet.truth(name)
+        made = own_windows(device.store, fleet.plan, window, 10_000)
+        assert {(each.key, each.start_us): each.partial for each in made} == truth
+        few = own_windows(device.store, fleet.plan, window, 2)
+        first_us = min(each.start_us for each in few)
+        assert {(each.key, each.start_us): each.partial for each in few} == {
+            at: partial for at, partial in truth.items() if at[1] >= first_us
+        }
+        assert len({each.start_us for each in few}) <= 2
+    device.kill()
+
+
+def test_status_prints_windows_with_parameters(tmp_path, capsys):
+    fleet = Fleet(tmp_path)
+    words = argparse.ArgumentParser()
+    status.add_arguments(words)
+    program = "tests.device_agent.console.command.support_parameters:program"
+    asked = words.parse_args([program, "--data-dir", str(tmp_path), "--windows", "1", "--json"])
+    fleet.device.read([20.0], [NOW_US], {"room": "hall"})
+    fleet.say("offset", "cellar", NOW_US - 60 * SECOND_US, "3")
+    fleet.build()
+    assert status.run(asked) == 0
+    told = json.loads(capsys.readouterr().out)["windows"]
+    assert [(each["key"], each["parts"]) for each in told["by_room"]] == [("hall", {"mean": 23.0})]
+    assert [each["parts"] for each in told["sums"]] == [{"sum": 23.0}]
+    fleet.device.kill()

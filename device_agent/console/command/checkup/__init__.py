@@ -2,7 +2,7 @@
 
 - `result`: the result of a check, and the agent that it looks at
 - `machine`: clock, disk, wear, systemd
-- `keeping`: the data directory
+- `starting`: options, program and data directory
 - `sensing`: sources and their sensors, and the keys of their readings
 - `contact`: a short connection to the broker
 - `network`: broker, name and programs of the fleet

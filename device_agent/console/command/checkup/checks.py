@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
-from device_agent.console.command.checkup import keeping, machine, network, sensing
+from device_agent.console.command.checkup import machine, network, sensing, starting
 from device_agent.console.command.checkup.result import Check, CheckResult, Level, Subject
 from lasp_edge.reasons import reason_of
 
 CHECKS: Mapping[str, Check] = {
-    "options": keeping.options,
-    "program": keeping.program,
+    "options": starting.options,
+    "program": starting.program,
     "clock": machine.clock,
-    "data": keeping.data,
+    "data": starting.data,
     "room": machine.room,
     "wear": machine.wear,
     "sources": sensing.sensors,

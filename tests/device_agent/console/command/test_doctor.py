@@ -168,7 +168,7 @@ def test_a_directory_that_cannot_be_written_says_what_to_type(monkeypatch, tmp_p
     def refuse(**where):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("device_agent.console.command.checkup.keeping.TemporaryFile", refuse)
+    monkeypatch.setattr("device_agent.console.command.checkup.starting.TemporaryFile", refuse)
     result = one("data", "--data-dir", str(tmp_path / "a b"))
     assert result.level is Level.WRONG
     assert "cannot be written by" in result.says
