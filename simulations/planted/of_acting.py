@@ -5,8 +5,7 @@ from typing import Any
 
 from device_agent.agent.acting.alerts import Alerts
 from device_agent.agent.acting.records import Records
-from device_agent.agent.acting.standing import TriggerState
-from device_agent.agent.acting.watch import Watch
+from device_agent.agent.acting.watch import TriggerState, Watch
 from device_agent.agent.fleet.absences import Absences
 from lasp_edge.aggregates.absence import PresentFold
 from simulations.planted.bug import omitted, planted, replaced
@@ -90,7 +89,7 @@ def an_alert_that_turns_is_published_at_a_new_connection_only() -> Iterator[None
     """A value passes its level, and nobody hears of it until the network breaks."""
 
     def say(self: Alerts, name: str, key: str, state: dict[str, Any]) -> None:
-        self._said[name, key] = state
+        self._statuses[name, key] = state
         self._gone.pop((name, key), None)
 
     with replaced(Alerts, "_say", say):

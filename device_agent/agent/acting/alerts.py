@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.acting.records import Records
-from device_agent.agent.acting.standing import TriggerState
-from device_agent.agent.acting.watch import Watch
+from device_agent.agent.acting.watch import TriggerState, Watch
 from device_agent.agent.agent import Agent
 from device_agent.agent.parts import Part
 from lasp_edge.protocol.publication import Publication
@@ -27,7 +26,7 @@ LOOK_US = SECOND_US
 MOST_WAITING = 16
 """Turns of one alert and key that wait to be called out, at most; the oldest one is given up."""
 
-Said = dict[str, Any]
+AlertStatus = dict[str, Any]
 """What an alert says, as JSON."""
 
 
@@ -37,13 +36,13 @@ class Turn(NamedTuple):
     Attributes:
         alert, key: which alert, and for which key of its value.
         number: of the turn, from 1.
-        said: what the alert says since.
+        status: of the alert since then.
     """
 
     alert: str
     key: str
     number: int
-    said: Said
+    status: AlertStatus
 
 
 class Alerts(Part):
@@ -66,21 +65,21 @@ class Alerts(Part):
         plan = agent.plan
         self._watches = {name: Watch(values, watched) for name, watched in plan.alerts.items()}
         self._timer = Timer(LOOK_US)
-        self._said: dict[tuple[str, str], Said] = {}
+        self._statuses: dict[tuple[str, str], AlertStatus] = {}
         self._unsent: dict[tuple[str, str], None] = {}
         self._gone: dict[tuple[str, str], None] = {}
         self._offered: set[tuple[str, str, int]] = set()
         for name, watch in self._watches.items():
             for key, record in records.of(watch.watched.identity):
-                self._said[name, key] = record["said"]
+                self._statuses[name, key] = record["said"]
                 fired = record["said"]["state"] == "on"
-                watch.standings[key] = TriggerState(fired=fired)
+                watch.states[key] = TriggerState(fired=fired)
 
     def connected(self, _now_us: int) -> None:
-        self._unsent = dict.fromkeys(self._said)
+        self._unsent = dict.fromkeys(self._statuses)
 
     def succeed(self) -> None:
-        self._unsent = dict.fromkeys(self._said)
+        self._unsent = dict.fromkeys(self._statuses)
 
     def tick(self, now_us: int) -> None:
         """Look at what moved, and let the alerts turn that are to."""
@@ -99,10 +98,10 @@ class Alerts(Part):
         trusted_us = time_us if clock.trusted else None
         turned = watch.step(key, has_value=has_value, time_us=trusted_us)
         if turned:
-            standing = watch.standings[key]
-            since_us = standing.since_us if standing.fired else trusted_us
+            state = watch.states[key]
+            since_us = state.since_us if state.fired else trusted_us
             self._turn(name, key, since_us)
-        elif (name, key) not in self._said and has_value:
+        elif (name, key) not in self._statuses and has_value:
             self._say(name, key, self._sentence(name, key, None))
         if not has_value:
             self._forget(name, key)
@@ -110,21 +109,21 @@ class Alerts(Part):
     def _turn(self, name: str, key: str, since_us: int | None) -> None:
         identity = self._watches[name].watched.identity
         before = self._records.get(identity, key) or {"number": 0, "waiting": []}
-        said = self._sentence(name, key, since_us)
+        status = self._sentence(name, key, since_us)
         number, waiting = before["number"] + 1, list(before["waiting"])
         if self.calls_out:
-            waiting.append([number, said])
+            waiting.append([number, status])
         if len(waiting) > MOST_WAITING:
             del waiting[0]
             self._agent.guard.say(f"alert {name}: a turn was never called out, too many waited")
-        record = {"said": said, "number": number, "waiting": waiting}
+        record = {"said": status, "number": number, "waiting": waiting}
         self._records.put(identity, key, record)
-        self._say(name, key, said)
+        self._say(name, key, status)
 
-    def _sentence(self, name: str, key: str, since_us: int | None) -> Said:
+    def _sentence(self, name: str, key: str, since_us: int | None) -> AlertStatus:
         """Return what an alert says now."""
         watch = self._watches[name]
-        watched, fired = watch.watched, watch.standings[key].fired
+        watched, fired = watch.watched, watch.states[key].fired
         assert watched.trigger is not None, "an alert has a condition"
         value = self._values.value(watched.variable, key, watched.part)
         device = self._agent.replica.device
@@ -143,14 +142,14 @@ class Alerts(Part):
             "devices": list(value.devices),
         }
 
-    def _say(self, name: str, key: str, said: Said) -> None:
-        self._said[name, key] = said
+    def _say(self, name: str, key: str, status: AlertStatus) -> None:
+        self._statuses[name, key] = status
         self._unsent[name, key] = None
         self._gone.pop((name, key), None)
 
     def _forget(self, name: str, key: str) -> None:
-        """Let a key go that has no value any more; it was said before that the alert is off."""
-        if (name, key) not in self._said:
+        """Let a key go that has no value any more; its alert was off before."""
+        if (name, key) not in self._statuses:
             return
         self._gone[name, key] = None
         identity = self._watches[name].watched.identity
@@ -161,13 +160,13 @@ class Alerts(Part):
     def publications(self, now_us: int) -> Iterator[Publication]:  # noqa: ARG002 - the contract
         """Publish what alerts say, where it is new; an empty text where a key is gone."""
         for name, key in list(self._unsent):
-            text = json.dumps(self._said[name, key], sort_keys=True).encode()
+            text = json.dumps(self._statuses[name, key], sort_keys=True).encode()
             yield Publication(self._topic(name, key), text, retain=True)
             del self._unsent[name, key]  # the link took it, or else it asked for no more
         for name, key in list(self._gone):
             yield Publication(self._topic(name, key), b"", retain=True)
             del self._gone[name, key]
-            self._said.pop((name, key), None)
+            self._statuses.pop((name, key), None)
 
     def _topic(self, name: str, key: str) -> str:
         keyed = self._values.is_keyed(self._watches[name].watched.variable)
@@ -181,9 +180,9 @@ class Alerts(Part):
         """
         for name, watch in self._watches.items():
             for key, record in self._records.of(watch.watched.identity):
-                for number, said in record["waiting"]:
+                for number, status in record["waiting"]:
                     if (name, key, number) not in self._offered:
-                        yield Turn(name, key, number, said)
+                        yield Turn(name, key, number, status)
                         self._offered.add((name, key, number))
 
     def called_out(self, turn: Turn, trouble: str = "") -> None:
@@ -196,16 +195,16 @@ class Alerts(Part):
         if record is None:
             return
         waiting = [each for each in record["waiting"] if each[0] != turn.number]
-        gone = not waiting and (turn.alert, turn.key) not in self._said
+        gone = not waiting and (turn.alert, turn.key) not in self._statuses
         self._records.put(identity, turn.key, None if gone else record | {"waiting": waiting})
 
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for (name, key), said in sorted(self._said.items()):
+        for (name, key), status in sorted(self._statuses.items()):
             if self._values.is_keyed(self._watches[name].watched.variable):
-                found.setdefault(name, {"keys": {}})["keys"][key] = said
+                found.setdefault(name, {"keys": {}})["keys"][key] = status
             else:
-                found[name] = said
+                found[name] = status
         return {"alerts": found}
 
 

@@ -64,8 +64,8 @@ class Command:
         except OSError as error:
             raise CallFailedError(f"the command cannot run: {error.strerror}") from None
         if ended.returncode:
-            said = ended.stderr.decode(errors="replace").strip().splitlines()
-            why = f": {said[-1][:LONGEST_REASON]}" if said else ""
+            lines = ended.stderr.decode(errors="replace").strip().splitlines()
+            why = f": {lines[-1][:LONGEST_REASON]}" if lines else ""
             raise CallFailedError(f"the command ended with exit code {ended.returncode}{why}")
 
 
@@ -144,7 +144,7 @@ class Caller:
             turn = self._turns.get()
             if turn is None or self._stopping.is_set():
                 return
-            text = json.dumps(turn.said, sort_keys=True).encode()
+            text = json.dumps(turn.status, sort_keys=True).encode()
             troubles = [self._tried(call, text) for call in self._calls]
             if self._stopping.is_set() and any(troubles):
                 return

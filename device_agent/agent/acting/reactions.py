@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.acting.records import Records
-from device_agent.agent.acting.standing import TriggerState
-from device_agent.agent.acting.watch import Watch
+from device_agent.agent.acting.watch import TriggerState, Watch
 from device_agent.agent.agent import Agent
 from device_agent.agent.parts import Part
 from device_agent.agent.variables.variables import PendingUpdates, Variables
@@ -62,7 +61,7 @@ class ValueReactions(Part):
         for watch in self._watches:
             for key, record in records.of(watch.watched.identity):
                 called = Called(*record)
-                watch.standings[key] = TriggerState(fired=called.fired)
+                watch.states[key] = TriggerState(fired=called.fired)
                 if called.owed:
                     watch.waiting.add(key)
 
@@ -128,7 +127,7 @@ class ValueReactions(Part):
             is_new = bool(before.inputs) or not self._values.is_nothing(name, key)
             return before._replace(owed=is_new and inputs != before.inputs)
         turned = watch.step(key, has_value=True, time_us=time_us)
-        fired = watch.standings[key].fired
+        fired = watch.states[key].fired
         if turned and not fired:
             before = self._armed(watch, before)
         owed = fired and (turned or before.owed) and inputs != before.inputs

@@ -6,12 +6,11 @@ it refused, and what alarms it has; where only its counts change it is published
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.fleet.alarms import alarms
 from device_agent.agent.fleet.values import CurrentValue, Result, Values
 from device_agent.agent.parts import Part
 from device_agent.outputs.retained import Content, Retained
@@ -24,6 +23,12 @@ MOST_REASONS = 5
 """Reasons of refusals that are told, the most frequent ones; `status` has all."""
 COUNTS_US = 60 * SECOND_US
 """Microseconds between two messages that say nothing new but counts: they cost 200 bytes."""
+CLONES = "clone_alarms"
+"""The counted name of messages of another live agent of this name."""
+CLONED = "another live agent has this name: give one of the two another --device"
+MOST_ALARMS = 8
+"""Alarms that are named, at most; the longest has 200 characters."""
+_GROUPS = ("failed: ", "sink: ")
 
 
 class Results(Part):
@@ -122,3 +127,19 @@ class Results(Part):
 def as_json(value: CurrentValue) -> bytes:
     """Return a value as it is published."""
     return json.dumps(value.plain(), sort_keys=True).encode()
+
+
+def alarms(totals: Mapping[str, int], before: Mapping[str, int]) -> list[str]:
+    """Return the outcomes counted since `before` that somebody should look at, in one line each.
+
+    Counts go on over restarts, so only outcomes since the start are alarms.
+
+    >>> before = {"sink: other store": 1}
+    >>> alarms({"clone_alarms": 3, "accepted": 9, "sink: other store": 1}, before)
+    ['another live agent has this name: give one of the two another --device']
+    """
+    new = sorted(name for name, total in totals.items() if total > before.get(name, 0))
+    found = [CLONED] if CLONES in new else []
+    found += [name for name in new if name.startswith(_GROUPS)]
+    more = len(found) - MOST_ALARMS
+    return [*found[:MOST_ALARMS], f"and {more} more"] if more > 0 else found

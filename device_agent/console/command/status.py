@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from device_agent.agent.facts import SinkRow
-from device_agent.agent.fleet.alarms import CLONED
+from device_agent.agent.fleet.results import CLONED
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.state.counters import OUTCOMES
 from device_agent.agent.state.store import Store, existing_store

@@ -124,7 +124,7 @@ def called_out(device, trouble=""):
     turns = list(alerts.turns())
     for turn in turns:
         alerts.called_out(turn, trouble)
-    return [(turn.number, turn.said["state"]) for turn in turns]
+    return [(turn.number, turn.status["state"]) for turn in turns]
 
 
 def test_each_turn_is_called_out_once(start):

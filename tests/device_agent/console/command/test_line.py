@@ -2,7 +2,7 @@
 
 import pytest
 
-from device_agent.agent.fleet.alarms import MOST, alarms
+from device_agent.agent.fleet.results import MOST_ALARMS, alarms
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.console.command.line import line_of, named, nothing_accepted, write_until_done
@@ -134,7 +134,7 @@ def test_another_live_agent_of_this_name_is_said_with_what_to_do(pair):
 def test_alarms_are_those_since_the_start_and_few():
     totals = {f"failed: fold {number}": 1 for number in range(20)}
     found = alarms(totals, {"failed: fold 0": 1})
-    assert len(found) == MOST + 1
+    assert len(found) == MOST_ALARMS + 1
     assert found[-1] == "and 11 more"
     assert "failed: fold 0" not in found
     assert alarms(totals, totals) == []
