@@ -13,7 +13,7 @@
 - `owned_map`: one entry a device, written by it alone
 - `membership`: which devices were retired, and up to which of their writes they count
 - `frontier`: how far every device has come
-- `control_log`: what operators said of parameters, and from when on it holds
+- `control_log`: the values that operators gave to parameters, and from when on
 - `chain_map`: what all of these, and the counters, are made of: the greatest value of each key
 - `bounded_lww_set`: the last samples of one writer; made of `bounded_state` (join, order)
   and `samples` (columns on the wire)

@@ -1,12 +1,12 @@
-"""ControlLog: what operators said of a running program's parameters, and from when on it holds.
+"""ControlLog: the values that operators gave a running program's parameters, and from when on.
 
 It is a schedule, as a cron table is one: (parameter, scope, from) -> value. The **place** of an
 entry is event time in integer microseconds: a reading at exactly `from_us` belongs to the new
 value, and no two readings can disagree about that. The scope is "" for the whole fleet, or a
-device. What an entry says is a text, which the program reads; or one of two words that are no text:
+device. An entry's value is a text, which the program reads; or one of two marks that are no text:
 
-- `INHERITED` ends what the scope said: from there on it is as the wider scope says.
-- `TAKEN_BACK` takes the place back: it is as if nobody had ever said anything there.
+- `INHERITED` ends the scope's own value: from there on the wider scope's is in force.
+- `TAKEN_BACK` takes the place back: it is as if there had never been an entry.
 
 An entry has a number, one more than the greatest that its writer knew, and the greater one stands
 at a place: (number, author, what it says) is the order, it is total, and one place is an
@@ -45,22 +45,23 @@ from crdts.plain import need_int, need_text, need_tuple
 from crdts.replica import DEVICE_BYTES, SEQS
 
 FLEET: Final = ""
-"""The scope of what is said of all devices."""
+"""The scope of an entry for all devices."""
 INHERITED: Final = ""
-"""What an entry says from which on a scope follows the wider one: the fleet's, then the default."""
+"""The value of an entry from which on a scope follows the wider one: the fleet's, then the
+default."""
 TAKEN_BACK: Final = None
-"""What an entry says whose place counts no more."""
+"""The value of an entry whose place counts no more."""
 BEFORE_ALL_US: Final = -(2**62)
 """Before every place."""
 PARAMETER_BYTES: Final = 64
 """Bytes of a parameter's name, at most."""
 VALUE_BYTES: Final = 255
-"""Bytes of what an entry says, at most."""
+"""Bytes of a value, at most."""
 _PLACES_US: Final = 2**61
 
 
 class ControlPlace(NamedTuple):
-    """Of what, for whom and from when on an entry holds."""
+    """The parameter, scope and time of an entry."""
 
     parameter: str
     scope: str
@@ -68,11 +69,11 @@ class ControlPlace(NamedTuple):
 
 
 class ControlEntry(NamedTuple):
-    """What was last said at a place; the greatest (number, author, value) stands.
+    """The last entry at a place; the greatest (number, author, value) stands.
 
     Attributes:
         number: of the entry, from 1.
-        author: who said it.
+        author: of the entry.
         value: a text, `INHERITED` or `TAKEN_BACK`.
     """
 
@@ -104,19 +105,19 @@ def _any_text(_value: str) -> bool:
 
 
 class ControlLog(ChainMap[ControlPlace, ControlEntry]):
-    """(parameter, scope, from) -> what was last said there."""
+    """(parameter, scope, from) -> the last entry there."""
 
     __slots__ = ()
 
     @property
     def value(self) -> dict[ControlPlace, str]:
-        """Place -> what it says, of those that were not taken back, in order."""
+        """Place -> its value, of all that were not taken back, in order."""
         return {
             at: text for at in sorted(self.entries) if (text := self.entries[at].value) is not None
         }
 
     def say(self, parameter: str, scope: str, from_us: int, value: str | None, author: str) -> Self:
-        """Return the delta in which a place says `value`.
+        """Return the delta in which a place has `value`.
 
         Raises:
             ValueError: a name, time or value is not valid, or its number would reach 2**40.
@@ -135,7 +136,7 @@ class ControlLog(ChainMap[ControlPlace, ControlEntry]):
         return type(self)({at: each for at, each in self.entries.items() if at.parameter in names})
 
     def lanes(self) -> list[tuple[str, str]]:
-        """Return the parameters and scopes of which something was said, in order."""
+        """Return the parameters and scopes that have entries, in order."""
         return sorted({at[:2] for at in self.entries})
 
     def places(self, parameter: str, scope: str) -> list[tuple[int, ControlEntry]]:
@@ -193,7 +194,7 @@ class ControlLog(ChainMap[ControlPlace, ControlEntry]):
 def control_rows(
     parameter: Any, scope: Any, rows: Any
 ) -> Iterable[tuple[ControlPlace, ControlEntry]]:
-    """Yield the places of a parameter and scope, and what they say, as a peer sent them.
+    """Yield the places of a parameter and scope, and their entries, as a peer sent them.
 
     Raises:
         ValueError: they are not of that form.
@@ -228,6 +229,6 @@ def _need_map(plain: Any, what: str) -> Iterable[tuple[Any, Any]]:
 
 
 def _at(lane: list[tuple[int, str]], time_us: int) -> str:
-    """Return what a scope says at a time; `INHERITED` before its first place."""
+    """Return a scope's value at a time; `INHERITED` before its first place."""
     after = bisect_right(lane, time_us, key=lambda place: place[0])
     return lane[after - 1][1] if after else INHERITED

@@ -1,4 +1,4 @@
-"""What Home Assistant is told of a fleet's values: one retained configuration for each entity.
+"""A fleet's values in Home Assistant: one retained configuration for each entity.
 
 Home Assistant knows two forms of MQTT discovery. We use the one with a message for each entity, and
 not the one for a whole device: a fold with keys gains and loses entities while it runs, and then
@@ -214,9 +214,9 @@ class Discovery:
             config["value_template"] = f"{{{{ value_json.parts[{json.dumps(part)}] }}}}"
             if isinstance(fold, DynamicFold):
                 names = ("devices", "inputs") + (() if fold.keyed else ("settled", "except"))
-                told = ", ".join(f"'{name}': value_json['{name}']" for name in names)
+                shown = ", ".join(f"'{name}': value_json['{name}']" for name in names)
                 config["json_attributes_topic"] = state
-                config["json_attributes_template"] = f"{{{{ {{{told}}} | tojson }}}}"
+                config["json_attributes_template"] = f"{{{{ {{{shown}}} | tojson }}}}"
             if isinstance(fold, DynamicFold) and not of_fleet:
                 # The fleet's own device shows it; here it is for whoever looks for a fault.
                 config |= {"entity_category": "diagnostic", "enabled_by_default": False}
@@ -250,7 +250,7 @@ class Discovery:
 
         Args:
             result: whose row it is.
-            key: of the scan that said it; "" where there are no keys.
+            key: of the scan that made it; "" where there are no keys.
         """
         state = self._topics.result(result.name, self._device, key or None)
         several, found = len(result.parts) > 1, []

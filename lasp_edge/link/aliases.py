@@ -2,7 +2,8 @@
 
 A fleet's topic has some 45 bytes and a frame some 60, so an alias saves a third of what is sent.
 The broker says how many it takes (mosquitto: 10); they hold for one connection. The first half are
-given at once, the others to topics that are used for the second time: what is said once takes few.
+given at once, the others to topics that are used for the second time: a topic that is used once
+takes few.
 
     >>> aliases = Aliases(most=2)
     >>> [aliases.of(topic) for topic in ("beat", "will", "beat", "var", "var", "var")]

@@ -64,7 +64,7 @@ class Limits(NamedTuple):
     )
     first_wait_s: float = 0.5  # wait before the n-th try: random below first_wait_s * 2**n ...
     longest_wait_s: float = 30.0  # ... and below this
-    steady_s: float = 5.0  # a connection that lasted this long begins the count of tries anew
+    steady_s: float = 5.0  # a connection that lasted this long resets the count of tries
     in_flight: int = 100  # messages handed to the broker and not yet confirmed
     in_flight_bytes: int = 1 << 20
     payload_bytes: int = 4 * (1 << 16)  # greater ones are dropped where they come in

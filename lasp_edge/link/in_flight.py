@@ -16,8 +16,8 @@ class InFlight:
     Args:
         messages: how many there may be.
         total_bytes: how long they may be together; a single message may be longer.
-        refusals: is told what the broker says to each, in the caller's thread.
-        sizes: is told the sizes that the broker took.
+        refusals: is given the broker's answer to each, in the caller's thread.
+        sizes: is given the sizes that the broker took.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ from lasp_edge.link.inbox import Inbox
 from lasp_edge.link.mqtt_version import MqttVersionChoice
 from lasp_edge.link.seal import Seal
 from lasp_edge.link.taken_sizes import TakenSizes
-from lasp_edge.link.trouble import CONNECTING, Closures, SaidOnce, unreachable
+from lasp_edge.link.trouble import CONNECTING, Closures, LoggedOnce, unreachable
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Link:
         jitter: Seeded; draws the waits between tries.
         limits: Bounds of memory and patience.
         seal: Closes what is published, the will too, and opens what comes in; None for neither.
-        expects_refusal: Whether nobody need be told that the broker refuses messages on a topic.
+        expects_refusal: Whether it is expected that the broker refuses messages on a topic.
         notify: Called from the link's thread after something new can be polled. It must do no
             more than wake somebody (another link's `wake`, say).
 
@@ -121,7 +121,7 @@ class Link:
         self._number = 0
         self._past_trouble = "not started"
         self._past_traffic = SocketBytes()
-        self._once, self._sizes = SaidOnce(), TakenSizes()
+        self._once, self._sizes = LoggedOnce(), TakenSizes()
         self._closures = Closures(client_id)
         self._choice = MqttVersionChoice(broker.protocol)
         self._new_connection().subscribe(self._settings.subscriptions or ["#"])  # refuses bad ones
@@ -175,7 +175,7 @@ class Link:
         """Send a message; False: not connected or too much in flight, and nothing was kept.
 
         True is no proof of delivery: `counts.confirmed` says what the broker confirmed. A message
-        that is greater than this broker ever takes is dropped, counted and said in `trouble`: it
+        that is greater than this broker ever takes is dropped, counted and named in `trouble`: it
         would hold up all that come after it.
 
         Raises:

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 log.addHandler(logging.NullHandler())  # a program that sets up no log prints the line itself
 
 MOST_SAID = 32
-"""Different lines that are remembered as said; a link has some five different troubles."""
+"""Different lines that are remembered as logged; a link has some five different troubles."""
 MOST_REFUSED = 64
 """Topics that are remembered as refused; an agent publishes on fewer, unless it has many keys."""
 
@@ -27,7 +27,7 @@ SUSPICIOUS_CLOSURES = 3
 """Connections closed without a word, each within some seconds, until a twin is suspected."""
 
 CONNECTING: Final = "connecting"
-"""What is said before anything was tried."""
+"""The trouble before anything was tried."""
 CLOSED: Final = "the broker closed the connection"
 _NOT_AUTHORIZED: Final = "Not authorized"
 _LOGIN_REFUSED: Final = (_NOT_AUTHORIZED, "Bad user name or password", "Bad username or password")
@@ -36,29 +36,29 @@ _RULES = "`lasp-edge broker config` writes the rules that a fleet needs"
 
 def refused_connection(reason: str, broker: BrokerUrl, client_id: str) -> str:
     """Return the line for a CONNECT that the broker refused."""
-    said = f"the broker refuses us: {reason}"
+    trouble = f"the broker refuses us: {reason}"
     if reason in _LOGIN_REFUSED:
         if broker.user is None and not broker.files.certificate:
-            return f"{said}; it asks for a user and a password: --login FILE"
-        return f"{said}; is the password of user {broker.user!r} right? (--login FILE)"
+            return f"{trouble}; it asks for a user and a password: --login FILE"
+        return f"{trouble}; is the password of user {broker.user!r} right? (--login FILE)"
     if reason == "Client identifier not valid":
-        return f"{said}; it does not accept the client id {client_id}"
-    return said
+        return f"{trouble}; it does not accept the client id {client_id}"
+    return trouble
 
 
 def ended_by_broker(reason: str, client_id: str) -> str:
     """Return the line for a connection that the broker ended with a word."""
-    said = f"the broker disconnects us: {reason}"
+    trouble = f"the broker disconnects us: {reason}"
     if reason == "Session taken over":
-        return f"{said}; another program uses the client id {client_id}: stop one of the two"
-    return said
+        return f"{trouble}; another program uses the client id {client_id}: stop one of the two"
+    return trouble
 
 
 def closed(error: str, broker: BrokerUrl, *, answered: bool) -> str:
     """Return the line for a connection that ended without a word of MQTT.
 
     Args:
-        error: what the socket said last; empty where it said nothing.
+        error: the last error of the socket; empty before the first one.
         broker: where to.
         answered: the broker had answered our CONNECT.
     """
@@ -77,28 +77,28 @@ def unreachable(error: OSError, broker: BrokerUrl) -> str:
     if untrusted is not None:
         return _untrusted(untrusted, broker)
     why = error.strerror or str(error)
-    said = f"cannot reach {broker}: {why}"
+    trouble = f"cannot reach {broker}: {why}"
     if type(error).__name__ == "gaierror":
-        return f"{said}; is the name right? (getent hosts {broker.host})"
+        return f"{trouble}; is the name right? (getent hosts {broker.host})"
     if error.errno == errno.ECONNREFUSED:
-        return f"{said}; is the broker started there? (systemctl status mosquitto)"
+        return f"{trouble}; is the broker started there? (systemctl status mosquitto)"
     if isinstance(error, TimeoutError):
-        return f"{said}; is the address right, and port {broker.port} open? (ping {broker.host})"
+        return f"{trouble}; is the address right, and port {broker.port} open? (ping {broker.host})"
     if broker.tls and (isinstance(error, ConnectionError) or "SSL" in type(error).__name__):
-        return f"{said}; does the broker speak TLS on port {broker.port}?"
-    return said
+        return f"{trouble}; does the broker speak TLS on port {broker.port}?"
+    return trouble
 
 
 def _untrusted(why: str, broker: BrokerUrl) -> str:
-    said = f"the certificate of {broker} is not trusted (CERTIFICATE_VERIFY_FAILED: {why})"
+    trouble = f"the certificate of {broker} is not trusted (CERTIFICATE_VERIFY_FAILED: {why})"
     if "mismatch" in why:
-        return f"{said}; use a name in --broker that its certificate has"
+        return f"{trouble}; use a name in --broker that its certificate has"
     if "expired" in why or "not yet valid" in why:
-        right = f"{said}; is this machine's clock right? (date)"
+        right = f"{trouble}; is this machine's clock right? (date)"
         return (
             f"{right} If it is, the broker needs a new certificate" if "expired" in why else right
         )
-    return f"{said}; name the authority that signed it: --ca-file FILE"
+    return f"{trouble}; name the authority that signed it: --ca-file FILE"
 
 
 class Refusals:
@@ -119,7 +119,7 @@ class Refusals:
         self._messages: dict[str, str] = {}
 
     def answer(self, topic: str, reason: str | None) -> None:
-        """Note what the broker said to a message; None if it took it."""
+        """Take the broker's answer to a message; None if it took it."""
         if reason is None:
             self._messages.pop(topic, None)
         elif len(self._messages) < MOST_REFUSED and not (self._expected and self._expected(topic)):
@@ -168,7 +168,7 @@ class Closures:
         self._count = 0
 
 
-class SaidOnce:
+class LoggedOnce:
     """Writes each line into the log once, until `forget`."""
 
     def __init__(self) -> None:

@@ -1,14 +1,14 @@
-"""Acceptance: what a lander takes from the fleet's messages, what it refuses, and what it tells.
+"""Acceptance: what a lander takes from the fleet's messages, what it refuses, and what it answers.
 
-`Acceptance` is a state machine without I/O: messages go in, and out come rows, what the devices
-are to be told of their panes, and what was refused with the reason. Panes and entries stay packed
-by column, so that a row costs no object.
+`Acceptance` is a state machine without I/O: messages go in, and out come rows, the answers to
+devices about their panes, and what was refused with the reason. Panes and entries stay packed by
+column, so that a row costs no object.
 
-What does not decode, names another device than its topic, comes from the far future or does not
-fit the program is refused, and changes nothing. Of a pane frame each entry stands for itself
-(`lasp_edge.protocol.fitting`): what is taken lands and is acknowledged, and the device is told what
-was not taken and why, so it keeps that and sends it again. Of a retired device's panes, those up to
-the version at which it was retired count for ever; what lies above is not taken.
+What does not decode, names another device than its topic, comes from the far future or does not fit
+the program is refused, and changes nothing. Of a pane frame each entry stands for itself
+(`lasp_edge.protocol.fitting`): what is taken lands and is acknowledged, and the answer names the
+entries that were not taken and why, so it keeps that and sends it again. Of a retired device's
+panes, those up to the version at which it was retired count for ever; what lies above is not taken.
 
 A promise is made to one sink and store (`lasp_edge.protocol.sinks`): of a beat, a lander takes the
 row of its own.
@@ -123,10 +123,10 @@ class Accepted:
         rows: in the order of their messages.
         shared: what is news of shared variables, in the same order.
         promises: the newest of each device, with the time at which its version first came.
-        answers: what each device is to be told of its pane entries, once they have landed.
+        answers: to each device about its pane entries, once they have landed.
         heard: the devices whose beats came, and whether they name this sink's store.
         known: the devices of which an entry or presence came, or was kept by the broker.
-        hellos: who is to be told what was known when it asked, by asker and subject.
+        hellos: those to be answered with the state known then, by asker and subject.
         commands: those of operators that were not known yet.
         overtaken: the devices of which an earlier life speaks that may be alive: they are to ask.
         refused: by topic and reason.
@@ -163,7 +163,7 @@ class Acceptance:
         membership: which devices count, by the commands that were taken before.
         overheard: the shared variables; None where the program has no such variable.
         control: the windows with parameters; None where no operator can change a window.
-        is_signed: frames are signed, so nobody else can say again what an operator said.
+        is_signed: frames are signed, so nobody else can repeat an operator's command.
 
     Attributes:
         sink: for whom it accepts: the sink's name, and the id of its store.
@@ -296,7 +296,7 @@ class Acceptance:
         low = frame.low_of(*self.sink)
         accepted.heard[frame.about] = bool(low and low.store)
         if low is None:
-            return  # it speaks to others, until it is told of this sink
+            return  # it promises to others, until it knows this sink
         if low.low_us is not None and low.low_us > record.received_us + self._future_us:
             raise RecordRefusedError("promise from the far future")
         accepted.promises |= accepted.promises.promise(
@@ -344,7 +344,7 @@ class Acceptance:
     def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
         """Note that somebody asks what is known of a device.
 
-        A device that asks of itself is told all that has landed. So from then on, nothing of its
+        A device that asks about itself gets all that has landed. So from then on, nothing of its
         earlier lives may land any more.
         """
         if record.retained:

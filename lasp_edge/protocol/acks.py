@@ -148,7 +148,7 @@ REASONS: Final = 16
 
 
 def reason_text(reason: int) -> str:
-    """Return what people are told of a reason; a later release may have others."""
+    """Return the words for a reason; a later release may have others."""
     known = {each.value: each.advice for each in NotTaken}
     return known.get(reason, f"reason {reason}, which a later release knows")
 
@@ -194,8 +194,8 @@ class AckFrame(Frame):
         if not store:
             raise FrameError("bad text")
         control = checks.integer(envelope.extra.get("control", 0), 0)
-        told = (sink_name(sink), store, known, untaken, checks.clock_s(clock_s), control)
-        return cls(envelope.sender, envelope.number, envelope.about, *told)
+        fields = (sink_name(sink), store, known, untaken, checks.clock_s(clock_s), control)
+        return cls(envelope.sender, envelope.number, envelope.about, *fields)
 
 
 def _untaken(reason: Any, *seqs: Any) -> Untaken:
@@ -217,7 +217,7 @@ class Answer:
         self.not_taken: dict[tuple[int, int, int], set[int]] = {}
 
     def add(self, other: "Answer") -> None:
-        """Take over what another one says; what has landed has landed, whatever else is said."""
+        """Join another answer: an entry that landed stays so, whatever the other one has of it."""
         for (incarnation, nonce), seqs in other.taken.items():
             self.take(incarnation, nonce, seqs)
         for (reason, incarnation, nonce), seqs in other.not_taken.items():

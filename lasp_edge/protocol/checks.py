@@ -51,7 +51,7 @@ def integers(values: Any, least: int = -_INT64, below: int = _INT64) -> tuple[in
 
 
 def clock_s(value: Any) -> int | None:
-    """Return a clock in seconds since the epoch; None where the sender told no time."""
+    """Return a clock in seconds since the epoch; None where the sender does not know the time."""
     return None if value is None else integer(value, 0, LATEST_CLOCK_S)
 
 

@@ -63,7 +63,7 @@ class ControlledStreams(Protocol):
     def stream(self, stream: int) -> PaneStream | None:
         """Return what is known of a stream; None for an unknown one."""
 
-    def hear(self, said: ControlLog) -> bool:
+    def hear(self, new: ControlLog) -> bool:
         """Join entries; return whether some were new."""
 
 
@@ -75,7 +75,7 @@ class LeftOut(NamedTuple):
     """Entries of a block that are not taken.
 
     Attributes:
-        reason: what the device is told.
+        reason: for the device.
         text: what is counted, which may be more precise.
     """
 

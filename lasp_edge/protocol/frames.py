@@ -147,7 +147,7 @@ class BeatFrame(Frame):
         clock_s: its own clock, seconds since the epoch; None where it does not trust it.
         highs: how far its sources have come whose readings carry their own time.
         control: what tells the log of parameters that it knows from others; 0 for an empty one.
-        floor_us: from when on it has all its readings, to make panes anew; None where its program
+        floor_us: from when on it has all its readings, to make panes again; None where its program
             has no parameters.
     """
 
@@ -185,15 +185,15 @@ class BeatFrame(Frame):
         control = checks.integer(envelope.extra.get("control", 0), 0)
         floor = envelope.extra.get("floor")
         floor_us = None if floor is None else checks.integer(floor, -TIME_LIMIT_US, TIME_LIMIT_US)
-        told = (checks.flag(done), known, seq, clock, source_highs(highs), control, floor_us)
-        return cls(envelope.sender, envelope.number, rows, *told)
+        fields = (checks.flag(done), known, seq, clock, source_highs(highs), control, floor_us)
+        return cls(envelope.sender, envelope.number, rows, *fields)
 
 
 @dataclass(frozen=True, slots=True)
 class PresenceFrame(Frame):
-    """Whether a replica is connected: told by itself, or by the broker as its Last Will.
+    """Whether a replica is connected: published by itself, or by the broker as its Last Will.
 
-    A will is made before the connection and told after it, so the frame that came last counts,
+    A will is made before the connection and published after it, so the last frame to arrive counts,
     whatever its number.
 
     Attributes:

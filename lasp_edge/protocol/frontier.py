@@ -83,7 +83,7 @@ class Liveness(NamedTuple):
         return Liveness(self.promises | other.promises, ticks, members, former_us)
 
     def voided(self) -> "Liveness":
-        """Return the same once operators said something: promises speak of another log."""
+        """Return the same after a new entry of operators: promises were made under another log."""
         promises, former_us = {}, dict(self.former_us)
         for device, promise in self.promises.entries.items():
             promises[device] = void(promise)
@@ -158,7 +158,7 @@ class AwaitedDevices(NamedTuple):
     def led_by(self, *times_us: int | None) -> "AwaitedDevices":
         """Return the same where somebody is known to have promised up to these times.
 
-        What operators say makes all promises void: until they come anew, they lead nowhere.
+        An entry of operators makes all promises void: until new ones arrive, they lead nowhere.
         """
         known_us = [each for each in times_us if each is not None]
         return self._replace(lead_us=max([self.lead_us, *known_us]))
@@ -166,7 +166,7 @@ class AwaitedDevices(NamedTuple):
     def before(self, end_us: int) -> tuple[str, ...]:
         """Return who is missing in a window that ends then; nobody while all of them are.
 
-        Who has only to promise anew is missing if nobody else is.
+        A device whose promise is void is missing only where no other device is.
         """
         if end_us > self.lead_us:
             return ()

@@ -22,7 +22,7 @@ STRANGERS_GREETED_AGAIN_US: Final = 30_000_000
 
 
 class Greetings:
-    """What a lander has told each device of itself, and when."""
+    """When a lander last greeted each device."""
 
     def __init__(self) -> None:
         self._told: dict[str, tuple[int, bool]] = {}

@@ -64,7 +64,7 @@ class FrameKind(NamedTuple):
         guard: why a reader refuses a frame, given what it knows; see `admission`.
         handler: the name of the method with which a lander or an operator takes a frame.
         retained: the broker keeps the newest one of a topic for later subscribers.
-        qos: of MQTT; 0 for what is said again soon, so that nobody confirms it.
+        qos: of MQTT; 0 for a frame that is soon followed by the next, so that nobody confirms it.
         divided: one of several landers that share the work takes a frame. Each of them takes
             what the broker keeps, and what tells of a device as a whole.
     """

@@ -13,8 +13,8 @@ else. So a life that goes on to say nothing puts an end to earlier ones for `SIL
 A network may bring a frame of the life before between two hellos of a new one, which has become
 later meanwhile. It has not spoken yet, so it is no copy: it puts an end to that life, too.
 
-Two copies of a device may be alive at the same time. The one that is not heard any more is told to
-ask, learns of the other, and takes a later incarnation: then both are heard.
+Two copies of a device may be alive at the same time. The one that is not heard any more is
+asked to say hello, learns of the other, and takes a later incarnation: then both are heard.
 
     >>> lives, old, new = Lives(), Replica(5, 9, "attic"), Replica(6, 7, "attic")
     >>> lives.delivers(old), lives.delivers(new), lives.delivers(old)
@@ -31,10 +31,10 @@ from typing import Final, NamedTuple, Protocol
 from crdts import Replica
 
 SILENT_US: Final = 120_000_000
-"""Microseconds within which a life that said hello has spoken: it decides within seconds, and then
-tells that it is there."""
+"""Microseconds within which a life that sent a hello has sent more: it decides within seconds, and
+then beats."""
 KEPT_LIVES: Final = 8
-"""Lives of a device that are told apart, the last ones: some copies, and what is on its way."""
+"""Lives of a device that are distinguished, the last ones: some copies, and what is on its way."""
 _HEARD: Final = -1
 
 
@@ -59,12 +59,12 @@ class KnownLives(NamedTuple):
 
 
 class _Announced(NamedTuple):
-    """Lives that said hello, and nothing else yet.
+    """Lives that sent a hello, and nothing else yet.
 
     Attributes:
         nonces: of them.
         before: who was heard before the first of them.
-        since_us: when that one said hello.
+        since_us: when that one sent its hello.
     """
 
     nonces: frozenset[int]
@@ -113,7 +113,7 @@ class Lives:
         return self._hears(replica, before)
 
     def _end_silence(self, device: str, now_us: int) -> None:
-        """Hear those again that were heard before lives that said hello and nothing else."""
+        """Let lives deliver again that did before others sent a hello and nothing else."""
         announced = self._announced.get(device)
         if announced is not None and announced.is_over(now_us):
             self._known[device] = announced.before

@@ -1,9 +1,9 @@
 """Replies: what a sink owes the devices once their entries are safe, kept until it could be sent.
 
 A sink (`lasp_edge.protocol.sinks`) commits first, and only then owes anybody a word: devices the
-acknowledgement of their pane entries, whoever said hello what was known of it, and a life that is
-over that it is to ask. It greets devices that send no panes (`greetings`), and repeats what
-operators commanded, should the broker forget it. What finds no broker is said later.
+acknowledgement of their pane entries, whoever sent a hello the known state of it, and a life that
+is over the hint to ask. It greets devices that send no panes (`greetings`), and repeats what
+operators commanded, should the broker forget it. Without a broker it is sent later.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Publish = Callable[[Frame], bool]
 
 
 class Replies:
-    """What a sink has to say.
+    """The answers that a sink owes.
 
     Args:
         acceptance: of the sink's messages.
@@ -42,7 +42,7 @@ class Replies:
         self._acks_sent = self._vouches_sent = 0
 
     def owe(self, accepted: Accepted, now_us: int) -> None:
-        """Note what is to be said of messages whose rows are durable now."""
+        """Take what is owed for messages whose rows are durable now."""
         self._hellos |= accepted.hellos
         self._overtaken |= accepted.overtaken
         for device, answer in accepted.answers.items():
@@ -67,7 +67,7 @@ class Replies:
         Args:
             publish: sends a frame.
             now_us: the sink's clock.
-            is_connected: else a command would be lost, and count as said.
+            is_connected: else a command would be lost, and count as sent.
         """
         if is_connected:
             for command in self._acceptance.repeated(self._sender, now_us):
@@ -77,29 +77,29 @@ class Replies:
 
     def _acknowledge(self, publish: Publish, now_us: int) -> None:
         for device, answer in list(self._answers.items()):
-            said = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
+            given = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
             control = self._acceptance.control
             known = 0 if control is None else control.control
-            for frame in answer.frames(*said, now_us // SECOND_US, known):
+            for frame in answer.frames(*given, now_us // SECOND_US, known):
                 if not publish(frame):
                     return
                 self._acks_sent += 1
             del self._answers[device]
 
     def _vouch(self, publish: Publish) -> None:
-        """Tell who asked what was known of a device; who is not heard any more is told to ask."""
+        """Answer hellos with the known state of a device; hint lives that are over to ask."""
         for at, hello in list(self._hellos.items()):
             number = self._vouches_sent + 1
-            if not self._say(publish, self._acceptance.witness.vouch(self._sender, number, hello)):
+            if not self._send(publish, self._acceptance.witness.vouch(self._sender, number, hello)):
                 return
             del self._hellos[at]
         for device in sorted(self._overtaken):
             number = self._vouches_sent + 1
-            if not self._say(publish, VouchFrame.hint(self._sender, number, device)):
+            if not self._send(publish, VouchFrame.hint(self._sender, number, device)):
                 return
             self._overtaken.discard(device)
 
-    def _say(self, publish: Publish, vouch: VouchFrame) -> bool:
+    def _send(self, publish: Publish, vouch: VouchFrame) -> bool:
         sent = publish(vouch)
         self._vouches_sent += sent
         return sent

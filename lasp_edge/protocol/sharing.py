@@ -33,7 +33,7 @@ SUMMARY_BYTES: Final = 48_000
 
 @dataclass(frozen=True, slots=True)
 class SharedFrame(Frame):
-    """A slot of the sender's own part of a shared variable, retained until the slot is used anew.
+    """A slot of the sender's own part of a shared variable, retained until the slot is used again.
 
     Attributes:
         stream: the hash of the variable's meaning.

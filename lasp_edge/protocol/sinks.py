@@ -20,7 +20,7 @@ from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
 DEFAULT_SINK: Final = "lake"
-"""The sink that every device expects from the start, and that a lander is unless told otherwise."""
+"""The sink that every device expects from the start, and a lander's name by default."""
 MAX_SINKS: Final = 8
 """Sinks that a device delivers to at most: a bit of a stored byte for each."""
 SINK_BYTES: Final = 64

@@ -60,7 +60,7 @@ class WaitingWindow(Protocol):
 
     @property
     def tentative_after_us(self) -> int | None:
-        """Its own X; None for what the whole sink is told."""
+        """Its own X; None for that of the whole sink."""
 
 
 def waits_of(windows: Iterable[WaitingWindow], all_us: int) -> dict[str, int]:

@@ -1,10 +1,10 @@
 """The witness: what a device or a lander has heard of the others, so that it can vouch for them.
 
 It keeps the newest replica of each device and how far its sources had come, as each of its last
-processes told: what one counted must not hide what another one did. From that it also judges who
-may be heard: a device that is heard for the first time with an incarnation that no young device has
-is held back until somebody vouches for it, or until nobody has contradicted it for a minute; and
-the number of devices is bounded, so that inventing names helps nobody.
+processes reported: what one counted must not hide what another one did. From that it also judges
+who may be heard: a device that is heard for the first time with an incarnation that no young device
+has is held back until somebody vouches for it, or until nobody has contradicted it for a minute;
+and the number of devices is bounded, so that inventing names helps nobody.
 
     >>> witness = Witness(most=1)
     >>> beat = BeatFrame(Replica(2_000, 7, "attic"), 1, (), False, ())
@@ -53,7 +53,7 @@ class Testimony(NamedTuple):
 
     Attributes:
         replica: the newest one.
-        told: how far its sources had come, as its last processes told, the newest first.
+        reports: how far its sources had come, of its last processes, the newest first.
         heard_us: when its last beat came; 0: none came.
     """
 
@@ -63,7 +63,7 @@ class Testimony(NamedTuple):
 
     @property
     def highs(self) -> tuple[SourceHigh, ...]:
-        """How far its sources had come, whichever process told it."""
+        """How far its sources had come, whichever process reported it."""
         return joined(*(telling.highs for telling in self.told))
 
 

@@ -47,7 +47,7 @@ def configuration(asked: Hardening) -> str:
     """Return the text of mosquitto.conf."""
     at = asked.directory
     lines = [
-        f"{WRITTEN_BY}; it is written anew when a device is added.",
+        f"{WRITTEN_BY}; it is written again when a device is added.",
         f"listener {asked.port}",
     ]
     if asked.tls:

@@ -1,7 +1,7 @@
 """The file that says who takes part in a fleet, and by which key each is known.
 
 One line each, `ROLE KEY NAME`, as `lasp-edge keys new` prints it. The key `-` means that this one
-signs nothing; what others send in its name cannot be told from its own then.
+signs nothing; what others send in its name cannot be distinguished from its own then.
 
     >>> (kitchen,) = read("device - kitchen")
     >>> kitchen.role.value, kitchen.key, kitchen.name

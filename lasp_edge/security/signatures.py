@@ -118,9 +118,9 @@ class Signatures:
         if self._key is None or not is_frame:
             return payload
         at = _map_at(payload) if payload[:1] == _WITH_MAP else len(payload)
-        keys, said = payload[at] if at < len(payload) else _NO_KEY, payload[at + 1 :]
+        keys, rest = payload[at] if at < len(payload) else _NO_KEY, payload[at + 1 :]
         assert _NO_KEY <= keys <= _MOST_KEYS, "a frame says few things beside its body"
-        head = b"".join((_WITH_MAP, payload[1:at], bytes([keys + 1]), said, _TAIL))
+        head = b"".join((_WITH_MAP, payload[1:at], bytes([keys + 1]), rest, _TAIL))
         head += key_id(self._key.public)
         return head + self._key.sign(self._context + head)
 
@@ -213,12 +213,12 @@ def _map_at(payload: bytes) -> int:
 def _unsigned(signed: bytes) -> bytes:
     """Return a frame of which the signature, with its key, was cut off."""
     at = _map_at(signed)
-    keys, said = signed[at] - 1, signed[at + 1 :]
+    keys, rest = signed[at] - 1, signed[at + 1 :]
     if not _NO_KEY <= keys <= _MOST_KEYS:
         raise BrokenSealError("not an envelope")
     if keys == _NO_KEY:
-        return _PLAIN + signed[1:at] + said
-    return b"".join((signed[:at], bytes([keys]), said))
+        return _PLAIN + signed[1:at] + rest
+    return b"".join((signed[:at], bytes([keys]), rest))
 
 
 def key_id(public: bytes) -> bytes:

@@ -30,7 +30,7 @@ def what_a_process_said_itself_makes_its_readings_doubtful() -> Iterator[None]:
     """A device connects again, receives its own report, and refuses what comes a little late."""
 
     def tellings(self: Answers, _own: int) -> Iterator[Telling]:
-        return (telling for vouch in self._told.values() for telling in vouch.told)
+        return (telling for vouch in self._vouches.values() for telling in vouch.told)
 
     with replaced(Answers, "tellings", tellings):
         yield

@@ -152,7 +152,7 @@ class CurrentValues(Part):
         return FoldValue(name, key, parts.get(part), parts, inputs, settled, devices, missing)
 
     def known(self, name: str, key: str) -> FoldValue | None:
-        """Return what a handler is told of a fold; None where nobody has the key."""
+        """Return the value that a handler is given of a fold; None where nobody has the key."""
         fold = self._fold(name)
         if isinstance(fold, DynamicFold):
             is_known = bool(_holders(self._entries(fold), fold.fold, key))

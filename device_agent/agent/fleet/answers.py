@@ -1,4 +1,4 @@
-"""Answers: what others have told a device of its own lives, in one round of hellos.
+"""Answers: the vouches of others for a device's own lives, in one round of hellos.
 
 `device_agent.agent.fleet.fence` asks and decides; here is what can be concluded from the answers.
 """
@@ -17,7 +17,7 @@ MOST_VOUCHES: Final = 64
 
 
 class Answers:
-    """Who has answered -> what he told.
+    """Answering device -> its vouch.
 
     Args:
         lives: (incarnation, nonce) of the lives that the store knows.
@@ -29,43 +29,43 @@ class Answers:
 
     def __init__(self, lives: set[tuple[int, int]], first: int) -> None:
         self.lives, self._first = lives, first
-        self._told: dict[str, VouchFrame] = {}
+        self._vouches: dict[str, VouchFrame] = {}
 
     def clear(self) -> None:
         """Begin a round."""
-        self._told.clear()
+        self._vouches.clear()
 
     def has_room_for(self, voucher: str) -> bool:
         """Return whether the answer of somebody is looked at."""
-        return voucher in self._told or len(self._told) < MOST_VOUCHES
+        return voucher in self._vouches or len(self._vouches) < MOST_VOUCHES
 
     def add(self, frame: VouchFrame) -> None:
         """Take an answer; who answers twice knows more by then."""
-        self._told[frame.sender.device] = frame
+        self._vouches[frame.sender.device] = frame
 
     def tellings(self, own: int) -> Iterator[Telling]:
-        """Yield what other processes than that with this nonce told.
+        """Yield the reports of other processes than the one with this nonce.
 
-        What a process said itself tells it nothing.
+        A process learns nothing from its own reports.
         """
-        for vouch in self._told.values():
+        for vouch in self._vouches.values():
             for telling in vouch.told:
                 if telling.teller.nonce != own:
                     yield telling
 
     def is_told_by(self, replica: Replica) -> bool:
         """Return whether it is known how far the process of a replica had come."""
-        nonces = {telling.teller.nonce for each in self._told.values() for telling in each.told}
+        nonces = {telling.teller.nonce for each in self._vouches.values() for telling in each.told}
         return replica.nonce in nonces
 
     def knows(self, replica: Replica) -> bool:
-        """Return whether the store knows a life of this device; nonce 0: which one is not told."""
+        """Return whether the store knows a life of this device; nonce 0: it is not known which."""
         if replica.nonce:
             return replica[:2] in self.lives
         return any(incarnation == replica.incarnation for incarnation, _ in self.lives)
 
     def newest(self, me: Replica, counters: Counters, *, is_young: bool) -> Replica | None:
-        """Return the newest life that is told, can be believed, and that the store does not know.
+        """Return the newest credible life that is vouched for and that the store does not know.
 
         None where this replica is later than all of them.
 
@@ -74,8 +74,8 @@ class Answers:
             counters: count what cannot be believed.
             is_young: the store is new: several who tell of a long life are believed.
         """
-        told = sorted({vouch.subject for vouch in self._told.values()}, reverse=True)
-        for replica in told:
+        lives = sorted({vouch.subject for vouch in self._vouches.values()}, reverse=True)
+        for replica in lives:
             if replica.incarnation < me.incarnation:
                 break
             if not self._is_plausible(replica.incarnation, is_young=is_young):
@@ -89,20 +89,20 @@ class Answers:
             return False
         if incarnation - self._first <= INCARNATIONS_AHEAD:
             return True
-        subjects = [vouch.subject.incarnation for vouch in self._told.values()]
+        subjects = [vouch.subject.incarnation for vouch in self._vouches.values()]
         near = [known for known in subjects if known >= incarnation - INCARNATIONS_AHEAD]
         return is_young and len(near) > 1
 
     def landers_of(self, me: Replica) -> Iterator[str]:
         """Yield the landers that have heard this replica, and so take no panes of earlier ones."""
-        for lander, vouch in self._told.items():
+        for lander, vouch in self._vouches.items():
             at = vouch.subject
             if vouch.keeps and (at.nonce == me.nonce or at.incarnation < me.incarnation):
                 yield lander
 
 
 def is_ignorant(frame: VouchFrame, nonce: int) -> bool:
-    """Return whether a peer's answer tells nothing but what this process said itself."""
+    """Return whether a peer's answer holds nothing but this process's own reports."""
     replica = frame.subject
     is_new = not replica.incarnation or replica.nonce == nonce
     others = any(telling.teller.nonce != nonce for telling in frame.told)

@@ -1,10 +1,10 @@
-"""Beats and presence: what a device periodically says of itself.
+"""Beats and presence: the periodic reports of a device about itself.
 
-A beat says what the device holds of each variable, and up to when its readings are complete. It is
-sent when it says something new, as often as the interval allows; for whoever has come: a device, a
+A beat reports each variable that the device holds, and up to when its readings are complete. It is
+sent when it has something new, as often as the interval allows; for whoever has come: a device, a
 lander, an operator; and else seldom, so that the device counts as connected. A promise is new when
-it has passed the end of a pane: no window closes before. Presence is retained: it says that the
-device is connected; the broker says as its Last Will that it is not any more.
+it has passed the end of a pane: no window closes before. Presence is retained: the device
+is connected; the broker's Last Will is that it is not any more.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,7 @@ BURST, RESERVE = 4, 2
 LEAST_US = 2 * SECOND_US
 """Microseconds between two beats, at least: as often as a fleet at rest agrees on something new."""
 MOST_MET = 1_000
-"""Others of whom it is remembered that they came: some 100 kB."""
+"""Others that are remembered as known: some 100 kB."""
 ROWS_US = 10 * SECOND_US
 """Microseconds by which a promise passes rows of results before it is new: each is a pane alone."""
 REST_US = 5 * SECOND_US
@@ -41,7 +41,7 @@ REST_US = 5 * SECOND_US
 
 
 class _Content(NamedTuple):
-    """What makes a beat new whenever it changes: all that it says but its lows and its clock."""
+    """The part of a beat that makes it new whenever it changes: all but its lows and its clock."""
 
     sender: Replica
     done: bool
@@ -117,7 +117,7 @@ class Beats(Part):
         self._meet(frame.sender)
 
     def _meet(self, other: Replica) -> None:
-        """Note that somebody is there who has not heard this device yet."""
+        """Have a beat sent for somebody who has received none of this device yet."""
         if self._met.get(other.device) != other.nonce:
             if len(self._met) >= MOST_MET:
                 self._met.clear()
@@ -125,21 +125,21 @@ class Beats(Part):
             self._is_asked = True
 
     def _hear_presence(self, frame: PresenceFrame, _now_us: int) -> None:
-        """Say that this device is connected where a late Last Will says that it is not."""
+        """Publish that this device is connected where a late Last Will denies it."""
         sender, me = frame.sender, self._agent.replica
         if sender.device != me.device and frame.online:
             self._meet(sender)
         if sender.device == me.device and sender <= me and not frame.online:
-            self._say_again()
+            self._publish_again()
 
     def connected(self, _now_us: int) -> None:
-        self._say_again()
+        self._publish_again()
 
-    def _say_again(self) -> None:
+    def _publish_again(self) -> None:
         self._last, self._announced = None, False
 
     def succeed(self) -> None:
-        self._say_again()
+        self._publish_again()
         self._beats = 0
 
     def tick(self, now_us: int) -> None:
@@ -204,13 +204,13 @@ class Beats(Part):
         """Return the next beat."""
         clock, (sender, done, reports, seq, highs, control) = self._agent.clock, content
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
-        said = (lows, done, reports, seq, clock_s, highs, control, self._floor_us())
-        return BeatFrame(sender, self._beats + 1, *said)
+        fields = (lows, done, reports, seq, clock_s, highs, control, self._floor_us())
+        return BeatFrame(sender, self._beats + 1, *fields)
 
     def _floor_us(self) -> int | None:
-        """Return from when on all readings are here, for panes that are made anew.
+        """Return from when on all readings are here, for panes that are made again.
 
-        What an earlier life had read may lack in the store: such panes are never made anew.
+        What an earlier life had read may lack in the store: such panes are never made again.
         """
         if not self._agent.plan.parameters:
             return None
@@ -225,7 +225,7 @@ class Beats(Part):
         self._panes.memory.unlanded.watch(progress.promised_us)
 
     def presence(self, *, online: bool) -> Publication:
-        """Return what says whether this device is connected."""
+        """Return the presence of this device."""
         self._presences += 1
         agent = self._agent
         about = agent.plan.digest, RELEASE, online and bool(agent.settings.home_assistant)

@@ -1,4 +1,4 @@
-"""The fence: which replica this device is, as told by whoever knows.
+"""The fence: which replica this device is, by the answers of all that know.
 
 Problem: a device whose store was lost, or is an older image, starts with an incarnation that it had
 before. Its entries then look older than what the others hold of its later life, so their value
@@ -9,15 +9,15 @@ itself is no help, for a broker forgets. Sketch:
    of its peers some few (`device_agent.agent.fleet.witnessing`), with the newest replica of this
    device that they know and how far its sources had come.
 2. A second after a lander answered it decides: it becomes a replica later than the greatest that
-   it was told of, and what its store does not know of its sources is doubtful. A lander that heard
-   the hello of the later replica takes no panes of earlier lives from then on (see
+   the answers name, and what its store does not know of its sources is doubtful. A lander that
+   received the hello of the later replica takes no panes of earlier lives from then on (see
    `lasp_edge.protocol.lives`), so a replica that has become later asks once more before it reads.
 3. Peers hear less than landers: a beat now and then. Where only they answer, it waits for a lander
    until `fence_wait_us`, unless the program has no windows, decides by what they know, and goes on
    asking for a while. Where nobody answers it goes on alone after that time, says so, and goes on
    asking. Whenever it hears a lander that has not answered it yet, it asks again.
 4. Sources with own times are not read before that, or before the same time has passed without a
-   connection. What was accepted before it was told that it is doubtful is counted.
+   connection. Readings accepted before an answer made them doubtful are counted.
 5. After each reconnect, and when it hears of a later life of itself, it asks again. Only an answer
    to its own hello changes anything, and one process never takes more than `INCARNATIONS_AHEAD`
    incarnations, unless its store is new and several vouch for more.
@@ -70,7 +70,8 @@ MOST_SUCCESSIONS: Final = 8
 """Incarnations that one process takes because of another one, at most: two living clones would
 outbid each other without end."""
 MOST_MET: Final = 64
-"""Incarnations that one process takes, at most: the lives that a store forgot are told at once."""
+"""Incarnations that one process takes, at most: all lives that a store forgot are in the first
+answers."""
 
 
 class FenceState(Enum):
@@ -149,7 +150,7 @@ class Fence(Part):
         }
 
     def source_highs(self) -> tuple[SourceHigh, ...]:
-        """Return how far this device's sources have come, as it is published."""
+        """Return the progress of this device's sources, for all others."""
         return self._known.highs.published()
 
     def connected(self, now_us: int) -> None:

@@ -1,7 +1,7 @@
 """Home Assistant: this device's values, the fleet's, and how the agent does, as entities.
 
 The configurations are retained, so they are published once a connection, and again when Home
-Assistant says that it was started. A key that is gone loses its entity. The device that speaks for
+Assistant was started. A key that is gone loses its entity. The device that speaks for
 the fleet announces the fleet's entities, with its own presence as their availability.
 """
 
@@ -28,7 +28,7 @@ class HomeAssistant(Part):
     Args:
         agent: what all parts share.
         voice: whether this device speaks for the fleet, and all values.
-        said: tells result and key of each newest row of this device's streams.
+        rows: returns result and key of each newest row of this device's streams.
     """
 
     name = "home assistant"
@@ -37,10 +37,10 @@ class HomeAssistant(Part):
         self,
         agent: Agent,
         voice: FleetVoice,
-        said: Callable[[], Iterable[tuple[str, str]]] = tuple,
+        rows: Callable[[], Iterable[tuple[str, str]]] = tuple,
     ) -> None:
         self._agent = agent
-        self._voice, self._said = voice, said
+        self._voice, self._newest_rows = voice, rows
         device, prefix = agent.replica.device, agent.settings.home_assistant
         self._birth_topic = f"{prefix}/status"
         self._discovery = Discovery(agent.plan, agent.topics, device, prefix)
@@ -111,9 +111,9 @@ class HomeAssistant(Part):
                 yield self._discovery.alert(name, key)
 
     def _rows(self) -> Iterator[list[tuple[str, Config]]]:
-        """Yield the configurations of the rows that this device's streams say."""
+        """Yield the configurations of the newest rows of this device's streams."""
         results, count = self._agent.plan.stream_results, Counter[str]()
-        for name, key in self._said():
+        for name, key in self._newest_rows():
             count[name] += 1
             if count[name] <= MOST_KEYS:
                 yield self._discovery.row(results[name], key)

@@ -50,7 +50,7 @@ class Peers:
     def take_beat(self, beat: BeatFrame, now_us: int) -> list[VariableReport]:
         """Take a beat; return its reports if it is the newest of its device."""
         peer = self._peer(beat.sender)
-        # A life that only ever said it was there tells nothing of the one that beats: that may be
+        # A life of which only presence was received is no bound for the one that beats: that may be
         # a later one on a lost store, of the same incarnation and with a lesser nonce.
         if peer.number and (beat.sender, beat.number) <= (peer.replica, peer.number):
             return []

@@ -1,6 +1,6 @@
-"""Who runs another program or release than this device: such devices may never agree with it.
+"""Devices that run another program or release than this one: they may never agree with it.
 
-Each device says in its retained presence what it runs, so it is known of those too that are away.
+A device's program and release are in its retained presence, so they are known while it is away.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -69,7 +69,7 @@ class Programs(Part):
 
 
 def other_programs(others: Mapping[str, tuple[str, str]], own: tuple[str, str]) -> dict[str, str]:
-    """Return device -> what it runs, in words, of those that do not run what `own` says."""
+    """Return device -> words for what it runs, of those that run something else than `own`."""
     return {
         device: f"{'the same' if program == own[0] else 'another'} program "
         f"({program or 'unknown'}), release {release or 'unknown'}"

@@ -1,8 +1,8 @@
 """Results for people: every value as JSON on a topic of its own, and how the agent does.
 
 A changed value is published once an interval, retained, so whoever subscribes later has it at once.
-A key that is gone is cleared. The topic of the agent itself says how many readings it took, what
-it refused, and what alarms it has; where only its counts change it is published seldom.
+A key that is gone is cleared. The topic of the agent itself has its counts of accepted and refused
+readings, and its alarms; where only its counts change it is published seldom.
 """
 
 import json
@@ -20,9 +20,9 @@ from lasp_edge.timers import Timer
 from lasp_edge.units import SECOND_US
 
 MOST_REASONS = 5
-"""Reasons of refusals that are told, the most frequent ones; `status` has all."""
+"""Reasons of refusals that are published, the most frequent ones; `status` has all."""
 COUNTS_US = 60 * SECOND_US
-"""Microseconds between two messages that say nothing new but counts: they cost 200 bytes."""
+"""Microseconds between two messages in which only counts are new: they cost 200 bytes."""
 CLONES = "clone_alarms"
 """The counted name of messages of another live agent of this name."""
 CLONED = "another live agent has this name: give one of the two another --device"
@@ -51,7 +51,7 @@ class Results(Part):
         every_us = agent.settings.results_us
         self._timer = Timer(every_us) if every_us else None
         self._counts = Timer(max(COUNTS_US, every_us))
-        self._told: dict[str, Any] = {}
+        self._published: dict[str, Any] = {}
         self._before = dict(agent.counters.totals)
         topics = [self._topic(name, key) for name, key in values.restored()] if every_us else []
         self._retained = Retained(topics)
@@ -91,12 +91,12 @@ class Results(Part):
     def _wanted(self, now_us: int) -> Iterator[Content]:
         for value in self.values.current():
             yield Content(self._topic(value.name, value.key), value.mark, partial(as_json, value))
-        told = self._of_agent()
+        state = self._of_agent()
         alarming = ("clock", "alarms", "release", "program")
-        is_new = any(told[name] != self._told.get(name) for name in alarming)
+        is_new = any(state[name] != self._published.get(name) for name in alarming)
         if is_new or self._counts.is_due(now_us):
-            self._told = told
-        text = json.dumps(self._told, sort_keys=True)
+            self._published = state
+        text = json.dumps(self._published, sort_keys=True)
         yield Content(self._agent.topics.agent(self._agent.replica.device), text, text.encode)
 
     def _of_agent(self) -> dict[str, Any]:
@@ -120,8 +120,8 @@ class Results(Part):
         return self._agent.topics.result(name, self._agent.replica.device, key)
 
     def report(self) -> dict[str, Any]:
-        told = alarms(self._agent.counters.totals, self._before)
-        return {"values": self.plain(), "alarms": told}
+        found = alarms(self._agent.counters.totals, self._before)
+        return {"values": self.plain(), "alarms": found}
 
 
 def as_json(value: CurrentValue) -> bytes:

@@ -176,9 +176,9 @@ class Values:
             name: part.hex() if isinstance(part, bytes) else part
             for name, part in zip(fold.fold.columns_named, result.partial, strict=True)
         }
-        told = (fold.fold, result.partial, fold.resolution)
+        given = (fold.fold, result.partial, fold.resolution)
         return {
-            "parts": self._agent.guard.run(f"fold {fold.name}", lowered, *told) or {},
+            "parts": self._agent.guard.run(f"fold {fold.name}", lowered, *given) or {},
             **columns,
         }
 

@@ -1,10 +1,10 @@
-"""The fleet's voice: one device tells the fleet's values to the world, for all.
+"""The fleet's voice: one device publishes the fleet's values, for all.
 
 Every device knows the fleet's values, and a person wants them in one place. So each device that
-talks to Home Assistant says so in its presence, and of those that are connected the one whose name
-is first publishes on the fleet's topics. When the broker tells that it is gone the next one
-goes on. While devices do not see each other alike, for some seconds, two may publish: their values
-differ no more than the devices do, and the later one counts until the next change.
+publishes for Home Assistant is marked in its presence, and of those that are connected the one
+whose name is first publishes on the fleet's topics. When the broker publishes that it is gone the
+next one goes on. While devices do not see each other alike, for some seconds, two may publish:
+their values differ no more than the devices do, and the later one counts until the next change.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,8 +24,8 @@ from lasp_edge.timers import Timer, is_time
 from lasp_edge.units import SECOND_US
 
 WAIT_US = 5 * SECOND_US
-"""Microseconds from a connection until a device may speak: by then the broker has told it who else
-is connected."""
+"""Microseconds from a connection until a device may speak: by then the broker has delivered who
+else is connected."""
 MOST_VOICES = 1_000
 """Other devices of which it is remembered that they would speak: some 100 kB."""
 
@@ -39,7 +39,7 @@ class FleetVoice(Part):
         agreements: who else is connected.
 
     Attributes:
-        speaks: this is the device that tells the fleet's values.
+        speaks: this is the device that publishes the fleet's values.
     """
 
     name = "voice"

@@ -1,9 +1,9 @@
-"""What this device has heard of the others: whose frames it takes, and for whom it vouches.
+"""The other devices' lives: whose frames this device takes, and for whom it vouches.
 
 It answers hellos politely. Each device that hears one has a rank by its hash with the challenge,
 and only the first few of those that sent a beat lately answer; with each repetition, four times as
-many. A device that beats as an older replica than it was heard as is told to ask, by the same few.
-Of a first contact with an unlikely incarnation it asks itself what the others know.
+many. A device that beats as an older replica than a known one is asked to say hello, by the same
+few. Of a first contact with an unlikely incarnation it asks itself what the others know.
 
 Source: David Thaler, Chinya Ravishankar, "Using Name-Based Mappings to Increase Hit Rates",
 IEEE/ACM Transactions on Networking 6(1), 1998 (rendezvous hashing).
@@ -41,14 +41,14 @@ MOST_WAITING: Final = 100
 
 
 class Witnessing(Part):
-    """The other devices' lives, as this one has heard of them.
+    """The other devices' lives, as this one knows them.
 
     Args:
         agent: what all parts share.
-        fence: what this device tells of itself.
+        fence: the replica that this device is, and its own progress.
 
     Attributes:
-        witness: what was heard.
+        witness: the lives, and the progress of their sources.
     """
 
     name = "witness"

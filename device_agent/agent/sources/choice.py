@@ -60,7 +60,7 @@ class SourceSpec(NamedTuple):
         kind: the name of its kind.
         place: where it reads from; empty for a kind that needs no place.
         name: under which its cursor is kept.
-        options: what is said of it alone.
+        options: those of it alone.
         said_in: where a person finds it, such as `fleet.toml line 7`.
     """
 
@@ -131,13 +131,13 @@ def kind_of(name: str) -> SourceKind | None:
     return kind
 
 
-def no_kind(name: str, told: str) -> str:
+def no_kind(name: str, given: str) -> str:
     """Return that there is no such kind, which there are, and the nearest."""
     names = kinds()
-    near = f"; did you mean mqtt:{told}?" if "/" in name else ""
+    near = f"; did you mean mqtt:{given}?" if "/" in name else ""
     meant = nearest(name, names) if name and name not in names and not near else ""
     near = f'; did you mean "{meant}"?' if meant else near
-    return f"--source is {forms()}, not {told!r}{near}"
+    return f"--source is {forms()}, not {given!r}{near}"
 
 
 def kinds() -> list[str]:

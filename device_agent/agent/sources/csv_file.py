@@ -1,7 +1,7 @@
 """CSV with a header row; a field is a column, and what looks like a number is one.
 
-A last row without its end of line cannot be told from half a row, as half a number is a number.
-It counts once nobody has written to the file for `SETTLED_US`.
+A last row without its end of line cannot be distinguished from half a row, as half a number is a
+number. It counts once nobody has written to the file for `SETTLED_US`.
 """
 
 import csv

@@ -56,7 +56,7 @@ class FieldMapping:
     Args:
         events: event name -> its rule or field; or only names, each its own field.
         time: the field of the reading's own time; None: the agent stamps readings.
-        unit: what the time counts; None: told by its size.
+        unit: what the time counts; None: judged by its size.
         zone: where a time without an offset was written; None: such a time is refused.
         tags: tag name -> field. A field that is missing, or no plain value, gives no tag.
         constant_tags: tags of every reading; a field of the same name comes first.
@@ -94,8 +94,8 @@ class FieldMapping:
         texts: Collection[str] = (),
     ) -> None:
         self._is_mapped = isinstance(events, Mapping)
-        told = events if isinstance(events, Mapping) else {name: name for name in events}
-        rules = {name: rule_of(rule) for name, rule in told.items()}
+        given = events if isinstance(events, Mapping) else {name: name for name in events}
+        rules = {name: rule_of(rule) for name, rule in given.items()}
         fields = {name: field_of(rule.field) for name, rule in rules.items()}
         self._events = [
             (name, field, None if rules[name].required else ABSENT)

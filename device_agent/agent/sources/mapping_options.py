@@ -23,10 +23,10 @@ def _event_rules(table: Any) -> dict[str, str | EventRule]:
     if not isinstance(table, dict):
         raise ValueError(f"event: a table NAME = FIELD is needed, not {table!r}")
     rules: dict[str, str | EventRule] = {}
-    for name, told in table.items():
-        if not isinstance(told, str | dict):
-            raise ValueError(f"event {name}: a field, or a table, is needed, not {told!r}")
-        rules[name] = told if isinstance(told, str) else rule_of_table(name, told)
+    for name, given in table.items():
+        if not isinstance(given, str | dict):
+            raise ValueError(f"event {name}: a field, or a table, is needed, not {given!r}")
+        rules[name] = given if isinstance(given, str) else rule_of_table(name, given)
     return rules
 
 
@@ -40,7 +40,7 @@ TIME = Option[str | None](
     "time", None, str, "own time of a reading (default: when it arrives)", "FIELD"
 )
 TIME_UNIT = Option[Unit | None](
-    "time-unit", None, lambda text: text, "what --time counts (default: told by size)", "UNIT"
+    "time-unit", None, lambda text: text, "what --time counts (default: by its size)", "UNIT"
 )
 TIME_ZONE = Option[Zone | None](
     "time-zone",
@@ -101,7 +101,7 @@ SPEED = Option[float | None](
     _speed,
     "replay at N times the recorded pace (default: max)",
     "N|max",
-    of_toml=lambda told: _speed(told if type(told) is str else number_of_toml(told)),
+    of_toml=lambda given: _speed(given if type(given) is str else number_of_toml(given)),
 )
 REPLAY_OPTIONS = (*MAPPING_OPTIONS, SPEED)
 TAKE_RETAINED = Option[bool](

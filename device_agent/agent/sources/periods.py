@@ -27,7 +27,7 @@ EVERY = Option[int | None](
     _period_us,
     "seconds between two readings of this machine's sensors (default: 1; of onewire: 10)",
     "S",
-    of_toml=lambda told: _period_us(number_of_toml(told)),
+    of_toml=lambda given: _period_us(number_of_toml(given)),
     former=("host-every",),
 )
 

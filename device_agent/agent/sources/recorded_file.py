@@ -1,6 +1,6 @@
 """A recorded file, plain or compressed by gzip, read from a byte offset of its text.
 
-Another file may stand under its name when it is read on: it was rotated, or exported anew. Its
+Another file may stand under its name when it is read on: it was rotated, or exported again. Its
 first bytes tell, up to `HEAD_BYTES` and no further than it was read, for those never change in a
 file that grows.
 """

@@ -1,8 +1,9 @@
 """Sensors that the kernel shows as files: what hwmon, IIO and 1-wire have in common.
 
 A source looks for its sensors at the start, says which it found, and looks again where it found
-nothing or one went away. All sensors of one kind give readings of one event, told apart by the tags
-`chip` and `sensor`. Values are exact: a file says whole thousandths, and no double is made of them.
+nothing or one went away. All sensors of one kind give readings of one event, distinguished by the
+tags `chip` and `sensor`. Values are exact: a file says whole thousandths, and no double is made of
+them.
 """
 
 from abc import abstractmethod
@@ -154,8 +155,8 @@ class SensorFiles(Source):
         known = self._tags.get(sensor[1:3])
         if known is None:
             name = self._names.get(sensor.sensor, sensor.sensor)
-            told = {"chip": sensor.chip, "sensor": name, **self._constant_tags}
-            known = {tag: text for tag, text in told.items() if text}
+            tags = {"chip": sensor.chip, "sensor": name, **self._constant_tags}
+            known = {tag: text for tag, text in tags.items() if text}
             self._tags[sensor[1:3]] = known
         return known
 

@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 class Source(Protocol):
     """Gives readings when it is asked; the agent says when they are durable.
 
-    A source that has nothing to resume, to be told or to close leaves those methods out.
+    A source that has nothing to resume, to acknowledge or to close leaves those methods out.
 
     Attributes:
         name: stable over restarts; the cursor and the low watermark are kept under it.
@@ -99,21 +99,21 @@ class Option(NamedTuple, Generic[Value]):
     in_files_only: bool = False
     former: Sequence[str] = ()
 
-    def of_file(self, told: Any) -> Value:
+    def of_file(self, given: Any) -> Value:
         """Return the value that stands in a configuration file.
 
         Raises:
             ValueError: it is not a value; the text says what is needed, and what came.
         """
         if self.of_toml is not None:
-            return self.of_toml(told)
+            return self.of_toml(given)
         if self.is_flag:
-            if type(told) is not bool:
-                raise ValueError(f"true or false is needed, not {told!r}")
-            return self.parse(told)
-        if type(told) is not str:
-            raise ValueError(f"a text in quotation marks is needed, not {told!r}")
-        return self.parse(told)
+            if type(given) is not bool:
+                raise ValueError(f"true or false is needed, not {given!r}")
+            return self.parse(given)
+        if type(given) is not str:
+            raise ValueError(f"a text in quotation marks is needed, not {given!r}")
+        return self.parse(given)
 
 
 class SourceContext(NamedTuple):
@@ -197,26 +197,26 @@ def pairs_of_table(name: str, table: Any) -> Mapping[str, str]:
     return table
 
 
-def number_of_toml(told: Any) -> str:
+def number_of_toml(given: Any) -> str:
     """Return a number in a configuration file as text.
 
     Raises:
         ValueError: it is not a number.
     """
-    if isinstance(told, bool) or not isinstance(told, int | Decimal):
-        raise ValueError(f"a number is needed, not {told!r}")
-    return str(told)
+    if isinstance(given, bool) or not isinstance(given, int | Decimal):
+        raise ValueError(f"a number is needed, not {given!r}")
+    return str(given)
 
 
-def texts_of_toml(told: Any) -> Sequence[str]:
+def texts_of_toml(given: Any) -> Sequence[str]:
     """Return a list of texts in a configuration file.
 
     Raises:
         ValueError: it is not one.
     """
-    if type(told) is not list or not all(type(text) is str for text in told):
-        raise ValueError(f'a list of texts such as ["a", "b"] is needed, not {told!r}')
-    return tuple(told)
+    if type(given) is not list or not all(type(text) is str for text in given):
+        raise ValueError(f'a list of texts such as ["a", "b"] is needed, not {given!r}')
+    return tuple(given)
 
 
 def texts_in_file(name: str, text: str) -> Option[Iterable[str]]:

@@ -67,18 +67,18 @@ def time_us(value: Any, unit: Unit | None = None, zone: Zone | None = None) -> i
         value = read
     if unit == "iso" or (type(value) is not float and type(value) is not int):
         raise Refused("no time" if value is None else NOT_UNDERSTOOD)
-    told = unit
+    counted = unit
     if unit is None:
         unit = "s" if value < _LEAST_MS else "ms" if value < _LEAST_US else "us"
     # Above this bound `round` may raise, and NaN compares as False.
     found_us = round(value * _PER_UNIT_US[unit]) if -END_US < value < END_US else -1
-    return _in_range(found_us, told)
+    return _in_range(found_us, counted)
 
 
-def _in_range(microseconds: int, told: Unit | None) -> int:
+def _in_range(microseconds: int, unit: Unit | None) -> int:
     if 0 <= microseconds < END_US:
         return microseconds
-    raise Refused(f"time out of range{f': is --time-unit {told} right?' if told else ''}")
+    raise Refused(f"time out of range{f': is --time-unit {unit} right?' if unit else ''}")
 
 
 def _iso_us(text: str, unit: Unit | None, zone: Zone | None) -> int:

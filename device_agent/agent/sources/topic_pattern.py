@@ -74,9 +74,9 @@ class TopicPattern:
         found = self._regex.fullmatch(topic)
         if found is None:
             return None
-        told = dict(zip(self._names, found.groups(), strict=True))
-        event = told.pop("event", None)
-        return Origin(told, event)
+        tags = dict(zip(self._names, found.groups(), strict=True))
+        event = tags.pop("event", None)
+        return Origin(tags, event)
 
     def _level(self, level: str, events: Sequence[str], *, is_last: bool) -> str:
         if level == "#" and not is_last:

@@ -81,9 +81,9 @@ class EventRule(NamedTuple):
     required: bool = False
 
 
-def rule_of(told: "str | EventRule") -> EventRule:
+def rule_of(rule: "str | EventRule") -> EventRule:
     """Return the rule; a text is the field alone."""
-    return EventRule(told) if isinstance(told, str) else told
+    return EventRule(rule) if isinstance(rule, str) else rule
 
 
 RULE_KEYS = ("field", "scale", "offset", "values", "required")

@@ -48,7 +48,7 @@ ANCHOR_US = 86_400_000_000
 """Microseconds for which a jump is measured from the same time before: a clock that stands still,
 or runs more than 0.3 % too fast, jumps in small steps."""
 LEAST_NEAR_US = 5_000_000
-"""Microseconds within which two clocks agree, at least: clocks are told in whole seconds, and a
+"""Microseconds within which two clocks agree, at least: clocks are reported in whole seconds, and a
 message may be under way for some."""
 
 

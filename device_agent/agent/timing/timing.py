@@ -1,4 +1,4 @@
-"""Which clock the agent goes by: as a part, with what the fleet tells, the store keeps and is said.
+"""The clock that the agent goes by: a part, with the fleet's clocks, and the one in the store.
 
 The driver tells the machine's clocks with `observe`, at every tick.
 """

@@ -200,11 +200,11 @@ def _unpacked(packed: Any) -> Any:
     """Return the value; in place of what is no value, a list, which is no value either."""
     if type(packed) is not dict:
         return packed
-    ((kind, said),) = packed.items()
+    ((kind, value),) = packed.items()
     if kind == "retracted":
-        return Retraction(_unpacked(said))
+        return Retraction(_unpacked(value))
     if kind == "decimal":
-        return Decimal(said)
+        return Decimal(value)
     if kind == "/":  # an earlier release wrote integers
-        return Fraction(*[int(part, 16) if type(part) is str else part for part in said])
-    return [said]
+        return Fraction(*[int(part, 16) if type(part) is str else part for part in value])
+    return [value]

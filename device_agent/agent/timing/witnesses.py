@@ -1,8 +1,8 @@
 """Witnesses: what the clocks of other devices and of landers say, and what most of them agree on.
 
 Each beat and each acknowledgement tells its sender's clock. A message takes some time, so of what a
-witness told within a minute the latest time counts. A device whose own clock is not trusted tells
-nothing, so no two devices can confirm each other in an error of a third.
+witness reported within a minute the latest time counts. A device whose own clock is not trusted
+reports nothing, so no two devices can confirm each other in an error of a third.
 
 The verdict is the weighted median, if more than half of the weight lies near it: one liar among
 three moves nothing. Its weight is that of those who agree with it.
@@ -55,7 +55,7 @@ class _Witness:
 
 
 class _Judged(NamedTuple):
-    """A verdict, which stands until a witness is heard or counts no more.
+    """A verdict, valid until a witness reports again or is too old to count.
 
     Attributes:
         claim: the verdict.

@@ -22,7 +22,7 @@ class SampleBounds:
     Args:
         variables: those that are bounded sets.
         parameters: of the program, by name.
-        log: what operators said.
+        log: of operators' commands on parameters.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class SampleBounds:
         self.hear(log)
 
     def hear(self, log: ControlLog) -> None:
-        """Take what operators said."""
+        """Take the operators' log."""
         self._steps = {name: bounds_of(log, each) for name, each in self._parameters.items()}
 
     def __contains__(self, name: str) -> bool:

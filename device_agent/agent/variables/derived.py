@@ -1,7 +1,7 @@
 """What follows from the shared variables on this device: derived sets, and reached thresholds.
 
 The program's dataflow is fed with everything that this device hears of the shared variables, its
-own contributions included. Derived sets are neither sent nor stored: a start makes them anew.
+own contributions included. Derived sets are neither sent nor stored: a start makes them again.
 """
 
 from collections.abc import Iterator

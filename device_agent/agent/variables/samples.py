@@ -69,7 +69,9 @@ class Samples(Part):
 
     def partials(self, target: str) -> dict[str, Partial]:
         """Return a local fold's partials by key; a variable without keys has the key ""."""
-        return {key: self._said(target, key, p) for key, p in self._local.partials(target).items()}
+        return {
+            key: self._bounded(target, key, p) for key, p in self._local.partials(target).items()
+        }
 
     def keys(self, name: str) -> list[str]:
         """Return the keys of which a variable holds samples."""
@@ -78,10 +80,10 @@ class Samples(Part):
     def partial(self, target: str, key: str) -> Partial | None:
         """Return a local fold's partial of one key; None where the key is unknown."""
         partial = self._local.partial(target, key)
-        return None if partial is None else self._said(target, key, partial)
+        return None if partial is None else self._bounded(target, key, partial)
 
-    def _said(self, target: str, key: str, partial: Partial) -> Partial:
-        """Return what this device says of its samples of a key."""
+    def _bounded(self, target: str, key: str, partial: Partial) -> Partial:
+        """Return this device's partial of a key, with the bound that is in force."""
         made = self._plan.local_folds[target]
         bound = self._sets.bound((made.source.name, key))
         if bound is None or not isinstance(made.fold, NewestBound):
@@ -89,7 +91,7 @@ class Samples(Part):
         return made.fold.under(bound, partial)
 
     def hear(self, log: ControlLog) -> None:
-        """Take what operators said of the bounds of sets."""
+        """Take the operators' schedules of the bounds of sets."""
         self._sets.hear(log)
 
     def counting(self, fold: DynamicFold) -> FleetFold | PresentFold:
@@ -155,5 +157,5 @@ class Samples(Part):
         self.moves[target] += 1
         published = self.published.get(target)
         if published is not None:
-            said = None if partial is None else self._said(target, key, partial)
-            published.put_own(key, said)
+            own = None if partial is None else self._bounded(target, key, partial)
+            published.put_own(key, own)

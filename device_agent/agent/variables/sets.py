@@ -31,7 +31,7 @@ class Sets:
 
     Attributes:
         held: variable -> key -> set.
-        moved: variable -> key -> what happened since `take_moved`; None: fold it anew.
+        moved: variable -> key -> what happened since `take_moved`; None: fold all of it again.
     """
 
     def __init__(self, agent: Agent, variables: Sequence[Variable]) -> None:
@@ -64,10 +64,10 @@ class Sets:
             self.held[name].setdefault("", bottom)
         self.moved[name] = dict.fromkeys(self.held[name])
 
-    def _resize(self, where: tuple[str, str], state: BoundedLWWSet, said: "Bound | None") -> bool:
-        """Let the program's limits hold, or what operators said; return whether others did."""
+    def _resize(self, where: tuple[str, str], state: BoundedLWWSet, given: "Bound | None") -> bool:
+        """Put the program's limits in force, or an operator's; return whether others were."""
         bottom = self._bottom(where[0])
-        bound = bottom.bound if said is None else said.samples
+        bound = bottom.bound if given is None else given.samples
         if (state.bound, state.max_age_s) == (bound, bottom.max_age_s):
             return False
         control = state.control_version + 1
@@ -82,7 +82,7 @@ class Sets:
         return self._bounds.of(where)
 
     def hear(self, log: ControlLog) -> None:
-        """Take what operators said of bounds."""
+        """Take the operators' schedules of bounds."""
         if self._bounds is None:
             return
         known = [(n, k) for n, held in self.held.items() if n in self._bounds for k in held]

@@ -2,7 +2,7 @@
 
 A state that is not shared is this device's alone. A shared one is joined over the fleet: a device
 holds and stores the join of all that it heard, and leaves its own part at the broker (`trace`).
-What travels, and when, is said in `device_agent.agent.variables.sharing`.
+What travels, and when, is in `device_agent.agent.variables.sharing`.
 """
 
 from collections.abc import Callable
@@ -131,7 +131,7 @@ class SharedState(OwnState):
         self._joined(news)
 
     def confirm(self, device: str, state: Lattice) -> None:
-        """Note what a device's trace says of its own writes: nobody else need leave that."""
+        """Take a device's own writes from its trace: no other device has to send them."""
         if self._pending == self._bottom:
             return
         rest = self._pending - state.restricted(device)

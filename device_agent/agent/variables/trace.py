@@ -5,7 +5,7 @@ it changed of others' that they have not confirmed. All traces join to the fleet
 lies in **slots**, each a retained frame of bounded size. What changes is joined into slot 0, the
 tail, so a change costs a small frame, however large the state is. A full tail becomes a slot of its
 own and is joined with those that are not much larger, so there are few; what is out of date in old
-slots is harmless, for states only grow, and all slots are made anew where half of them is.
+slots is harmless, for states only grow, and all slots are made again where half of them is.
 
 Source: Jon Bentley, James Saxe, "Decomposable searching problems I", Journal of Algorithms 1, 1980
 (the logarithmic method).
@@ -25,7 +25,7 @@ PIECE_BYTES = 16_384
 """Bytes of a slot and of a repair frame, at most, beside one irreducible that is larger: few enough
 that a lost one costs little, far below the greatest frame."""
 SLACK_BYTES = 4_096
-"""Bytes that all slots may have beyond twice those of the trace before they are made anew."""
+"""Bytes that all slots may have beyond twice those of the trace before they are made again."""
 
 
 class Trace:
@@ -92,7 +92,7 @@ class Trace:
             self.renew()
 
     def _is_loose(self, whole: Lattice | None = None) -> bool:
-        """Return whether half of all slots is out of date; `whole`: counted anew.
+        """Return whether half of all slots is out of date; `whole`: counted again.
 
         What must be held is counted only where the slots have outgrown the last count: each count
         costs what the whole costs, and comes after as many bytes of changes.
@@ -111,7 +111,7 @@ class Trace:
             self._order.append(slot)
 
     def renew(self) -> None:
-        """Make all slots anew of what they must join to; all are to be published."""
+        """Make all slots again from what they must join to; all are to be published."""
         for slot in list(self._slots):
             self._drop(slot)
         self._order.clear()
@@ -124,7 +124,7 @@ class Trace:
         self._changed = False
 
     def tidy(self) -> None:
-        """Make the slots anew if something changed and a quarter of them is out of date."""
+        """Make the slots again if something changed and a quarter of them is out of date."""
         if not self._changed:
             return
         self._changed = False

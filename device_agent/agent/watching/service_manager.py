@@ -1,7 +1,7 @@
-"""Telling systemd that the agent runs, and that it is well.
+"""Reports to systemd that the agent runs, and that it is well.
 
-A unit with `Type=notify` and `WatchdogSec=` restarts a service that says nothing in that time. The
-socket to say it on is in the environment; without it, nothing is said.
+A unit with `Type=notify` and `WatchdogSec=` restarts a service that is silent for that time. The
+socket for that is in the environment; without one, nothing is sent.
 
 Source: systemd, sd_notify(3), https://www.freedesktop.org/software/systemd/man/sd_notify.html.
 """
@@ -29,25 +29,25 @@ class ServiceManager:
         patience = environment.get(WATCHDOG, "")
         self._watchdog = Timer(int(patience) // 4) if patience.isdecimal() else None
         self._ready = False
-        self._said = ""
+        self._status = ""
 
     def turn(self, problems: list[str], now_us: int) -> None:
-        """Say what is new, and in time that all is well, where it is."""
+        """Report a new status, and in time that all is well, where it is."""
         lines = [] if self._ready else ["READY=1"]
         self._ready = True
         if not problems and self._watchdog is not None and self._watchdog.is_due(now_us):
             lines.append("WATCHDOG=1")
         status = "; ".join(problems) or "measuring"
-        if status != self._said:
+        if status != self._status:
             lines.append(f"STATUS={status}")
-            self._said = status
-        self._say(lines)
+            self._status = status
+        self._send(lines)
 
     def stopping(self) -> None:
-        """Say that the process ends in order."""
-        self._say(["STOPPING=1"])
+        """Report that the process ends in order."""
+        self._send(["STOPPING=1"])
 
-    def _say(self, lines: list[str]) -> None:
+    def _send(self, lines: list[str]) -> None:
         if not lines or not self._address:
             return
         with (
