@@ -56,11 +56,11 @@ class FleetRegimes:
         taken, self._touched = self._touched, []
         return taken
 
-    def hear(self, said: ControlLog) -> bool:
-        """Join what was said; return whether it was news."""
-        if said <= self.log:
+    def hear(self, entries: ControlLog) -> bool:
+        """Join entries; return whether any of them was new."""
+        if entries <= self.log:
             return False
-        self.log |= said
+        self.log |= entries
         before = self._regimes
         self._plan()
         found = self._touched

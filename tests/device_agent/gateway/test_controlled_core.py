@@ -41,15 +41,15 @@ class Site:
     def regimes(self):
         return self.gateway.acceptance.control
 
-    def live(self, steps, *, reads=False, told=()):
-        """Let time pass; the last batch ends with what is told besides."""
+    def live(self, steps, *, reads=False, sent=()):
+        """Let time pass; the last batch ends with the frames that are sent."""
         for step in range(steps):
             if reads:
                 self.device.read([20.0 + step], [self.device.now_us], {"room": "hall"})
             batch = [(p.topic, p.payload) for p in self.device.tick(5) if p.payload]
             if step == steps - 1:
                 batch += [
-                    (topic_of(each, self.device.core.agent.topics), each.encode()) for each in told
+                    (topic_of(each, self.device.core.agent.topics), each.encode()) for each in sent
                 ]
             self.take(batch)
 
@@ -93,7 +93,7 @@ def site(tmp_path):
 @pytest.mark.parametrize("steps", [1, 2, 6])
 def test_panes_in_the_batch_that_brings_their_entry_are_refused_and_come_again(site, steps):
     site.device.hear(ENTRY)
-    site.live(steps, told=[ENTRY])
+    site.live(steps, sent=[ENTRY])
     assert site.gateway.acceptance.control.log == LOG
     assert not [row for row in site.gateway.rows if row.status == "revised"]
     site.device.core.handle_end()
@@ -110,7 +110,7 @@ def test_a_row_that_is_due_while_all_promises_are_void_names_who_is_missing(tmp_
     site.live(24, reads=True)
     before = len(site.gateway.rows)
     tomorrow = ControlLog().say("offset", "", NOW_US + 86_400 * S, "10", "ann")
-    site.live(1, told=[schedule_command(Replica(1, 5, "operator"), 1, "offset", "", tomorrow)])
+    site.live(1, sent=[schedule_command(Replica(1, 5, "operator"), 1, "offset", "", tomorrow)])
     site.live(4)
     due = site.gateway.rows[before:]
     assert due, "windows become due while the device has not heard the entry"
@@ -143,7 +143,7 @@ def test_rows_below_the_floor_stay_as_they_are_and_what_comes_for_them_is_counte
     early = ControlLog().say("offset", "", NOW_US - 60 * S, "10", "ann")
     entry = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", early)
     site.device.hear(entry)
-    site.live(1, told=[entry])
+    site.live(1, sent=[entry])
     for name in ("sums", "by_room"):
         held = [span for span in core.windows.held.spans if span.window == name]
         assert min(span.first_us for span in held) <= floor_of(PLAN.windows[name], frontier_us) + S
@@ -167,7 +167,7 @@ def test_panes_of_left_meanings_are_forgotten_with_the_others(short):
         log |= log.say("offset", "", NOW_US, value, "ann")
         entry = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", log)
         site.device.hear(entry)
-        site.live(1, told=[entry])
+        site.live(1, sent=[entry])
         site.live(12)
     known = {p.stream for w in ("sums", "p90", "by_room") for p in site.regimes.of(w).pieces}
     left = {stream for stream, *_ in site.gateway.keeper.panes} - known
@@ -196,9 +196,9 @@ def test_what_waits_keeps_its_panes_and_its_rows_come(short):
 
 
 def test_a_gateway_whose_disk_was_lost_has_the_same_windows_again(site):
-    """It hears from the device what operators said, as the broker may have lost it, too."""
+    """It hears from the device the entries of operators, as the broker may have lost it, too."""
     site.device.hear(ENTRY)
-    site.live(12, told=[ENTRY])
+    site.live(12, sent=[ENTRY])
     site.gateway = GatewayUnderTest(PLAN, terms=TERMS, store="store-2")
     site.device.core.handle_connected(site.device.now_us)
     assert site.regimes.log == ControlLog()
@@ -216,7 +216,7 @@ def test_a_device_whose_store_was_lost_with_the_brokers_memory_is_told_what_oper
     site, tmp_path
 ):
     site.device.hear(ENTRY)
-    site.live(12, told=[ENTRY])
+    site.live(12, sent=[ENTRY])
     site.device.kill()
     lost, site.device = (
         site.device,
@@ -225,15 +225,15 @@ def test_a_device_whose_store_was_lost_with_the_brokers_memory_is_told_what_oper
     site.device.now_us = lost.now_us
     acceptance = site.gateway.acceptance
     acceptance.connected(site.device.now_us)
-    said = []
+    repeats = []
     for _ in range(60):
         site.live(1, reads=True)
         now_us = site.device.now_us
         for frame in acceptance.repeated(Replica(1, 9, "site"), now_us):
-            said.append((now_us, frame))
+            repeats.append((now_us, frame))
             site.device.hear(frame)
-    assert said[0][0] <= lost.now_us + 2 * CORRECT_US + 5 * S
-    assert len(said) <= 2 + 300 * S // REPEAT_US, "politely"
+    assert repeats[0][0] <= lost.now_us + 2 * CORRECT_US + 5 * S
+    assert len(repeats) <= 2 + 300 * S // REPEAT_US, "politely"
     assert site.device.core.commands.known.control == site.regimes.log == LOG
     site.device.core.handle_end()
     site.live(60)
@@ -251,7 +251,7 @@ def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
     site.live(20)
     assert site.device.core.done
     site.device.hear(entry)
-    site.live(30, told=[entry])
+    site.live(30, sent=[entry])
     assert site.device.core.done
     there = {at: row for at, row in site.gateway.current().items() if row[1]}
     assert there == site.truth(log)
@@ -260,7 +260,7 @@ def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
 
 def test_tentative_windows_that_are_no_more_leave_with_the_entry(site):
     log = ControlLog().say("step_s", "", NOW_US + 81 * S, "40", "ann")
-    site.live(1, told=[schedule_command(Replica(1, 5, "operator"), 1, "step_s", "", log)])
+    site.live(1, sent=[schedule_command(Replica(1, 5, "operator"), 1, "step_s", "", log)])
     gone = [
         row
         for row in {row.at: row for row in site.gateway.rows}.values()

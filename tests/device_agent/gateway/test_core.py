@@ -125,10 +125,10 @@ def test_rows_of_results_are_acknowledged_and_not_kept():
     accepted.answers["pi-0"].take(1, 7, (1,))
     turn = gateway.core.join(accepted, None)
     assert (turn.changes.entries, turn.changes.rows) == ([], [])
-    said = []
+    acknowledged = []
     gateway.core.replies.owe(accepted, BEGIN_US)
-    gateway.core.replies.answer(lambda frame: said.append(frame) is None, BEGIN_US)
-    assert [seq for frame in said for seqs in frame.taken for seq in seqs.runs] == [(1, 1)]
+    gateway.core.replies.answer(lambda frame: acknowledged.append(frame) is None, BEGIN_US)
+    assert [seq for frame in acknowledged for seqs in frame.taken for seq in seqs.runs] == [(1, 1)]
 
 
 def test_windows_below_the_floor_stay_as_they_are_and_what_is_too_late_is_counted(monkeypatch):

@@ -71,7 +71,7 @@ def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stag
         truth = truth_of(recorded, stage)
         wait_until(lambda: is_final(gateway.rows(), truth))
         last = max(gateway.rows(), key=lambda row: int(row["start_us"]))
-        wait_until(lambda: told(watch, heard, stage) == (int(last["count"]), last["status"]))
+        wait_until(lambda: published(watch, heard, stage) == (int(last["count"]), last["status"]))
         watch.stop(0.0)
         assert gateway.process.stdout.readline().startswith(b"gateway: ")
         gateway.process.terminate()
@@ -148,13 +148,13 @@ def link_of(stage):
     return link
 
 
-def told(link, heard, stage):
-    """Return count and status of the newest window that the gateway has told, with its entities."""
+def published(link, heard, stage):
+    """Return count and status of the newest window that is published, with its entities."""
     for event in link.poll(0.1):
         if isinstance(event, Message):
             heard[event.topic] = event.payload
     topic = stage.lander.topics.result("warm", "gateway")
     if topic not in heard or not any(name.startswith("homeassistant/") for name in heard):
         return None
-    said = json.loads(heard[topic])
-    return said["count"], said["status"]
+    document = json.loads(heard[topic])
+    return document["count"], document["status"]

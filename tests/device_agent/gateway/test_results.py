@@ -36,36 +36,36 @@ def results():
     return FleetResults(PLAN, TOPICS, "site 7", 5 * SECOND_US, "homeassistant")
 
 
-def told(results, now_us):
+def topics_of(results, now_us):
     return {topic: payload for topic, payload, *_ in results.publications(now_us)}
 
 
 def test_the_newest_final_window_stands_there_and_a_later_tentative_one_in_it(results):
     results.take([row(0, 4200, "tentative")], COVERAGE)
-    assert json.loads(told(results, 0)[BY_ROOM])["status"] == "tentative"
+    assert json.loads(topics_of(results, 0)[BY_ROOM])["status"] == "tentative"
     results.take([row(0, 4300, revision=1), row(10, 9000, "tentative")], COVERAGE)
-    assert told(results, 1) == {}  # not more often than every five seconds
-    payload = told(results, 6 * SECOND_US)[BY_ROOM]
-    said = window_of(payload)
-    assert (said["parts"], said["count"], said["total_q"]) == ({"mean": 21.5}, 2, 4300)
-    assert (said["start"], said["end"]) == ("1970-01-01T00:00:00Z", "1970-01-01T00:01:00Z")
-    assert (said["devices"], said["expected"], said["except"]) == (2, 2, ["cellar"])
-    assert (said["tentative"]["start"], said["tentative"]["parts"]) == (
+    assert topics_of(results, 1) == {}  # not more often than every five seconds
+    payload = topics_of(results, 6 * SECOND_US)[BY_ROOM]
+    document = window_of(payload)
+    assert (document["parts"], document["count"], document["total_q"]) == ({"mean": 21.5}, 2, 4300)
+    assert (document["start"], document["end"]) == ("1970-01-01T00:00:00Z", "1970-01-01T00:01:00Z")
+    assert (document["devices"], document["expected"], document["except"]) == (2, 2, ["cellar"])
+    assert (document["tentative"]["start"], document["tentative"]["parts"]) == (
         "1970-01-01T00:00:10Z",
         {"mean": 45.0},
     )
     results.take([row(10, 9000, revision=1), row(0, 4400, "revised", 2)], COVERAGE)
-    said = json.loads(told(results, 12 * SECOND_US)[BY_ROOM])
-    assert (said["start"], "tentative" in said) == ("1970-01-01T00:00:10Z", False)
+    document = json.loads(topics_of(results, 12 * SECOND_US)[BY_ROOM])
+    assert (document["start"], "tentative" in document) == ("1970-01-01T00:00:10Z", False)
     results.connected()
-    assert BY_ROOM in told(results, 13 * SECOND_US)
+    assert BY_ROOM in topics_of(results, 13 * SECOND_US)
 
 
 def test_how_far_it_is_and_that_it_vanished_is_told(results):
     results.take([], COVERAGE)
-    said = json.loads(told(results, 0)[TOPICS.gateway("site 7")])
-    assert said["final_up_to"] == "1970-01-01T00:01:00Z"
-    assert (said["online"], said["devices"], said["except"]) == (True, 2, ["cellar"])
+    document = json.loads(topics_of(results, 0)[TOPICS.gateway("site 7")])
+    assert document["final_up_to"] == "1970-01-01T00:01:00Z"
+    assert (document["online"], document["devices"], document["except"]) == (True, 2, ["cellar"])
     assert results.will.topic == TOPICS.gateway("site 7")
     assert json.loads(results.will.payload) == {"online": False}
     assert TOPICS.gateway_of(results.will.topic) == "site 7"
@@ -75,17 +75,17 @@ def test_how_far_it_is_and_that_it_vanished_is_told(results):
 
 def test_home_assistant_finds_each_window_and_hears_all_again_after_its_start(results):
     results.take([row(0, 4200), row(0, 100, key="", window="totals")], COVERAGE)
-    found = told(results, 0)
+    found = topics_of(results, 0)
     topic = "homeassistant/sensor/lasp__rooms__site_207/by_5froom__mean__attic/config"
     config = json.loads(found[topic])
     assert (config["state_topic"], config["unit_of_measurement"]) == (BY_ROOM, "°C")
     assert config["availability"][0]["topic"] == TOPICS.gateway("site 7")
     assert config["device"]["model"] == "gateway of rooms"
     assert json.loads(found["homeassistant/sensor/lasp__rooms__site_207/totals__sum/config"])
-    assert told(results, 6 * SECOND_US) == {}
+    assert topics_of(results, 6 * SECOND_US) == {}
     assert results.hear("homeassistant/status", b"online", 7 * SECOND_US)
     assert not results.hear(BY_ROOM, b"online", 7 * SECOND_US)
-    assert topic in told(results, 13 * SECOND_US)
+    assert topic in topics_of(results, 13 * SECOND_US)
 
 
 def test_a_lander_of_a_brokers_rules_may_tell_windows_under_its_own_name():
@@ -99,22 +99,27 @@ def test_a_lander_of_a_brokers_rules_may_tell_windows_under_its_own_name():
 
 def test_a_tentative_row_says_for_whom_it_waits_and_a_final_one_whom_it_leaves_out(results):
     results.take([row(0, 4300), row(10, 9000, "tentative")], COVERAGE)
-    said = window_of(told(results, 0)[BY_ROOM])
-    assert (said["except"], said.get("waiting_for")) == (["cellar"], None)
-    assert (said["tentative"]["except"], said["tentative"]["waiting_for"]) == ([], ["cellar"])
+    document = window_of(topics_of(results, 0)[BY_ROOM])
+    assert (document["except"], document.get("waiting_for")) == (["cellar"], None)
+    assert (document["tentative"]["except"], document["tentative"]["waiting_for"]) == (
+        [],
+        ["cellar"],
+    )
 
 
 def test_a_window_that_is_no_more_is_told_no_longer(results):
     results.take([row(0, 4200), row(10, 4300)], COVERAGE)
-    assert json.loads(told(results, 0)[BY_ROOM])["start"] == "1970-01-01T00:00:10Z"
+    assert json.loads(topics_of(results, 0)[BY_ROOM])["start"] == "1970-01-01T00:00:10Z"
     gone = row(10, 0, "revised", 1)._replace(devices_in=0)
     results.take([gone], COVERAGE)
-    assert told(results, 6 * SECOND_US)[BY_ROOM] == b"", "nothing wrong stands there meanwhile"
+    assert topics_of(results, 6 * SECOND_US)[BY_ROOM] == b"", "nothing wrong stands there meanwhile"
     results.take([gone, row(0, 4200)], COVERAGE)
-    assert json.loads(told(results, 12 * SECOND_US)[BY_ROOM])["start"] == "1970-01-01T00:00:00Z"
+    assert (
+        json.loads(topics_of(results, 12 * SECOND_US)[BY_ROOM])["start"] == "1970-01-01T00:00:00Z"
+    )
     results.take([row(0, 0, "revised", 1)._replace(devices_in=0)], COVERAGE)
     results.take([row(20, 4300, "tentative")], COVERAGE)
-    assert json.loads(told(results, 18 * SECOND_US)[BY_ROOM])["status"] == "tentative"
+    assert json.loads(topics_of(results, 18 * SECOND_US)[BY_ROOM])["status"] == "tentative"
 
 
 @pytest.mark.parametrize(
@@ -146,12 +151,12 @@ def test_a_fold_of_the_users_own_that_gives_no_value_keeps_no_other_from_being_t
         at = WindowStart(window.name, "", 0)
         record = (1, 1, (), "final", 0, None, window.stream)
         results.take([FleetRow(at, window.size_us, (2,), *record)], COVERAGE)
-    said = {
+    document = {
         topic: json.loads(payload, parse_constant=pytest.fail)
-        for topic, payload in told(results, 0).items()
+        for topic, payload in topics_of(results, 0).items()
     }
-    assert said[topics.result("sound", "g", None)]["parts"] == {"count": 2}
-    own = said[topics.result("own", "g", None)]
+    assert document[topics.result("sound", "g", None)]["parts"] == {"count": 2}
+    own = document[topics.result("own", "g", None)]
     assert (own["parts"], own["n"]) == ({} if gives is not None else {"x": None}, 2)
     assert len(results.failed) == (gives is not None)
     assert all(reason.startswith("own: ") for reason in results.failed)

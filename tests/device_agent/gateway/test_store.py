@@ -1,4 +1,4 @@
-"""A gateway's file: all of a turn or nothing, damage is said, and who looks sees what is kept."""
+"""A gateway's file: all of a turn or nothing, damage is reported, and readers see the rest."""
 
 import json
 import sqlite3

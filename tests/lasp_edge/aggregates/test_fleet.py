@@ -1,4 +1,4 @@
-"""Entries of a fold over the fleet: what is kept up to date equals what is made anew."""
+"""Entries of a fold over the fleet: what is kept up to date equals what is made again."""
 
 from functools import reduce
 

@@ -32,7 +32,7 @@ class Picky(Fold):
         return {"total": partial[0]}
 
 
-def anew(fold, state):
+def refolded(fold, state):
     return fold.lift_column(state.values(), [time_us for time_us, _, _ in state.samples()])
 
 
@@ -48,7 +48,7 @@ def test_a_window_folds_to_what_folding_anew_gives(fold, monkeypatch):
             delta = state.add_many(ME, values, [n] * len(values))
             before = window.partial
             changed = window.update(state, state.join_changes(delta))
-            assert window.partial == anew(fold, state)
+            assert window.partial == refolded(fold, state)
             assert changed == (window.partial != before)
 
     check()
@@ -69,11 +69,11 @@ def test_a_window_with_a_hole_keeps_its_partial():
 
 def test_a_fold_that_failed_is_tried_anew_with_all_samples():
     state, kept = BoundedLWWSet(bound=2), WindowFolds({"samples": {"total": Picky()}})
-    told = []
+    changes = []
     for value in (5, 13, 6, 7):
         moved = state.join_changes(state.add(ME, value, 0))
-        told += kept.refold({"samples": {"": moved}}, {"samples": {"": state}})
-    assert told == [("total", "", (5,)), ("total", "", (13,))]
+        changes += kept.refold({"samples": {"": moved}}, {"samples": {"": state}})
+    assert changes == [("total", "", (5,)), ("total", "", (13,))]
     assert [target for target, _ in kept.take_failures()] == ["total"] * 2
     assert kept.take_failures() == []
     assert kept.partials("total") == {"": (13,)}
@@ -83,12 +83,12 @@ def test_a_key_that_is_gone_is_told_once():
     kept = WindowFolds({"samples": {"count": folds.count(), "sum": folds.sum()}})
     state = BoundedLWWSet(bound=2)
     state |= state.add(ME, 5, 0)
-    told = list(kept.refold({"samples": {"hall": None}}, {"samples": {"hall": state}}))
-    assert told == [("count", "hall", (1,)), ("sum", "hall", (5,))]
+    changes = list(kept.refold({"samples": {"hall": None}}, {"samples": {"hall": state}}))
+    assert changes == [("count", "hall", (1,)), ("sum", "hall", (5,))]
     assert list(kept.refold({"samples": {"hall": None}}, {"samples": {"hall": state}})) == []
     for again in (True, False):
-        told = list(kept.refold({"samples": {"hall": None}}, {"samples": {}}))
-        assert told == ([("count", "hall", None), ("sum", "hall", None)] if again else [])
+        changes = list(kept.refold({"samples": {"hall": None}}, {"samples": {}}))
+        assert changes == ([("count", "hall", None), ("sum", "hall", None)] if again else [])
     assert kept.partials("sum") == {}
 
 

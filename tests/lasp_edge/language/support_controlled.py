@@ -15,10 +15,10 @@ def greenhouse():
     return parametrised(scale=5)
 
 
-def log_of(*said):
-    """Return a log in which these were said one after the other."""
+def log_of(*given):
+    """Return a log of these entries, one after the other."""
     log = ControlLog()
-    for parameter, scope, from_us, value in said:
+    for parameter, scope, from_us, value in given:
         log |= log.say(parameter, scope, from_us, value, "ann")
     return log
 

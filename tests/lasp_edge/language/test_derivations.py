@@ -1,4 +1,4 @@
-"""Dataflow in a program: what is wrong is refused when it is said, and nothing is declared then."""
+"""Dataflow in a program: what is wrong is refused at once, and nothing is declared then."""
 
 import subprocess
 import sys

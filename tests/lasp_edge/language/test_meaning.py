@@ -109,7 +109,7 @@ def test_a_handler_that_names_no_variable_may_write_all():
 
 
 def test_a_hidden_write_is_refused_until_it_is_declared():
-    def declared(**said):
+    def declared(**given):
         program = Program("house")
         temperature = program.event("temperature")
         named = program.declare_dynamic(BoundedLWWSet(bound=5), "named")
@@ -120,7 +120,7 @@ def test_a_hidden_write_is_refused_until_it_is_declared():
             for variable in (named, next(hiding)):
                 _add(update, variable, event)
 
-        program.on_event(temperature, **({"writes": [hidden]} if said else {}))(handler)
+        program.on_event(temperature, **({"writes": [hidden]} if given else {}))(handler)
         return program.plan()
 
     event = Event("temperature", 20.0, 5, "pi-1", {})

@@ -53,7 +53,7 @@ def house():
     return program.plan()
 
 
-def said(plan):
+def declared_by(plan):
     """Return what has to be the same wherever a plan is."""
     folded = [*plan.windows.values(), *plan.local_folds.values(), *plan.dynamic_folds.values()]
     return (
@@ -70,7 +70,7 @@ def said(plan):
 def test_a_pickled_plan_says_the_same():
     plan = house()
     again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(plan))))
-    assert said(again) == said(plan)
+    assert declared_by(again) == declared_by(plan)
     local = again.local_folds["here"]
     assert local is again.dynamic_folds["everywhere"].source
     assert local.source is again.variables["samples"]

@@ -25,7 +25,7 @@ VALUES = {
 }
 DEVICES = ("attic", "cellar")
 
-said = st.sampled_from(sorted(VALUES)).flatmap(
+operator_entries = st.sampled_from(sorted(VALUES)).flatmap(
     lambda name: st.tuples(
         st.just(name),
         st.sampled_from(["", "", "cellar"]),
@@ -46,7 +46,7 @@ readings = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(said, max_size=6),
+    st.lists(operator_entries, max_size=6),
     st.lists(readings, max_size=12, unique_by=lambda each: (each.device, each.time_us)),
     st.sampled_from(sorted(PLAN.windows)),
 )
@@ -58,7 +58,7 @@ def test_panes_make_the_windows_of_the_definition(entries, came, name):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(said, min_size=1, max_size=8),
+    st.lists(operator_entries, min_size=1, max_size=8),
     st.lists(st.integers(880, 1_180), min_size=1, max_size=5),
     st.sampled_from(sorted(PLAN.windows)),
 )
@@ -142,7 +142,9 @@ def test_a_parameter_that_the_fold_does_not_ask_for_changes_no_pane():
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(said, max_size=5), st.lists(said, max_size=2), st.sampled_from(sorted(PLAN.windows))
+    st.lists(operator_entries, max_size=5),
+    st.lists(operator_entries, max_size=2),
+    st.sampled_from(sorted(PLAN.windows)),
 )
 def test_what_differs_between_two_logs_is_found(entries, more, name):
     log = log_of(*entries)

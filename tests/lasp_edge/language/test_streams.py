@@ -52,12 +52,12 @@ def test_runs_of_a_machine_have_the_parts_of_their_fold():
     delta = {}
     for at_s, watts in ((0, 100), (60, 120), (120, 2), (900, 7)):
         delta |= read("power", watts, at_s, {"machine": "m1"})
-    said = graph.update({"power": delta}, 10_000_000_000)["runs"]
-    values = [new.value for _, (_, new) in sorted(said.items())]
+    outputs = graph.update({"power": delta}, 10_000_000_000)["runs"]
+    values = [new.value for _, (_, new) in sorted(outputs.items())]
     assert values == [(0, 60_000_000, 2, 220), (900_000_000, 900_000_000, 1, 7)]
     rows = [shown_parts(result, parts_of(result, value)) for value in values]
     assert rows[0] == {"start_us": 0, "end_us": 60_000_000, "count": 2, "total": 220}
-    assert [new.key for _, (_, new) in said.items()] == ["m1", "m1"]
+    assert [new.key for _, (_, new) in outputs.items()] == ["m1", "m1"]
 
 
 def test_several_sources_are_their_union():
@@ -72,14 +72,14 @@ def test_several_sources_are_their_union():
     )
     graph = graph_of(program.plan(), "pi-1")
     delta = read("humidity", 50.0, 10) | read("temperature", 20.0, 10)
-    said = graph.update(
+    outputs = graph.update(
         {
             name: {p: c for p, c in delta.items() if c[1].name == name}
             for name in ("temperature", "humidity")
         },
         20_000_000,
     )
-    assert [new.value for _, new in said["sum"].values()] == [70.0]
+    assert [new.value for _, new in outputs["sum"].values()] == [70.0]
 
 
 def test_names_of_streams_stand_for_streams():

@@ -26,33 +26,33 @@ def test_last_is_a_slice(values, n):
 @few
 @given(VALUES)
 def test_differences_add_up(values):
-    said = said_by(scans.differences(), values)
-    assert sum(said) == (values[-1] - values[0] if values else 0)
-    assert len(said) == max(0, len(values) - 1)
+    outputs = said_by(scans.differences(), values)
+    assert sum(outputs) == (values[-1] - values[0] if values else 0)
+    assert len(outputs) == max(0, len(values) - 1)
 
 
 @few
 @given(VALUES, st.integers(1, 4))
 def test_count_windows_are_a_beginning_of_the_values(values, n):
-    said = said_by(scans.every(n), values)
-    assert [value for window in said for value in window] == values[: len(values) // n * n]
+    outputs = said_by(scans.every(n), values)
+    assert [value for window in outputs for value in window] == values[: len(values) // n * n]
 
 
 @few
 @given(VALUES)
 def test_changes_and_distinct_said_again_are_the_same(values):
     for scan in (scans.changes(), scans.distinct()):
-        said = said_by(scan, values)
-        assert said_by(scan, said) == said
+        outputs = said_by(scan, values)
+        assert said_by(scan, outputs) == outputs
     assert said_by(scans.distinct(), values) == list(dict.fromkeys(values))
 
 
 @few
 @given(VALUES, st.integers(1, 3))
 def test_top_is_the_greatest_so_far(values, n):
-    said = said_by(scans.top(n), values)
-    assert said[-1:] == ([tuple(sorted(values, reverse=True)[:n])] if values else [])
-    assert all(a != b for a, b in pairwise(said))
+    outputs = said_by(scans.top(n), values)
+    assert outputs[-1:] == ([tuple(sorted(values, reverse=True)[:n])] if values else [])
+    assert all(a != b for a, b in pairwise(outputs))
 
 
 @few
@@ -60,10 +60,10 @@ def test_top_is_the_greatest_so_far(values, n):
 def test_sessions_lie_a_gap_apart_and_hold_all_values(timed):
     scan = scans.sessions(gap_s=3, fold=folds.sum()).at(Resolution("1"))
     times_s, values = [at for at, _ in timed], [value for _, value in timed]
-    said = said_by(scan, values, times_s=times_s)
-    assert sum(total for _, _, total in said) == sum(values)
-    assert all(b[0] - a[1] >= 3_000_000 for a, b in pairwise(said))
-    inside = [[at for at in times_s if a <= at * 1_000_000 <= b] for a, b, _ in said]
+    outputs = said_by(scan, values, times_s=times_s)
+    assert sum(total for _, _, total in outputs) == sum(values)
+    assert all(b[0] - a[1] >= 3_000_000 for a, b in pairwise(outputs))
+    inside = [[at for at in times_s if a <= at * 1_000_000 <= b] for a, b, _ in outputs]
     assert [at for times in inside for at in times] == times_s
     assert all(b - a < 3 for times in inside for a, b in pairwise(times))
 
@@ -92,20 +92,20 @@ def closed(event):
 
 def test_a_pattern_of_two_within_a_time():
     scan = scans.pattern(opened, closed, within_s=5)
-    said = said_by(scan, [1, 1, 0, 1, 0], times_s=[0, 2, 4, 10, 16])
-    assert said == [(0, 4_000_000), (2_000_000, 4_000_000)]
+    outputs = said_by(scan, [1, 1, 0, 1, 0], times_s=[0, 2, 4, 10, 16])
+    assert outputs == [(0, 4_000_000), (2_000_000, 4_000_000)]
 
 
 def test_a_pattern_of_two_and_then_nothing():
     scan = scans.pattern(opened, closed, within_s=5, absent_s=3)
-    said = said_by(scan, [1, 0, 1, 0, 7], times_s=[0, 2, 10, 11, 13])
-    assert said == [(0, 2_000_000)]
+    outputs = said_by(scan, [1, 0, 1, 0, 7], times_s=[0, 2, 10, 11, 13])
+    assert outputs == [(0, 2_000_000)]
 
 
 def test_an_alarm_that_is_over_can_come_again():
     scan = scans.pattern(opened, absent_s=600)
-    said = said_by(scan, [1, 0, 1, 0, 1], times_s=[0, 100, 200, 900, 1000])
-    assert said == [(200_000_000,), (1_000_000_000,)]
+    outputs = said_by(scan, [1, 0, 1, 0, 1], times_s=[0, 100, 200, 900, 1000])
+    assert outputs == [(200_000_000,), (1_000_000_000,)]
 
 
 def test_a_meter_that_was_exchanged_counts_from_zero():
