@@ -3,9 +3,9 @@
 In the order of execution:
 
 - `command`: `lasp-edge demo`; `program`: of its devices, by default
-- `recording`: which devices are in a recorded file; `rooms`: what simulated rooms measure
-- `site`: who takes part; `devices`: agents that are killed, cut off and counted; `live`: the table
-- `story`: what happens; `settings`: what an operator changes
-- `evidence`: what commands print at the end; `checks`, `finality`: whether it is right
-- `ending`: what comes of it, bytes counted, what to type next
+- `recording`: which devices are in a recorded file; `rooms`: simulated rooms and their sensors
+- `site`: broker, merger and devices; `devices`: each an agent on its own wire; `live`: the table
+- `story`: the events in order; `settings`: an operator's changes of parameters
+- `evidence`: the output of commands at the end; `checks`, `finality`: whether it is right
+- `ending`: the result, the bytes, the commands to type next
 """

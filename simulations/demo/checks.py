@@ -1,7 +1,7 @@
-"""The demo's checks (a) to (d): each compares a table with what is right, exactly, row by row.
+"""The demo's checks (a) to (d): each compares a table with the right one, exactly, row by row.
 
-What the devices hold comes from their reports, what was merged from the rows that commands print,
-and what is right from `simulations.oracle`. A value without `key=` has the one key "".
+The devices' values come from their reports, merged rows from the commands that print them, and the
+right ones from `simulations.oracle`. A value without `key=` has the one key "".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ from simulations.demo.settings import log_of
 from simulations.oracle import dynamic_partials, left_out, rows, windows
 
 Table = Mapping[tuple[Any, ...], Row]
-"""The rows of a value, a window or a result, by what tells them apart."""
+"""The rows of a value, a window or a result, by their identity."""
 
 _MOST_FINDINGS = 3
 _WIDTH = 79
 _INDENT = " " * 12
 _STATE = frozenset({"settled", "except", "devices", "parts"})
-"""What a report has of a value beside its exact columns."""
+"""Names in the report of a value that are no exact columns."""
 _DIGEST = 16
 
 
@@ -143,7 +143,7 @@ def _agreement(evidence: Evidence, name: str) -> Finding:
 
 
 def _held(value: Value) -> dict[str, Row]:
-    """Return what a device holds of each key, and what all of it was made from."""
+    """Return the row of each key on a device, with the digest of the inputs of all."""
     of_all = {"of_all": value.get("inputs")}
     return {
         key: {**one["parts"], **{n: p for n, p in one.items() if n not in _STATE}, **of_all}

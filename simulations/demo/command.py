@@ -117,7 +117,7 @@ def _signals_interrupt() -> Iterator[None]:
 
 
 def _cast(arguments: argparse.Namespace) -> Cast:
-    """Return who takes part.
+    """Return the participants.
 
     Raises:
         CommandError: the arguments cannot work.

@@ -17,7 +17,7 @@ Value = Mapping[str, Any]
 
 
 class Condition(StrEnum):
-    """What the demo did to a device."""
+    """The state of a device on the site."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -37,7 +37,7 @@ class Device:
 
     Attributes:
         report: the last line of its agent's `--report`; nothing before the first.
-        measured: what its room's sensor gave, in order.
+        measured: the lines of its room's sensor, in order.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Device:
         self.process.run(self._words, reads=self._sensor is not None)
 
     def look(self) -> None:
-        """Read what the agent has reported since, and have its room's sensor write a line."""
+        """Read the agent's new reports, and have its room's sensor write a line."""
         for line in reversed(self.process.new_lines()):
             if is_report(line):
                 self.report = json.loads(line)
@@ -102,7 +102,7 @@ class Device:
         self.relay.restore()
 
     def _forget_connection(self) -> None:
-        """Have the last report count no more for what only the next one can tell."""
+        """Forget connection and progress of the last report: only the next one has them."""
         self.report = {**self.report, "connected": False, "done": False}
 
     def stop_sources(self) -> None:
@@ -112,7 +112,7 @@ class Device:
 
     @property
     def values(self) -> Mapping[str, Value]:
-        """What it holds, by name."""
+        """Its values, by name."""
         values: Mapping[str, Value] = self.report.get("values", {})
         return values
 
@@ -123,7 +123,7 @@ class Device:
 
     @property
     def to_send(self) -> int:
-        """How many entries have still to reach who merges them."""
+        """How many entries have still to reach the merger."""
         return int(self.report.get("dirty", 0))
 
     @property

@@ -42,7 +42,7 @@ _SEVEN_BITS = 7
 
 
 def finish(site: Site, measured_s: float, pace: str = "") -> int:
-    """Wait until all is merged, end the devices, and say what came of it.
+    """Wait until all is merged, end the devices, and print the result.
 
     Args:
         site: settled.
@@ -132,7 +132,7 @@ def rows_lines(evidence: Evidence) -> list[str]:
 
 
 def counts_line(reports: Iterable[Mapping[str, Any]]) -> str:
-    """Return what became of the readings, in one line."""
+    """Return the counts of accepted, late and refused readings, in one line."""
     counts, reasons = Counter[str](), Counter[str]()
     for report in reports:
         counts.update({name: report.get(name, 0) for name in ("accepted", *_COUNTED)})
@@ -155,7 +155,7 @@ def traffic_lines(
 
     Args:
         carried: bytes that the devices sent, and received.
-        as_json: what `json_bytes` returns.
+        as_json: the result of `json_bytes`.
         pace: how many readings there were, and how fast.
         per_second: of each device; 0 for a recording, which has no rate of its own.
     """
@@ -174,10 +174,10 @@ def traffic_lines(
 
 
 def json_bytes(program: str, readings: Iterable[Reading]) -> int:
-    """Return what shipping every reading as JSON would cost, one by one.
+    """Return the bytes of shipping every reading as JSON, one by one.
 
     A reading would be one MQTT 3.1.1 PUBLISH of quality 1, as the devices use it, and its PUBACK;
-    the connection and what TCP and IP add are left out:
+    the connection, TCP and IP are left out:
 
         1 B type + 1..4 B remaining length + 2 B + topic `PROGRAM/DEVICE/EVENT` + 2 B packet id
         + payload {"device":...,"event":...,"time_us":...,"value":...}, compact, and "tags" if any
@@ -196,7 +196,7 @@ def _publish_bytes(program: str, reading: Reading) -> int:
 
 
 def next_lines(window: str, lake: Path | None, *, has_spark: bool = True) -> list[str]:
-    """Return what a newcomer types next: commands that work as they stand, in this folder.
+    """Return a newcomer's next commands, which work as they stand, in this folder.
 
     Args:
         window: a window of the program; empty where it has none.

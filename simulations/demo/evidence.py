@@ -1,4 +1,4 @@
-"""The evidence that a demo leaves: the devices' reports, and what commands print of their folders.
+"""The evidence that a demo leaves: the devices' reports, and the output of commands.
 
 Everything is as JSON has it: bytes are hexadecimal text.
 """
@@ -24,9 +24,9 @@ class Evidence(NamedTuple):
     """All that there is to check.
 
     Attributes:
-        values: what each device held at the end, by device and name.
+        values: of each device at the end, by device and name.
         readings: each device's accepted readings in the order of acceptance.
-        measured: what the sensor of each simulated room gave, in order, by device.
+        measured: the lines of each simulated room's sensor, in order, by device.
         windows: all revisions of each window.
         globals: all revisions of each fleet-wide value; None where a gateway merges.
         results: all revisions of the rows of each stream's result; None where a gateway merges.
@@ -125,7 +125,7 @@ def differs(text: str) -> Finding:
 
 
 def _printed(site: Site, command: str, names: Iterable[str]) -> dict[str, list[Row]]:
-    """Return all revisions of each name, as a command prints them of the folder of who merges."""
+    """Return all revisions of each name, as a command prints them of the merger's folder."""
     where = ["--lake" if site.cast.has_spark else "--gateway", str(site.lake)]
     printed = site.ask(*([command, name, *where, "--json", "--all-revisions"] for name in names))
     return {

@@ -1,4 +1,4 @@
-"""The checks (f) and (g): what windows showed before they were final, and what revised them."""
+"""The checks (f) and (g): rows of windows before they were final, and revisions after it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from simulations.demo.evidence import Evidence, Finding, Row, differs, holds, ne
 from simulations.demo.settings import Setting
 
 USUAL_S = 5.0
-"""Seconds, at most, until what a device measured has reached the gateway if nothing fails."""
+"""Seconds, at most, until a reading has reached the gateway if nothing fails."""
 _EXAMPLES = 2
 
 
 def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
-    """Return whether windows waited for who was away, for X and no longer, and are final now."""
+    """Return whether windows waited for absent devices, for X and no longer, and are final now."""
     away_s = evidence.away_s
     tentative = [
         (name, row)
@@ -79,7 +79,7 @@ def _rebuilds(setting: Setting, device: str, row: Row) -> bool:
 
 
 def _touches(setting: Setting, window: Window, row: Row) -> bool:
-    """Return whether a setting changes what a window may hold."""
+    """Return whether a setting can change a window."""
     used = setting.parameter in {each.name for each in window.controls.parameters}
     begins = setting.until_us is None or row["start_us"] < setting.until_us
     return used and begins and row["end_us"] > setting.from_us

@@ -1,4 +1,4 @@
-"""The live table of the demo: what each device holds, and how far it is behind the others."""
+"""The live table of the demo: each device's values, and how far it is behind the others."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,10 +13,10 @@ from simulations.demo.devices import Condition, Device, Value, by_key
 class LiveTable:
     """How each device stands, line by line, by the first part of the first fleet-wide value.
 
-    How far a device is behind is read off what the devices report: see `Order`.
+    How far a device is behind is read off their reports: see `Order`.
 
     Args:
-        plan: of the program; one without a fleet-wide value shows what is still to send.
+        plan: of the program; one without a fleet-wide value shows the entries still to send.
         clock: seconds.
     """
 

@@ -1,8 +1,8 @@
 """The program of the demo's devices by default: how warm a house is.
 
 Rooms of different temperatures have one average, and every device knows it to the last digit: that
-is agreement which shows. Each device measures its processor, too. What a thermometer shows too
-much or too little, and above what a room is warm, an operator can change meanwhile.
+is agreement which shows. Each device measures its processor, too. The error
+of a thermometer, and the limit above which a room is warm, are parameters of an operator.
 """
 
 from crdts import BoundedLWWSet

@@ -1,7 +1,7 @@
-"""The site of the demo: a private broker, devices, and who merges what they send into windows.
+"""The site of the demo: a private broker, devices, and the merger of their panes.
 
-All are processes of the installed commands. What they hold is read off what they print, and off
-what other commands (`windows`, `readings` ...) print of their folders.
+All are processes of the installed commands. Their state is read off their own output, and off that
+of other commands (`windows`, `readings` ...) over their folders.
 """
 
 import re
@@ -52,7 +52,7 @@ class Trouble(CommandError):  # noqa: N818 - reads as what happened
 
 @dataclass(frozen=True)
 class Cast:
-    """Who takes part.
+    """The participants and their roles.
 
     Attributes:
         spec: the program, as MODULE:ATTRIBUTE.
@@ -61,7 +61,7 @@ class Cast:
         sources: arguments of every agent. The lines that they read from standard input are those
             of a simulated room of the device's name.
         lake: where the tables are kept; None for a folder that goes with the demo.
-        has_spark: Spark merges what the devices send; else a gateway.
+        has_spark: Spark merges the devices' panes; else a gateway.
         is_ours: the program is the demo's own, so its parameters are known.
         wait_s: for how long windows wait for devices before they are shown; None for no wait.
         interval_s: how often devices publish: a demo is looked at.
@@ -79,15 +79,15 @@ class Cast:
 
 
 class Merger:
-    """Who merges what the devices send into windows: the job in Spark, or a gateway.
+    """The merger of the devices' panes into windows: the job in Spark, or a gateway.
 
     Args:
         place: the folder that it keeps: a lake, or a gateway's data.
         words: of its command, after its place.
 
     Attributes:
-        who: what people call it.
-        lines: what this life has printed.
+        who: its name for people.
+        lines: the output of this life.
     """
 
     def __init__(self, process: Process, cast: Cast, place: Path, words: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ class Merger:
         self.process.run(self._words)
 
     def look(self) -> None:
-        """Read what it has printed since.
+        """Read its new lines.
 
         Raises:
             Trouble: it ended by itself, and not well.
@@ -122,7 +122,7 @@ class Merger:
         return bool(self.lines)
 
     def progress(self) -> tuple[int, int]:
-        """Return what changes as long as anything is merged: printed lines, commits."""
+        """Return counts that rise as long as anything is merged: printed lines, commits."""
         commits = sum(1 for _ in self._place.glob("*/_delta_log/*.json"))
         return len(set(self.lines)), commits
 
@@ -140,8 +140,8 @@ class Site:
 
     Attributes:
         devices: by name.
-        lake: the folder of who merges: a lake, or a gateway's.
-        merger: who merges what the devices send.
+        lake: the merger's folder: a lake, or a gateway's.
+        merger: of the devices' panes.
         settings: the parameters that an operator changed, in order.
         began_s: when it was made.
         complete_us: since when all devices had been started.
@@ -175,7 +175,7 @@ class Site:
             self.devices[name] = Device(process, place, words, broker, sensor)
 
     def progress(self) -> list[tuple[object, ...]]:
-        """Return what changes as long as devices read, send or agree."""
+        """Return a state that changes as long as devices read, send or agree."""
         return [
             (device.condition, device.is_connected, device.accepted, device.to_send, device.values)
             for device in self.devices.values()
@@ -211,7 +211,7 @@ class Site:
     def ask(self, *commands: Sequence[str]) -> list[list[str]]:
         """Run commands while the fleet goes on; return the lines that each has printed.
 
-        A command that did not find what it was asked for has printed none.
+        A command that did not find its window or folder has printed none.
 
         Raises:
             Trouble: one of them failed.
@@ -235,7 +235,7 @@ class Site:
         return process
 
     def _look(self) -> None:
-        """Read what all have printed, show it, and see whether all still run."""
+        """Read all new lines, show the fleet, and see whether all still run."""
         for device in self.devices.values():
             device.look()
         self.merger.look()
@@ -246,7 +246,7 @@ class Site:
             if device.process.ended_by_itself:
                 raise trouble_with(device.process)
         if self._table is not None and self.merger.process.ended_by_itself:
-            # Nothing came for a while, as on a busy machine; what comes now is merged, too.
+            # Nothing came for a while, as on a busy machine; later messages are merged, too.
             self.merger.start()
         time.sleep(_LOOK_S)
 
@@ -275,7 +275,7 @@ class Site:
         self.say(*lines, "")
 
     def wait_for_merger(self) -> None:
-        """Wait until all is merged and who merges has ended by itself.
+        """Wait until all is merged and the merger has ended by itself.
 
         Raises:
             Trouble: nothing moved for long, or it did not end well.
@@ -302,7 +302,7 @@ class Site:
         )
 
     def _standing(self) -> str:
-        """Return how the devices stand that are not done, for a line that says what is wrong."""
+        """Return how the devices stand that are not done, for the line of a failure."""
         words = [device.standing() for device in self.devices.values() if not device.is_done]
         if disputed := self._disputed():
             words.append(f"not agreed on {', '.join(disputed[:_MOST_NAMES])}")
@@ -342,7 +342,7 @@ def _agreed(held: Sequence[Any]) -> bool:
 
 
 def trouble_with(process: Process) -> Trouble:
-    """Return what to say of a process that ended as it should not."""
+    """Return the failure of a process that ended as it should not."""
     lines, code = process.last_lines(), process.exit_code
     if lines and code in (Exit.USAGE, Exit.NOT_FOUND, Exit.ENVIRONMENT):
         return Trouble(re.sub(r"^lasp-edge \w+: ", "", lines[-1]), Exit(code))

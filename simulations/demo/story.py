@@ -1,4 +1,4 @@
-"""What happens in the demo, in order: a day with Spark, an evening without it, or a recorded file.
+"""The events of the demo, in order: a day with Spark, an evening without it, or a recorded file.
 
 By day a device is killed and another one cut off, while Spark starts and merges. In the evening a
 gateway merges and is killed, too, and one device is away for longer than windows wait. Both times
@@ -65,7 +65,7 @@ def live(site: Site) -> float:
 
 
 def _open(site: Site) -> None:
-    """Start everything and say what was started."""
+    """Start everything and name it."""
     broker, starts = site.broker, "The gateway is starting."
     if site.cast.has_spark:
         starts = "Spark is starting; that takes a while."
@@ -184,7 +184,7 @@ def _set_for_the_past(site: Site) -> None:
 
 
 def _set(site: Site, setting: Setting, what: str) -> None:
-    """Change a parameter while the devices go on, and say what comes of it.
+    """Change a parameter while the devices go on, and print the command's answer.
 
     A program of the user's own has other parameters: they are left alone.
     """
@@ -199,7 +199,7 @@ def _set(site: Site, setting: Setting, what: str) -> None:
 
 
 def _clock(time_us: int) -> str:
-    """Return what a clock shows, in UTC."""
+    """Return the time of day, in UTC."""
     return shown_time(time_us).partition(" ")[2]
 
 
@@ -222,7 +222,7 @@ def replay(site: Site, seed: int | None) -> None:
 
 
 def _accident(site: Site, chance: Random) -> None:
-    """Kill who merges, or kill a device or cut it off; some seconds later, undo it."""
+    """Kill the merger, or kill a device or cut it off; some seconds later, undo it."""
     site.pass_time(chance.uniform(0.5, 2.5))
     lasts_s, device = chance.uniform(0.2, 3.0), chance.choice(list(site.devices.values()))
     before, what, after = chance.choices(

@@ -41,7 +41,7 @@ _STOP_S = 5.0
 class Broker(NamedTuple):
     """A broker program that this machine has.
 
-    `lacks` is empty, or says what it lacks compared with mosquitto, as the end of a sentence.
+    `lacks` is empty, or names its gaps compared with mosquitto, as the end of a sentence.
     """
 
     kind: Kind
@@ -71,7 +71,7 @@ def find_broker(kind: Kind | None = None) -> Broker:
 class PrivateBroker:
     """A broker process with a port and a directory of its own; a context manager.
 
-    Its port stays the same over stops and starts. `kill` loses what a power cut would lose.
+    Its port stays the same over stops and starts. `kill` loses as much as a power cut would.
 
     Args:
         directory: Receives configuration, data and log; made if it is not there.
@@ -150,7 +150,7 @@ class PrivateBroker:
             process.wait()
 
     def forget(self) -> None:
-        """Throw away what it has on disk: the next start is that of an empty broker."""
+        """Throw away its files: the next start is that of an empty broker."""
         assert self._process is None, "stop it first"
         shutil.rmtree(self._directory / "data", ignore_errors=True)
 

@@ -20,8 +20,8 @@ class Relay:
 
     Args:
         broker_port: where the connections go.
-        sent: is given what the device sends.
-        received: is given what the broker sends.
+        sent: is given the device's bytes.
+        received: is given the broker's bytes.
 
     Attributes:
         port: for the device to connect to.

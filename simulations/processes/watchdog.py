@@ -1,11 +1,11 @@
-"""Ends what the demo leaves behind when it is killed before it can tidy up itself.
+"""Ends the processes of a demo that was killed before it could tidy up itself.
 
 The demo holds the only other end of this process's standard input. Whatever becomes of the demo,
 SIGKILL included, that pipe ends then; the sessions that were started and not yet ended are killed,
 and the demo's folder, the argument, is removed. It works wherever pipes do, and lives in a session
 of its own, so that Ctrl-C does not reach it.
 
-Each process that the demo starts leads a session. What it starts itself stays in that session,
+Each process that the demo starts leads a session. Its own children stay in that session,
 even in a process group of its own, as Spark's JVM and the lander are.
 
 Lines: `started SESSION`, `ended SESSION`.
