@@ -148,90 +148,36 @@ class LakeTables:
     """Where the tables of a lake are.
 
     Args:
-        root: a directory, or what deltalake and Spark both understand as one.
+        root: a directory, or a URL that deltalake and Spark both understand as one.
+
+    Attributes:
+        landing, lattice, windows, globals, results, shared, rejects, programs: paths of the tables.
+        landed: the tables to which landers append.
+        grown: the tables that get a file with every commit.
+        all: every table.
+        checkpoint: where the streaming query keeps how far it has read.
+        log: where the lander logs messages before it acknowledges them.
+        is_local: whether it is a directory of this machine.
     """
 
     def __init__(self, root: str | Path) -> None:
         text = str(root)
-        self.root = text.rstrip("/") if "://" in text else str(Path(text).absolute())
-
-    @property
-    def landing(self) -> str:
-        """What the lander took in."""
-        return f"{self.root}/landing"
-
-    @property
-    def lattice(self) -> str:
-        """The landed rows, joined batch by batch."""
-        return f"{self.root}/lattice"
-
-    @property
-    def windows(self) -> str:
-        """Revisions of windows."""
-        return f"{self.root}/windows"
-
-    @property
-    def results(self) -> str:
-        """Revisions of rows of results."""
-        return f"{self.root}/results"
-
-    @property
-    def globals(self) -> str:
-        """Values of dynamic folds."""
-        return f"{self.root}/globals"
-
-    @property
-    def shared(self) -> str:
-        """Irreducibles of shared variables."""
-        return f"{self.root}/shared"
-
-    @property
-    def rejects(self) -> str:
-        """Frames that were not taken."""
-        return f"{self.root}/rejects"
-
-    @property
-    def programs(self) -> str:
-        """What windows and folds mean."""
-        return f"{self.root}/programs"
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """Every table."""
-        return (*self.grown, self.programs)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is a directory of this machine."""
-        return "://" not in self.root
-
-    @property
-    def grown(self) -> tuple[str, ...]:
-        """The tables that get a file with every commit."""
-        return (
-            self.landing,
-            self.lattice,
-            self.windows,
-            self.globals,
-            self.results,
-            self.shared,
-            self.rejects,
-        )
-
-    @property
-    def landed(self) -> tuple[str, ...]:
-        """The tables to which landers append."""
-        return (self.landing, self.shared, self.rejects)
-
-    @property
-    def checkpoint(self) -> str:
-        """Where the streaming query keeps how far it has read."""
-        return f"{self.root}/checkpoint"
-
-    @property
-    def log(self) -> str:
-        """Where the lander logs messages before it acknowledges them."""
-        return f"{self.root}/log"
+        self.is_local = "://" not in text
+        self.root = str(Path(text).absolute()) if self.is_local else text.rstrip("/")
+        self.landing = f"{self.root}/landing"
+        self.lattice = f"{self.root}/lattice"
+        self.windows = f"{self.root}/windows"
+        self.globals = f"{self.root}/globals"
+        self.results = f"{self.root}/results"
+        self.shared = f"{self.root}/shared"
+        self.rejects = f"{self.root}/rejects"
+        self.programs = f"{self.root}/programs"
+        self.landed = (self.landing, self.shared, self.rejects)
+        merged = (self.lattice, self.windows, self.globals, self.results)
+        self.grown = (self.landing, *merged, self.shared, self.rejects)
+        self.all = (*self.grown, self.programs)
+        self.checkpoint = f"{self.root}/checkpoint"
+        self.log = f"{self.root}/log"
 
     def table(self, path: str) -> DeltaTable:
         """Return one of the lake's tables.
