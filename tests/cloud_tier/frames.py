@@ -54,17 +54,17 @@ class FakeLink:
         self.acknowledged.append(message)
 
     def acks(self) -> dict[str, dict[tuple[int, int], list[int]]]:
-        """Return by device which entries it was told have landed: seqs by replica."""
-        told: dict[str, dict[tuple[int, int], list[int]]] = {}
+        """Return the acknowledged entries by device: seqs by replica."""
+        entries: dict[str, dict[tuple[int, int], list[int]]] = {}
         for frame in self.ack_frames():
-            of_device = told.setdefault(frame.about, {})
+            of_device = entries.setdefault(frame.about, {})
             for incarnation, nonce, runs in frame.taken:
                 seqs = [seq for first, last in runs for seq in range(first, last + 1)]
                 of_device.setdefault((incarnation, nonce), []).extend(seqs)
-        return told
+        return entries
 
     def not_taken(self) -> list[tuple[str, int]]:
-        """Return (device, reason) of all that devices were told was not taken."""
+        """Return (device, reason) of all refusals."""
         return [
             (frame.about, reason) for frame in self.ack_frames() for reason, _ in frame.not_taken
         ]

@@ -100,8 +100,8 @@ class Device:
     def promise(self, low_us: int | None, heard_us: int, *, done: bool = False) -> Row:
         """Return the row of a beat."""
         self.seq += 1
-        said = {"low_us": low_us, "done": done, "received_us": heard_us}
-        return row("promise", self.name, self.incarnation, self.nonce, self.seq, **said)
+        promise = {"low_us": low_us, "done": done, "received_us": heard_us}
+        return row("promise", self.name, self.incarnation, self.nonce, self.seq, **promise)
 
     def _add(self, window: Any, reading: Reading) -> tuple[int, str, int]:
         quantised = round(reading.value * 100)

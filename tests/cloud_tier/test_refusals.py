@@ -23,9 +23,9 @@ COMMANDS = (("cloud", PROGRAM, "--no-lander"), ("lander", PROGRAM, "--broker", N
 def refused(capsys, *words, code=Exit.USAGE):
     """Run a command that is to refuse; return its one line."""
     assert main([str(word) for word in words]) == code
-    told = capsys.readouterr()
-    (line,) = told.err.splitlines()
-    assert told.out == ""
+    printed = capsys.readouterr()
+    (line,) = printed.err.splitlines()
+    assert printed.out == ""
     return line
 
 

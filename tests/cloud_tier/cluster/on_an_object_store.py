@@ -108,8 +108,16 @@ def test_a_lake_in_an_object_store_equals_the_recomputation(store, site, tmp_pat
         "spark.hadoop.fs.s3a.path.style.access": "true",
         "spark.driver.extraJavaOptions": LIGHT,
     }
-    told = [word for setting in here.items() for word in ("--conf", "=".join(setting))]
-    job += [*told, "--master", "local[2]", "--trigger", "0.2", "--roster", ",".join(site.devices)]
+    options = [word for setting in here.items() for word in ("--conf", "=".join(setting))]
+    job += [
+        *options,
+        "--master",
+        "local[2]",
+        "--trigger",
+        "0.2",
+        "--roster",
+        ",".join(site.devices),
+    ]
     site.cloud.run(job)
     tables = LakeTables(LAKE)
     until(lambda: tables.table(tables.lattice).version() > 0, site.cloud)

@@ -87,8 +87,8 @@ class Cluster:
         return [
             pid
             for worker in self._workers
-            for pid, told in worker.members().items()
-            if "CoarseGrainedExecutorBackend" in told
+            for pid, found in worker.members().items()
+            if "CoarseGrainedExecutorBackend" in found
         ]
 
     def _serve(self, name: str, *arguments: str) -> Process:
@@ -103,7 +103,7 @@ class Cluster:
         return process
 
     def _environ(self) -> Mapping[str, str]:
-        told = {
+        found = {
             "JAVA_HOME": str(launcher_home(find_java())),
             "SPARK_HOME": str(self._home),
             "SPARK_LOCAL_IP": "127.0.0.1",
@@ -112,7 +112,7 @@ class Cluster:
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]),
         }
-        return MappingProxyType(told)
+        return MappingProxyType(found)
 
 
 def settings() -> list[str]:

@@ -92,7 +92,7 @@ POINTS: Final[Mapping[str, Point]] = MappingProxyType(
         "landing is packed": Point(OpenTables, "pack", "landing", _KEPT),
         "windows are optimized": Point(SparkSession, "sql", "windows`", _KEPT),
         "lattice is vacuumed": Point(SparkSession, "sql", "lattice`", _VACUUMED),
-        "all is done but said": Point(streaming.Batches, "_maintain"),
+        "all is done but reported": Point(streaming.Batches, "_maintain"),
     }
 )
 """Those between the commits of a batch, and those between the commits of its upkeep."""
@@ -217,8 +217,8 @@ def _clocks(part: int) -> list[Row]:
     """Return a promise of each device, of a life after all others, and the lander's clock."""
     low_us = BEGIN_US + 40 * part * SECOND_US
     devices = sorted({reading.device for reading in READINGS})
-    said = [row("promise", name, 9, 9, part, low_us=low_us, done=False) for name in devices]
-    return [*said, tick(part, BEGIN_US + part * SECOND_US, BEGIN_US - 3_600 * SECOND_US)]
+    promises = [row("promise", name, 9, 9, part, low_us=low_us, done=False) for name in devices]
+    return [*promises, tick(part, BEGIN_US + part * SECOND_US, BEGIN_US - 3_600 * SECOND_US)]
 
 
 def _say_nothing(_outcome: Outcome) -> None:

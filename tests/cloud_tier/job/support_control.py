@@ -58,7 +58,7 @@ class LandedWorld(OperatedFleet):
         lander.connected = lander.commit = lambda _now_us: None  # in `merge`
 
     def restart(self):
-        """Begin anew everywhere but on the devices: lander, job and gateway."""
+        """Start again everywhere but on the devices: lander, job and gateway."""
         self.merge()
         self.lander.commit = self.join
         self.befall("lander_crash", amount=0)
@@ -132,12 +132,12 @@ def sums(program, **given):
     return program.plan()
 
 
-def said_late():
+def late_log():
     """Return the log in which each reading from 4.5 s on counts 100 more."""
     return ControlLog().say("offset", "", 4_500_000, "100", "ann")
 
 
-def said_rows(log):
+def rows_of_log(log):
     """Return the rows of a log, as they land."""
     return [row(**({"incarnation": 0} | each)) for each in control_rows(log)]
 

@@ -94,7 +94,7 @@ class Run:
         self.landed.land(lambda r: self.random.sample(r, len(r)) + r[: len(r) // 3])
 
     def settled(self):
-        """Heal and settle the fleet, land what it said, and compare."""
+        """Heal and settle the fleet, land its entries, and compare."""
         self.fleet.settle()
         self.land()
         return self.compare()

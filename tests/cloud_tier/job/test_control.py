@@ -19,9 +19,9 @@ from tests.cloud_tier.job.support_control import (
     S,
     differing,
     lake_and_gateway,
+    late_log,
     offset_program,
-    said_late,
-    said_rows,
+    rows_of_log,
     sent_under,
     sums,
 )
@@ -149,7 +149,7 @@ def current(lake):
 
 
 def killed_at_each_commit(lake, batch, monkeypatch):
-    """Merge a batch by a job that dies before each of its commits, and begins anew."""
+    """Merge a batch by a job that dies before each of its commits, and starts again."""
     append = OpenTables.append
     for most in range(3):
         left = [most]
@@ -169,16 +169,18 @@ def killed_at_each_commit(lake, batch, monkeypatch):
 
 
 def test_an_offset_said_late_revises_three_of_four_final_windows_once(spark, tmp_path, monkeypatch):
-    """Readings 1..10 at 1..10 s, windows of 10 s each 5 s; from 4.5 s on 100 more, said at 20 s."""
-    program, log = offset_program(), said_late()
+    """Readings 1..10 at 1..10 s, windows of 10 s each 5 s; from 4.5 s on 100 more, set at 20 s."""
+    program, log = offset_program(), late_log()
     sent = pickle.loads(pickle.dumps(program))  # as a server of Spark Connect has it
     lake = LakeUnderTest(spark, sent, tmp_path, roster=("pi-0",))
     before = {-5: (10, 0), 0: (45, 0), 5: (45, 0), 10: (10, 0)}
     lake.step(sent_under(program, ControlLog(), 1))
     assert {row["status"] for row in lake.rows(lake.lake.windows)} == {FINAL}
     assert current(lake) == before
-    killed_at_each_commit(lake, [*said_rows(log), *sent_under(program, log, 100)[:2]], monkeypatch)
-    assert current(lake) == before, "held until all have promised anew"
+    killed_at_each_commit(
+        lake, [*rows_of_log(log), *sent_under(program, log, 100)[:2]], monkeypatch
+    )
+    assert current(lake) == before, "held until all have promised again"
     killed_at_each_commit(lake, sent_under(program, log, 200), monkeypatch)
     assert current(lake) == {-5: (10, 0), 0: (545, 1), 5: (645, 1), 10: (110, 1)}
     assert len(lake.rows(lake.lake.windows)) == 7

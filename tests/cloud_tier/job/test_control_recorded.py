@@ -34,7 +34,7 @@ BEGIN_US = 1_594_598_400 * S
 """The midnight at which the recording begins."""
 OPERATOR = Replica(1, 5, "operator")
 TERMS = {"dead_after_us": 48 * HOUR_US}
-SAID = {
+ENTRIES = {
     3: [("above", "", 12 * HOUR_US, "21.5")],
     11: [
         ("offset", "iot-device-02", 2 * HOUR_US + 1, "-0.30"),
@@ -144,7 +144,7 @@ class Site:
     def turn(self, dies=""):
         """Let devices publish, and a gateway commit and answer; True if panes came.
 
-        With the first panes it dies where that is said, and the next one begins.
+        With the first panes it dies where the call asks for it, and the next one begins.
         """
         self.now_us += S
         answers, panes = [], False
@@ -204,8 +204,8 @@ def test_gateway_and_lake_hold_what_the_definition_says(spark, tmp_path, reading
     for hour in range(25):
         until_us = BEGIN_US + (hour + 1) * HOUR_US
         site.read([each for each in readings if until_us - HOUR_US <= each.time_us < until_us])
-        if hour in SAID:
-            site.say(SAID[hour])
+        if hour in ENTRIES:
+            site.say(ENTRIES[hour])
         site.deliver(KILLED.get(hour, ""))
         if hour in {9, 14, 19}:
             site.merge()

@@ -180,7 +180,7 @@ def landed_twice(trial):
 
 
 def power_cut(trial):
-    """The newest commits are torn. Of what had landed nobody was told, so it lands again."""
+    """The newest commits are torn. No device has their acknowledgement, so they land again."""
     for name in ("landing", "lattice", "windows", "globals"):
         max(Path(trial.tables.root, name, "_delta_log").glob("*.json")).write_bytes(b"")
     trial.parts.append(trial.last)

@@ -7,6 +7,7 @@ import pytest
 from cloud_tier.job.maintenance import compact
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, folds
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
 from tests.cloud_tier.support_devices import (
@@ -44,16 +45,13 @@ def lake_rows(lake):
     for each in lake.rows(lake.lake.windows):
         columns = lake.program.windows[each["window"]].fold.columns_named
         partial = tuple(int(v) if isinstance(v, Decimal) else v for v in map(each.get, columns))
-        excluded = tuple(name for name in each["excluded"].split(",") if name)
-        at = (each["window"], each["key"], each["start_us"])
-        record = (each["devices_in"], each["devices_expected"], excluded, each["status"])
-        rest = (each["revision"], each["frontier"], each["stream"])
-        found.append((at, each["end_us"], partial, *record, *rest))
-    return sorted(found, key=lambda made: (made[0], made[7]))
+        at = WindowStart(each["window"], each["key"], each["start_us"])
+        found.append(FleetRow.stored(at, each["end_us"], partial, each))
+    return sorted(map(tuple, found), key=lambda made: (made[0], made[-3]))
 
 
 def gateway_rows(gateway):
-    return sorted([tuple(row) for row in gateway.rows], key=lambda row: (row[0], row[7]))
+    return sorted([tuple(row) for row in gateway.rows], key=lambda row: (row[0], row[-3]))
 
 
 def test_each_revision_of_each_window_is_equal_row_by_row(spark, tmp_path):
@@ -64,12 +62,12 @@ def test_each_revision_of_each_window_is_equal_row_by_row(spark, tmp_path):
     gateway = GatewayUnderTest(plan, terms=WaitingTerms(ROSTER, MINUTE_US))
     for number, batch in enumerate(batches(rows, seed, count=3)):
         at_us = BEGIN_US + number * 45 * SECOND_US
-        told = [tick(number + 1, at_us)]
+        promises = [tick(number + 1, at_us)]
         for name in ROSTER[: 3 - number]:  # the last of them falls silent, and then one more
             low = {"low_us": at_us + 50 * SECOND_US, "done": False, "received_us": at_us}
-            told.append(row("promise", name, 9, 1, number + 1, **low))
-        lake.step([*batch, *told])
-        gateway.step([*batch, *told])
+            promises.append(row("promise", name, 9, 1, number + 1, **low))
+        lake.step([*batch, *promises])
+        gateway.step([*batch, *promises])
         gateway.restart()
     assert gateway_rows(gateway) == lake_rows(lake), f"replay with seed={seed}"
     statuses = {row.status for row in gateway.rows}

@@ -149,7 +149,7 @@ def test_key_that_went_is_a_row_of_nothing_and_can_come_back(lake):
     lake.step(gone)
     nothing = (LOCAL.fold.zero, inputs_digest(variable_digest([]), stream_of("fleet")), 0, 2)
     assert lake.globals()["fleet", "attic"] == nothing
-    assert lake.step(gone).globals == 0, "said once"
+    assert lake.step(gone).globals == 0, "one row is enough"
     lake.step(one.says(LOCAL, "attic", 5, 6))
     assert lake.globals()["fleet", "attic"] == (*truth([one, other])["fleet", "attic"], 3)
 
@@ -268,7 +268,7 @@ def test_batch_that_died_before_the_globals_is_done_again(lake, monkeypatch, kin
 
 
 def test_globals_are_read_at_a_start_only(lake, monkeypatch):
-    """However long their history is, a step compares with what the driver was told."""
+    """However long their history is, a step compares with the rows that the driver holds."""
     owner = Owner("pi-0")
     lake.step(owner.says(LOCAL, "attic", 5))
     known = lake.known
@@ -324,8 +324,8 @@ def test_compaction_drops_what_newer_entries_replace_and_keeps_the_view(lake):
 
 def test_frontier_passes_a_device_that_was_retired(lake):
     def promise(device, low_us):
-        said = {"low_us": low_us, "done": False, "received_us": BEGIN_US + 70 * SECOND_US}
-        return row("promise", device, 1, 7, 1, **said)
+        promised = {"low_us": low_us, "done": False, "received_us": BEGIN_US + 70 * SECOND_US}
+        return row("promise", device, 1, 7, 1, **promised)
 
     clock = tick(1, BEGIN_US + 71 * SECOND_US, BEGIN_US)
     lake.step([promise("pi-0", BEGIN_US + 9), promise("pi-1", BEGIN_US + 5), clock])

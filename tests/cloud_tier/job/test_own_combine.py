@@ -71,17 +71,17 @@ def test_devices_under_an_older_bound_do_not_count(spark, tmp_path):
     plan = program.plan()
     lake, fold = LakeUnderTest(spark, plan, tmp_path), plan.local_folds["here"].fold
     before, after = Bound(0, 0, 5), Bound(3, 60 * SECOND_US, 2)
-    said = {"pi-0": (after, (2, 90)), "pi-1": (before, (5, 10)), "pi-2": (after, (1, 30))}
+    partials = {"pi-0": (after, (2, 90)), "pi-1": (before, (5, 10)), "pi-2": (after, (1, 30))}
 
     def entry(device):
-        columns = dict(zip(fold.columns_named, fold.under(*said[device]), strict=True))
+        columns = dict(zip(fold.columns_named, fold.under(*partials[device]), strict=True))
         stream = plan.local_folds["here"].stream
         return row("variable", device, 1, 7, 1, stream=stream, key="", **columns)
 
     lake.step([entry("pi-1")])
     value = lake.globals()["everywhere", ""]
     assert (value.partial, value.devices_in) == ((0, 0, 5, 1, 5, 10), 1)
-    lake.step(list(map(entry, said)))
+    lake.step(list(map(entry, partials)))
     value = lake.globals()["everywhere", ""]
     assert (value.partial, value.devices_in) == ((*after, 2, 3, 120), 2)
     (described,) = descriptions(plan)

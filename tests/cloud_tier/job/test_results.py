@@ -39,7 +39,7 @@ def place_of(at_s, device="pi-1"):
     return (BEGIN_US + at_s * SECOND_US, device, ("litres", "", 7), (0,))
 
 
-def said(at_s, parts, seq, *, life=1, key="", device="pi-1", result="used"):
+def entry(at_s, parts, seq, *, life=1, key="", device="pi-1", result="used"):
     """Return what a device's life says at a time."""
     place = place_of(at_s, device)
     stream, packed = PROGRAM.stream_results[result].stream, packed_row(place, key, parts)
@@ -50,8 +50,8 @@ def said(at_s, parts, seq, *, life=1, key="", device="pi-1", result="used"):
 def promise(at_s, seq):
     """Return the rows that move the frontier."""
     low_us = BEGIN_US + at_s * SECOND_US
-    told = {"low_us": low_us, "done": False, "received_us": BEGIN_US}
-    return [row("promise", "pi-1", 1, 5, seq, **told), tick(seq, BEGIN_US + SECOND_US)]
+    low = {"low_us": low_us, "done": False, "received_us": BEGIN_US}
+    return [row("promise", "pi-1", 1, 5, seq, **low), tick(seq, BEGIN_US + SECOND_US)]
 
 
 def revisions(lake, name="used", **choice):
@@ -76,11 +76,11 @@ def current(lake, **choice):
 
 
 def test_a_row_is_tentative_then_final_then_revised_then_gone(lake):
-    lake.step([said(10, (60,), 1), said(20, (40,), 2)])
+    lake.step([entry(10, (60,), 1), entry(20, (40,), 2)])
     assert recorded_frontier(lake.lake) is None
     lake.step(promise(11, 3))
-    lake.step([said(10, (80,), 4), said(20, None, 5)])
-    lake.step([*promise(30, 6), said(10, None, 7)])
+    lake.step([entry(10, (80,), 4), entry(20, None, 5)])
+    lake.step([*promise(30, 6), entry(10, None, 7)])
     assert revisions(lake) == [
         (10, "", 30.0, True, "tentative", 0),
         (10, "", 30.0, True, "final", 1),
@@ -100,9 +100,9 @@ def test_a_row_is_tentative_then_final_then_revised_then_gone(lake):
 def test_a_batch_that_is_done_again_changes_nothing_in_any_order(lake, monkeypatch):
     """Also in chunks of single rows, and by a process that knows nothing of earlier ones."""
     monkeypatch.setattr(results, "MOST_ROWS", 1)
-    batch = [said(at, (at,), at) for at in range(10, 15)]
-    batch += [said(12, (7,), 1, life=2), said(13, None, 2, life=2)]
-    batch += [said(11, (9,), 1, device="pi-2"), said(11, ("on", 1), 1, result="said")]
+    batch = [entry(at, (at,), at) for at in range(10, 15)]
+    batch += [entry(12, (7,), 1, life=2), entry(13, None, 2, life=2)]
+    batch += [entry(11, (9,), 1, device="pi-2"), entry(11, ("on", 1), 1, result="said")]
     lake.step([*batch[::-1], *promise(12, 20)])
     before = revisions(lake)
     assert [each[:3] for each in before] == [
@@ -125,7 +125,7 @@ def test_a_batch_that_is_done_again_changes_nothing_in_any_order(lake, monkeypat
 
 def test_a_frontier_that_was_passed_before_a_crash_makes_rows_final_after_it(lake, monkeypatch):
     """The step dies after the rows of one result; the next process ends what it began."""
-    lake.step([said(10, (60,), 1), said(10, ("on", 1), 2, result="said")])
+    lake.step([entry(10, (60,), 1), entry(10, ("on", 1), 2, result="said")])
     append = lake.job.tables.append
     with monkeypatch.context() as dying:
 
@@ -153,8 +153,8 @@ def test_a_frontier_that_was_passed_before_a_crash_makes_rows_final_after_it(lak
 
 
 def test_a_row_that_changes_its_key_is_of_the_new_one_alone(lake):
-    lake.step([said(10, (60,), 1, key="kitchen"), said(20, (2,), 2, key="kitchen")])
-    lake.step([said(10, (60,), 3, key="attic")])
+    lake.step([entry(10, (60,), 1, key="kitchen"), entry(20, (2,), 2, key="kitchen")])
+    lake.step([entry(10, (60,), 3, key="attic")])
     assert current(lake, key="kitchen") == [1.0]
     assert current(lake, key="attic") == [30.0]
     assert [each[1] for each in revisions(lake)] == ["attic", "kitchen", "kitchen"]
@@ -164,10 +164,10 @@ def test_a_row_that_changes_its_key_is_of_the_new_one_alone(lake):
 
 
 def test_compaction_leaves_the_rows_as_they_are(spark, lake):
-    lake.step([said(10, (60,), 1)])
-    lake.step([said(10, (62,), 2)])
+    lake.step([entry(10, (60,), 1)])
+    lake.step([entry(10, (62,), 2)])
     compact(spark, lake.job, ["2023-11-14"])
-    lake.step([said(10, (60,), 1)])
+    lake.step([entry(10, (60,), 1)])
     assert current(lake) == [31.0]
-    lake.step([said(10, (64,), 3)])
+    lake.step([entry(10, (64,), 3)])
     assert [each[2] for each in revisions(lake)] == [30.0, 31.0, 32.0]

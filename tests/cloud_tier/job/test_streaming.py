@@ -145,10 +145,10 @@ def test_run_until_idle_merges_what_the_lander_lands_at_its_end(spark, tmp_path)
     feeder = Feeder(
         lake, [*rows, device.promise(BEGIN_US + SECOND_US, BEGIN_US), tick(1, BEGIN_US)]
     )
-    said = []
+    printed = []
     watch = BatchWatch(lake.job, None)
     run = Run(
-        spark, lake.job, feeder, trigger_s=0.05, until_idle_s=0.5, say=said.append, watch=watch
+        spark, lake.job, feeder, trigger_s=0.05, until_idle_s=0.5, say=printed.append, watch=watch
     )
     run.run()
     assert (watch.figures.rows, watch.figures.expected) == (len(rows) + 2, 1)
@@ -157,7 +157,7 @@ def test_run_until_idle_merges_what_the_lander_lands_at_its_end(spark, tmp_path)
     assert lake.current() == true_windows(PROGRAM, device.readings)
     panes = sum(row["kind"] == "pane" for row in rows)
     final = "final up to 2023-11-14 22:13:01 UTC"
-    assert said[-1] == f"1 device heard, {panes} panes merged, {final}"
+    assert printed[-1] == f"1 device heard, {panes} panes merged, {final}"
 
 
 def test_run_that_is_told_to_stop_ends(spark, tmp_path):

@@ -34,9 +34,9 @@ def test_a_lakes_windows_come_with_status_and_coverage_the_newest_first(lake):
     write(
         lake.windows, [row(0), row(10, 0, status="tentative", devices=1), row(10, 1, key="attic")]
     )
-    told = []
-    LakeFollower(lake.root, told.append)
-    (shown_window,) = told[-1]["windows"]
+    views = []
+    LakeFollower(lake.root, views.append)
+    (shown_window,) = views[-1]["windows"]
     assert (shown_window["name"], shown_window["parts"]) == ("by_room", ["count", "total", "low"])
     shown = [
         (r["start"], r["key"], r["status"], r["in"], r["expected"]) for r in shown_window["rows"]
@@ -51,22 +51,22 @@ def test_a_lakes_windows_come_with_status_and_coverage_the_newest_first(lake):
 
 def test_only_the_last_starts_and_rows_are_shown(lake):
     write(lake.windows, [row(10 * n) for n in range(2 * STARTS)])
-    told = []
-    LakeFollower(lake.root, told.append)
-    (shown_window,) = told[-1]["windows"]
+    views = []
+    LakeFollower(lake.root, views.append)
+    (shown_window,) = views[-1]["windows"]
     assert [r["start"] for r in shown_window["rows"]] == [
         10 * n for n in reversed(range(STARTS, 2 * STARTS))
     ]
     write(lake.windows, [row(10 * 2 * STARTS, key=str(n)) for n in range(2 * MOST_ROWS)])
-    told = []
-    LakeFollower(lake.root, told.append)
-    assert len(told[-1]["windows"][0]["rows"]) == MOST_ROWS
+    views = []
+    LakeFollower(lake.root, views.append)
+    assert len(views[-1]["windows"][0]["rows"]) == MOST_ROWS
 
 
 def test_a_lake_is_read_again_only_where_it_grew(lake, monkeypatch):
-    told, reads = [], []
+    views, reads = [], []
     monkeypatch.setattr("cloud_tier.lake.follower.LOOK_S", 0.01)
-    follower = LakeFollower(lake.root, told.append)
+    follower = LakeFollower(lake.root, views.append)
     monkeypatch.setattr(
         "cloud_tier.lake.follower._shown", lambda *a: reads.append(a) or {"n": len(reads)}
     )
@@ -74,9 +74,9 @@ def test_a_lake_is_read_again_only_where_it_grew(lake, monkeypatch):
     assert reads == []
     write(lake.windows, [row(0)])
     follower.start()
-    until_true(lambda: told[-1]["windows"] == [{"n": 1}])
+    until_true(lambda: views[-1]["windows"] == [{"n": 1}])
     monkeypatch.setattr(follower, "_lake", Lake(f"{lake.root}-gone"))
-    until_true(lambda: "no lake with a table" in (told[-1]["trouble"] or ""))
+    until_true(lambda: "no lake with a table" in (views[-1]["trouble"] or ""))
     monkeypatch.setattr(follower, "_lake", Lake(lake.root))
-    until_true(lambda: told[-1]["trouble"] is None)
+    until_true(lambda: views[-1]["trouble"] is None)
     follower.stop()

@@ -25,8 +25,8 @@ def tables(tmp_path):
     return written(tmp_path / "lake")
 
 
-def promise(device, low_us, heard_us=NOW_US, **said):
-    return row("promise", device, 1, 7, 1, low_us=low_us, received_us=heard_us, **said)
+def promise(device, low_us, heard_us=NOW_US, **values):
+    return row("promise", device, 1, 7, 1, low_us=low_us, received_us=heard_us, **values)
 
 
 def merge(tables, rows):
@@ -174,7 +174,7 @@ def test_the_command_says_it_in_words(tables, capsys):
     rejected = {"received_us": 5, "topic": "t", "reason": "no frame", "frames": 3, "frame": b""}
     write(tables.rejects, [rejected])
     assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for words in (
         "program rooms, format 2",
         "final    up to 2023-11-14 22:32:00 UTC, 60 s behind the lander's clock; waits for slow",
@@ -182,7 +182,7 @@ def test_the_command_says_it_in_words(tables, capsys):
         "no frame",
         "results wait for it",
     ):
-        assert words in told
+        assert words in output
     assert main(["lake", "status", "--lake", tables.root, "--json"]) == Exit.FINE
     assert json.loads(capsys.readouterr().out)["program"] == "rooms"
     assert main(["lake", "status", "--lake", f"{tables.root}/no"]) == Exit.NOT_FOUND

@@ -58,8 +58,8 @@ TEARS = {
 def test_a_torn_commit_and_all_after_it_are_taken_back(lake, tear):
     before = DeltaTable(lake.landing, version=1).to_pyarrow_table()
     tear(lake.landing)
-    (said,) = mend_tables(lake)
-    assert said.startswith("a power cut has torn commit 2 of the table landing")
+    (line,) = mend_tables(lake)
+    assert line.startswith("a power cut has torn commit 2 of the table landing")
     after = DeltaTable(lake.landing)
     assert (after.version(), after.to_pyarrow_table()) == (1, before)
     assert not Path(lake.checkpoint).exists(), "what had landed is merged again"

@@ -1,4 +1,4 @@
-"""What operators say of parameters lands, and a lander that starts anew knows it."""
+"""The log of parameters lands, and a lander that starts again knows it."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""What devices are told has landed is on the disk: a power cut cannot take it back."""
+"""An acknowledged entry is on the disk: a power cut cannot take it back."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ station = test_lander.station
 def test_what_landed_is_on_the_disk_before_a_device_is_told_and_the_log_drops_it(
     station, monkeypatch
 ):
-    synced, told = [], []
+    synced, answered = [], []
     keep, publish, drop = os.fsync, station.link.publish, station.log.drop
     landing = Path(station.lake.landing)
 
@@ -24,7 +24,7 @@ def test_what_landed_is_on_the_disk_before_a_device_is_told_and_the_log_drops_it
 
     def done(then):
         def act(*words, **options):
-            told.append([path for path in synced if landing in path.parents])
+            answered.append([path for path in synced if landing in path.parents])
             return then(*words, **options)
 
         return act
@@ -37,4 +37,4 @@ def test_what_landed_is_on_the_disk_before_a_device_is_told_and_the_log_drops_it
     assert station.link.acks()
     data, log = set(landing.glob("*.parquet")), set(landing.glob("_delta_log/*.json"))
     assert data
-    assert all(data | log <= set(before) for before in told)
+    assert all(data | log <= set(before) for before in answered)

@@ -23,7 +23,7 @@ BROKER = BrokerUrl.parse("mqtt://127.0.0.1:1")
 
 
 class Broker:
-    """Brings what nobody has acknowledged yet to each link anew, and frees the disk later."""
+    """Brings unacknowledged messages to each link again, and frees the disk later."""
 
     def __init__(self, *messages):
         self.kept = list(messages)

@@ -72,7 +72,7 @@ def test_a_device_that_only_promises_hears_now_and_then_that_the_lake_is_there(s
     station.link.published.clear()
     station.turn(message(beat(2, 11, store=lake)), after_s=100)
     station.turn(after_s=3)
-    assert station.link.acks() == {}, "it was told just now"
+    assert station.link.acks() == {}, "it was greeted just now"
     station.turn(message(beat(3, 12, store=lake)), after_s=150)
     station.turn(after_s=3)
     assert station.link.acks() == {"pi-0": {}}
@@ -257,28 +257,28 @@ def test_stop_lands_what_is_logged(station):
 
 
 def test_what_an_operator_said_is_repeated_and_kept_by_the_broker(station):
-    said = command(1, seq=5)
-    station.turn(CONNECTED, message(said))
+    sent = command(1, seq=5)
+    station.turn(CONNECTED, message(sent))
     station.turn(after_s=1)
     assert station.link.retained == {}
     station.turn(after_s=2 * REPEAT_US / SECOND_US)
     ((topic, payload),) = station.link.retained.items()
     assert "/command/" in topic
-    assert decode(payload).commands().membership == said.commands().membership
+    assert decode(payload).commands().membership == sent.commands().membership
 
 
 def vouches(station):
-    """Return what the lander has told those who asked."""
+    """Return the lander's answers."""
     sent = [decode(payload) for topic, payload in station.link.published if "/vouch/" in topic]
     return [(frame.about, frame.challenge, frame.subject, frame.highs) for frame in sent]
 
 
 def test_who_asks_is_told_what_was_known_when_all_before_had_landed(station):
     high = SourceHigh(8, 60, 2)
-    said = replace(panes(PROGRAM, 4), highs=(high,))
+    sent = replace(panes(PROGRAM, 4), highs=(high,))
     hello = HelloFrame(ME._replace(incarnation=1, nonce=99), 1, ME.device, 4711, 1)
     stranger = HelloFrame(ME, 2, "nobody", 4712, 1)
-    station.turn(CONNECTED, message(said), message(hello), message(stranger))
+    station.turn(CONNECTED, message(sent), message(hello), message(stranger))
     assert vouches(station) == []
     station.turn(after_s=1)
     nobody = Replica(0, 0, "nobody")
@@ -315,8 +315,8 @@ def test_what_devices_told_is_on_the_disk_before_the_log_forgets_it(station, mon
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(station.log, "drop", dropping)
-    told = replace(beat(1, 10), highs=(SourceHigh(5, 1_000, 3),))
-    station.turn(CONNECTED, message(told))
+    sent = replace(beat(1, 10), highs=(SourceHigh(5, 1_000, 3),))
+    station.turn(CONNECTED, message(sent))
     synced.clear()
     station.turn(after_s=3)
     assert dropped == [1]

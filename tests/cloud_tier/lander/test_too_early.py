@@ -1,7 +1,7 @@
 """Acknowledging too early, planted: a fast test sees it, and sees that the real lander does not.
 
 The broker may forget a message once it is synced in the log, and a device an entry once it is in
-the lake. Both are looked up on the disk at the moment at which they are told.
+the lake. Both are looked up on the disk at the moment of the answer.
 """
 
 import os
@@ -41,7 +41,7 @@ class AnswersBeforeTheCommit(Lander):
 
 
 class TooEarlyError(AssertionError):
-    """Somebody was told of what is not on the disk."""
+    """An acknowledged entry is not on the disk."""
 
 
 class DoubtingLink(FakeLink):
@@ -62,13 +62,13 @@ class DoubtingLink(FakeLink):
         if isinstance(frame, AckFrame):
             rows = DeltaTable(self.folder / "lake" / "landing").to_pyarrow_table().to_pylist()
             there = {(row["incarnation"], row["nonce"], row["seq"]) for row in rows}
-            told = {
+            acknowledged = {
                 (incarnation, nonce, seq)
                 for incarnation, nonce, runs in frame.taken
                 for first, last in runs
                 for seq in range(first, last + 1)
             }
-            if not told <= there:
+            if not acknowledged <= there:
                 raise TooEarlyError(topic)
         return super().publish(topic, payload, **options)
 

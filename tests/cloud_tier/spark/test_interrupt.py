@@ -29,11 +29,11 @@ def test_ctrl_c_ends_the_first_merge_in_one_line(tmp_path):
     write_deltalake(tables.landing, table(PLAN, [tick(1, BEGIN_US)]), mode="append")
     words = ["cloud", "lasp_edge.examples.greenhouse:program", "--no-lander", "--lake", tables.root]
     words += ["--master", "local[1]", "--until-idle", "600", "--log-format", "json"]
-    told = (tmp_path / "err").open("w+")
+    errors = (tmp_path / "err").open("w+")
     job = subprocess.Popen(
         [sys.executable, "-m", "lasp_edge", *words],
         stdout=subprocess.DEVNULL,
-        stderr=told,
+        stderr=errors,
         env=os.environ | {"LASP_EDGE_SPARK_LOG": "info"},
     )
     try:
@@ -43,8 +43,8 @@ def test_ctrl_c_ends_the_first_merge_in_one_line(tmp_path):
         assert job.wait(PATIENCE_S) == Exit.INTERRUPTED
     finally:
         job.kill()
-    told.seek(0)
-    lines = [json.loads(line) for line in told]
+    errors.seek(0)
+    lines = [json.loads(line) for line in errors]
     assert {line["program"] for line in lines} == {"cloud", "spark"}
     (error,) = (line for line in lines if line["level"] not in {"info", "warn", "warning"})
     assert error["event"] == "interrupted; what is not merged yet is merged at the next start"

@@ -15,12 +15,12 @@ from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.tool.installing import install_line
 
 
-def a_runtime(home, version, told="openjdk"):
+def a_runtime(home, version, vendor="openjdk"):
     executable = home / "bin" / "java"
     executable.parent.mkdir(parents=True)
     # Java tells its version on standard error, after any "Picked up JAVA_TOOL_OPTIONS".
     executable.write_text(
-        f"#!/bin/sh\necho 'Picked up x' >&2\necho '{told} version \"{version}\"' >&2\n"
+        f"#!/bin/sh\necho 'Picked up x' >&2\necho '{vendor} version \"{version}\"' >&2\n"
     )
     executable.chmod(0o755)
     return home
@@ -150,8 +150,8 @@ def test_the_machines_authorities_are_used_where_they_are(tmp_path, monkeypatch)
     option = f"-Djavax.net.ssl.trustStore={store}"
     assert option in Java(tmp_path, 21, bundled=True).command({})
     assert option not in Java(tmp_path, 21).command({})
-    told = {"JDK_JAVA_OPTIONS": "-Djavax.net.ssl.trustStore=mine"}
-    assert option not in Java(tmp_path, 21, bundled=True).command(told)
+    options = {"JDK_JAVA_OPTIONS": "-Djavax.net.ssl.trustStore=mine"}
+    assert option not in Java(tmp_path, 21, bundled=True).command(options)
     store.unlink()
     assert option not in Java(tmp_path, 21, bundled=True).command({})
 
@@ -163,8 +163,8 @@ def test_the_launchers_java_drops_the_missing_module_and_nothing_else(tmp_path, 
     a_runtime(home, "21").joinpath("bin", "java").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     shim = launcher_home(Java(home, 21, bundled=True)) / "bin" / "java"
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "", "Main"]
-    told = subprocess.run([shim, *arguments], capture_output=True, text=True, check=True).stdout
-    assert told.splitlines() == ["-cp", "a b", "", "Main"]
+    output = subprocess.run([shim, *arguments], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines() == ["-cp", "a b", "", "Main"]
 
 
 def test_the_launcher_starts_from_a_runtime_of_the_users_own_unchanged(tmp_path):
