@@ -10,7 +10,7 @@ class Event(NamedTuple):
 
     Attributes:
         name: the event's name; of a scan's output the scan's.
-        value: of a reading, the quantised value in the event's unit, as the nearest double; of a
+        value: of a reading, the quantised value in the event's unit, as the nearest double; of an
             output, any plain value (`lasp_edge.ordered.plain`).
         time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
         device: the device that read it; "" where time alone brought an output.

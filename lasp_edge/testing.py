@@ -22,8 +22,8 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.program import Program
 from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.log import BEFORE_ALL_US, ScanLog
+from lasp_edge.ordered.outputs import LogName
 from lasp_edge.ordered.places import child_place
-from lasp_edge.ordered.sayings import Named
 from lasp_edge.ordered.scan import Scan
 
 _NEVER_US = -BEFORE_ALL_US
@@ -129,7 +129,7 @@ def said_by(
     """
     __tracebackhide__ = True
     failures = Failures()
-    log = ScanLog(scan, Named(scan.name), failures)
+    log = ScanLog(scan, LogName(scan.name), failures)
     events = enumerate(_events(values, times_s, names, tags))
     changes = [(child_place((event.time_us, "pi-1", (), ()), n), event) for n, event in events]
     outputs = log.apply(changes, _NEVER_US) | log.advance(_NEVER_US)

@@ -24,7 +24,7 @@ from cloud_tier.lake.sqltext import newest_of, standard_identifier, within
 from cloud_tier.lake.tables import PANE, arrow_schema, row_types
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.ordered.places import place_text
-from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
+from lasp_edge.ordered.sent_rows import Landed, SentRow, newest_rows
 from lasp_edge.protocol.lake_columns import RESULT_ROW, ROW_IDENTITY, ROW_RECORD
 from lasp_edge.protocol.spans import Span, joined
 from lasp_edge.protocol.status import TENTATIVE, status_after
@@ -128,7 +128,7 @@ def _current(job: Job, result: StreamResult, times: Sequence[int]) -> Rows:
 
 def _revisions(
     result: StreamResult,
-    newest: Mapping[tuple[str, Any], SaidRow],
+    newest: Mapping[tuple[str, Any], SentRow],
     current: Rows,
     frontier: int | None,
 ) -> Iterator[dict[str, Any]]:
@@ -161,7 +161,7 @@ def _revisions(
         }
 
 
-def _in_order(found: tuple[int, str, str, SaidRow]) -> tuple[Any, ...]:
+def _in_order(found: tuple[int, str, str, SentRow]) -> tuple[Any, ...]:
     return found[:3]
 
 

@@ -15,7 +15,7 @@ a version, and all rows have `received_us`, the time at which the lander took th
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
                greatest `seq` of a replica wins. A row of a result is a pane of its own, packed in
-               `said` (`lasp_edge.ordered.said`), and of a device's the greatest version wins
+               `said` (`lasp_edge.ordered.sent_rows`), and of a device's the greatest version wins
     variable   one key of a device's entry of a dynamic variable, that is, of one `shard` of it. It
                counts while its version is the greatest of (stream, device, shard); `changed` is
                the seq at which the key itself last changed. An entry without keys is one row whose

@@ -355,4 +355,4 @@ def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") 
         return []
     from device_agent.agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
 
-    return [HomeAssistant(agent, voice, streams.said if streams else tuple)]
+    return [HomeAssistant(agent, voice, streams.shown if streams else tuple)]

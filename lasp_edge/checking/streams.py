@@ -163,7 +163,7 @@ def _flaws(node: StreamNode, given: list[Delta]) -> Iterator[str]:
     stage = node.stage
     items = [(place, new) for delta in given for place, (_, new) in sorted(delta.items())[:TRIED]]
     if isinstance(stage, StatelessStage):
-        yield from _twice("its function", stage.sayings, items)
+        yield from _twice("its function", stage.outputs, items)
     if isinstance(stage, ScanStage):
         key = stage.key
         if key is not None:

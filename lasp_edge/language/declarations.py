@@ -16,7 +16,7 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
-    from lasp_edge.ordered.said import RowForm
+    from lasp_edge.ordered.sent_rows import RowForm
 
 
 class Tier(StrEnum):
@@ -256,7 +256,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class StreamResult:
-    """A stream that leaves: each of its sayings is a row.
+    """A stream that leaves: each of its outputs is a row.
 
     Attributes:
         parts: name -> the step of a number as decimal text, or "text".
@@ -279,7 +279,7 @@ class StreamResult:
     @property
     def fold(self) -> "RowForm":
         """The form in which its rows travel."""
-        from lasp_edge.ordered.said import RowForm  # noqa: PLC0415 - of programs with streams
+        from lasp_edge.ordered.sent_rows import RowForm  # noqa: PLC0415 - of programs with streams
 
         return RowForm(tuple(step == TEXT for _, step in self.parts))
 

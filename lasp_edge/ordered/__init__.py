@@ -4,12 +4,12 @@
 - `places`: where an item stands in the order, taken from its content
 - `deltas`: the difference of two contents; a revision is one
 - `scan`: what a scan is, the fold whose order matters; `calling`: calls the user's functions
-- `sayings`: what a scan says, as events
+- `outputs`: outputs of scans, as events
 - `log`: the items of one key in order, replayed from a change until the state agrees again
 - `stages`: map, filter, flat_map, union, and a scan by key; `graph`: stages one after the other
 - `cells`: items, packed in cells of ten seconds; `item_store`: what an evaluator stores of them
 - `engine`: the live end of a graph, and what came late, block by block
 - `results`: what leaves: rows that are tentative, final or revised
-- `said`: how rows of results travel and land
+- `sent_rows`: how rows of results travel and land
 - `oracle`: all of it by definition, from scratch
 """

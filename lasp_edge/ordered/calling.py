@@ -1,7 +1,7 @@
-"""Calling the user's functions of a stream: what raises or is not plain says nothing.
+"""Calling the user's functions of a stream: one that raises or is not plain has no output.
 
 That is part of the meaning of a stream, for it depends on its items alone. A function's failures
-are kept by place: a replay that steps a place again finds out anew.
+are kept by place: a replay that steps a place again finds out again.
 """
 
 from collections.abc import Callable, Mapping, Sequence

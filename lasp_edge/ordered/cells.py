@@ -22,8 +22,8 @@ import msgpack
 from crdts.packing import pack
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.ordered.outputs import made_event
 from lasp_edge.ordered.places import Place, Tie, reading_place
-from lasp_edge.ordered.sayings import made_event
 
 CELL_US = 10_000_000
 """Microseconds of a cell: what is written again with each commit of a reading in it."""

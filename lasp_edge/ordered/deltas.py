@@ -109,9 +109,9 @@ def join_into(found: Delta, other: Delta) -> None:
 
 
 def netted(gone: Mapping[Place, Event], come: Mapping[Place, Event]) -> Delta:
-    """Return the delta of what was said and is not, and of what is said and was not.
+    """Return the delta of outputs that are gone, and of those that are new.
 
-    A timer's saying may move from one item's account to another's within one replay, so both are
+    A timer's output may move from one item's account to another's within one replay, so both are
     collected apart, and netted once at its end.
     """
     if not gone:

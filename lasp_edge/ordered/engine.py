@@ -60,7 +60,7 @@ class StreamChanges(NamedTuple):
     retracted: list[StreamItem]
 
 
-class Anew(NamedTuple):
+class Rebuilt(NamedTuple):
     """What streams say that are not those of the last program.
 
     Attributes:
@@ -105,8 +105,8 @@ class StreamEngine:
         """Nothing older is expected."""
         return self.graph.frontier_us
 
-    def begin(self, pruned_us: int = BEFORE_ALL_US) -> Anew | None:
-        """Go on where the store says.
+    def begin(self, pruned_us: int = BEFORE_ALL_US) -> Rebuilt | None:
+        """Go on where the store after.
 
         Args:
             pruned_us: what lies wholly before it may have left the store.
@@ -120,7 +120,7 @@ class StreamEngine:
         self._era = progress.era
         self._store.enter(self._era)
         if progress.meanings != self._plan.meanings:
-            return self._begin_anew(progress, pruned_us)
+            return self._rebuild(progress, pruned_us)
         self._stored, self.since_us = progress, progress.since_us
         if self.since_us != BEFORE_ALL_US:
             cut = self._store.cut_at(self.since_us)
@@ -131,7 +131,7 @@ class StreamEngine:
         self.graph.update(_inserted(self._content(self._cells)), progress.frontier_us)
         return None
 
-    def _begin_anew(self, progress: EngineProgress, pruned_us: int) -> Anew:
+    def _rebuild(self, progress: EngineProgress, pruned_us: int) -> Rebuilt:
         """Take the items that another program's streams were made from.
 
         From the last cut on before which something may be gone. A stream that means what it did
@@ -154,7 +154,7 @@ class StreamEngine:
             ]
             over_us = None if former_us is None else min(cell_us, former_us)
             deltas = _with(deltas, self.take(taken, over_us).deltas)
-        return Anew(_with(deltas, self.take([], former_us).deltas), cut.time_us)
+        return Rebuilt(_with(deltas, self.take([], former_us).deltas), cut.time_us)
 
     def _cells_in(self, least_us: int, end_us: int) -> dict[CellId, Cell]:
         """Return the stored cells that begin from one time to another, excluded."""
@@ -280,24 +280,24 @@ class StreamEngine:
         """
         cells = self._cells_in(cut.time_us, cut.end_us)
         old = self._graph(was)
-        said = old.update(_inserted(self._content(cells)), cut.end_us)
+        before = old.update(_inserted(self._content(cells)), cut.end_us)
         for each in inside:
             where = made_id((each.event, each.device, cell_of(each.time_us)))
             cell = cells.setdefault(where, {})
             if self._put(cell, each, {}, retracted):
                 self._put_cell(where, cell, cut.end_us)
         new = self._graph(now)
-        says = new.update(_inserted(self._content(cells)), cut.end_us)
-        return _difference(said, says), old.cut(cut.end_us), new.cut(cut.end_us)
+        after = new.update(_inserted(self._content(cells)), cut.end_us)
+        return _difference(before, after), old.cut(cut.end_us), new.cut(cut.end_us)
 
     def _rebuilt(self, was: bytes | None, now: bytes | None) -> dict[str, Delta]:
-        """Let the live end go on from other states; return the difference of what it says."""
+        """Let the live end go on from other states; return the difference of what it after."""
         frontier_us = self.graph.frontier_us
         items = _inserted(self._content(self._cells_before()))
-        said = self._graph(was).update(items, frontier_us)
+        before = self._graph(was).update(items, frontier_us)
         self.graph = self._graph(now)
-        says = self.graph.update(items, frontier_us)
-        return _difference(said, says)
+        after = self.graph.update(items, frontier_us)
+        return _difference(before, after)
 
     def _cells_before(self) -> dict[CellId, Cell]:
         """Return the live cells as the store has them: without what is taken right now."""
@@ -365,14 +365,14 @@ def _inserted(contents: dict[str, Content]) -> dict[str, Delta]:
     }
 
 
-def _difference(said: dict[str, Delta], says: dict[str, Delta]) -> dict[str, Delta]:
-    """Return how the streams change that said one thing, from nothing, and say another."""
+def _difference(before: dict[str, Delta], after: dict[str, Delta]) -> dict[str, Delta]:
+    """Return how the streams change, of which these were the outputs before and after."""
     found = {
         name: minus(
-            {place: new for place, (_, new) in says.get(name, {}).items()},
-            {place: old for place, (_, old) in said.get(name, {}).items()},
+            {place: new for place, (_, new) in after.get(name, {}).items()},
+            {place: old for place, (_, old) in before.get(name, {}).items()},
         )
-        for name in {**said, **says}
+        for name in {**before, **after}
     }
     return {name: delta for name, delta in found.items() if delta}
 

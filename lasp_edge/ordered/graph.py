@@ -17,8 +17,8 @@ within one key (`lasp_edge.scans.loop`).
     ...         reading_place("litres", "", value, n): (None, Event("litres", value, n, "m", {}))
     ...         for n, value in values
     ...     }
-    >>> said = graph.update({"litres": read((1, 100), (2, 130), (4, 200))})
-    >>> [new.value for old, new in said["used"].values()], sorted(said["much"].values())
+    >>> changes = graph.update({"litres": read((1, 100), (2, 130), (4, 200))})
+    >>> [new.value for old, new in changes["used"].values()], sorted(changes["much"].values())
     ([30, 70], [(None, Event(name='used', value=70, time_us=4, device='m', tags={}, key=''))])
     >>> late = graph.update({"litres": read((3, 160))})
     >>> [(old and old.value, new and new.value) for _, (old, new) in sorted(late["used"].items())]
@@ -97,7 +97,7 @@ class StreamGraph:
 
         Args:
             cut: where that was.
-            names: of the streams that go on, if the graph was another one; the others begin anew.
+            names: of the streams that go on, if the graph was another one; the others begin again.
         """
         stages = {name: stage for name, stage, _ in self.nodes}
         for name, keys in decoded(cut):

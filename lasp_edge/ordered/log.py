@@ -1,4 +1,4 @@
-"""The log of one key: its items in order, the state after each, and what each said.
+"""The log of one key: its items in order, the state after each, and what came of each.
 
 What comes at the end is stepped at once. What comes late, is replaced or is taken back changes the
 log at its place, and the log is replayed from there until the encoding of the state is again what
@@ -6,7 +6,7 @@ it was: behind that nothing can differ, for the items behind it are the same. Wh
 the last item is the tail.
 
 A timer rings at `due`, or a microsecond after the item or timer that set it, if `due` is not later
-than that. So whatever is said stands behind what brought it.
+than that. So every output stands behind its cause.
 
 Cost: placing b changes takes O(b log n); a replay as many steps as the state needs to agree: w of
 `last(w)`, 2 of `differences`, all behind it of a running total. Memory: some 600 bytes an item.
@@ -23,9 +23,9 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.deltas import Change, Delta, netted, same_event
+from lasp_edge.ordered.outputs import FIRST, NO_TAGS, LogName, Output, made_event, outputs_at
 from lasp_edge.ordered.places import Place, timer_place
 from lasp_edge.ordered.plain import check_plain, same
-from lasp_edge.ordered.sayings import FIRST, NO_TAGS, Named, Saying, made_event, sayings_at
 from lasp_edge.ordered.scan import Scan
 
 MOST_RINGS: Final = 10_000
@@ -67,16 +67,16 @@ class _Tail:
         state: after the last of them.
         last_us: when that was; of the last item, before the first one.
         rings: how many have rung.
-        said: by them.
+        outputs: of them.
         stuck: one has failed, or there were too many: the others wait for the next item.
     """
 
-    __slots__ = ("last_us", "rings", "said", "state", "stuck")
+    __slots__ = ("last_us", "outputs", "rings", "state", "stuck")
 
     def __init__(self, state: Any, last_us: int, rings: int = 0) -> None:
         self.state, self.last_us = state, last_us
         self.rings, self.stuck = rings, False
-        self.said: list[Saying] = []
+        self.outputs: list[Output] = []
 
     def restart(self, state: Any, last_us: int) -> None:
         """Stand behind an item, before any timer."""
@@ -88,7 +88,7 @@ class ScanLog:
 
     Args:
         scan: what steps them.
-        named: whose log it is.
+        named: names the log.
         failures: of the scan's functions.
         base: where it goes on; None: nothing came before.
 
@@ -106,15 +106,15 @@ class ScanLog:
         "_tail",
         "_timed",
         "base",
+        "outputs",
         "places",
-        "said",
         "steps",
     )
 
     def __init__(
         self,
         scan: Scan,
-        named: Named,
+        named: LogName,
         failures: Failures,
         base: Checkpoint | None = None,
     ) -> None:
@@ -124,7 +124,7 @@ class ScanLog:
         self.places: list[Place] = []
         self._items: list[Event] = []
         self._states: list[Any] = []
-        self.said: list[Sequence[Saying]] = []
+        self.outputs: list[Sequence[Output]] = []
         self._tail = _Tail(*self.base)
         self.steps = 0
 
@@ -152,10 +152,10 @@ class ScanLog:
         """
         before, tail = len(self.places), self._tail
         due = self._scan.due if self._timed else None
-        places, events, states, said = self.places, self._items, self._states, self.said
-        state, rung, come = tail.state, tail.said, dict[Place, Change]()
+        places, events, states, outputs = self.places, self._items, self._states, self.outputs
+        state, rung, come = tail.state, tail.outputs, dict[Place, Change]()
         step, failing, (stream, key, _) = self._scan.step, self._failures.places, self._named
-        sayings: Sequence[Saying]
+        given: Sequence[Output]
         for place, event in changes:
             if event is None:
                 continue  # it is not here
@@ -165,39 +165,39 @@ class ScanLog:
                 fresh = len(rung)
                 self._ring(tail, place[0], rung)
                 state = tail.state
-                for at, saying in rung[fresh:]:
-                    come[at] = (None, saying)
+                for at, output in rung[fresh:]:
+                    come[at] = (None, output)
             try:
                 after, values = step(state, event)
                 if type(after) is not float or after - after != 0.0:
                     check_plain(after)  # else it is a finite number, as many states are
                 if not values:
-                    sayings = ()
+                    given = ()
                 elif len(values) == 1:
                     value, (time_us, device, tie, path) = values[0], place
                     if type(value) is not float or value - value != 0.0:
                         check_plain(value)
                     at = (time_us, device, tie, (*path, 0) if path else FIRST)
-                    saying = made_event((stream, value, time_us, event[3], event[4], key))
-                    sayings, come[at] = ((at, saying),), (None, saying)
+                    output = made_event((stream, value, time_us, event[3], event[4], key))
+                    given, come[at] = ((at, output),), (None, output)
                 else:
-                    sayings = sayings_at(stream, key, values, place, event)
-                    for at, saying in sayings:
-                        come[at] = (None, saying)
+                    given = outputs_at(stream, key, values, place, event)
+                    for at, output in given:
+                        come[at] = (None, output)
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 self._failures.note(place, error)
-                sayings = ()
+                given = ()
             else:
                 state = after
                 if failing:
                     failing.pop(place, None)
             if rung:
-                sayings, rung = [*rung, *sayings], []
-                tail.said = rung
+                given, rung = [*rung, *given], []
+                tail.outputs = rung
             places.append(place)
             events.append(event)
             states.append(state)
-            said.append(sayings)
+            outputs.append(given)
         if len(places) > before:
             self.steps += len(places) - before
             tail.restart(state, places[-1][0])
@@ -206,7 +206,7 @@ class ScanLog:
         return come
 
     def apply(self, changes: Sequence[ItemChange], frontier_us: int | None) -> Delta:
-        """Change items, and return how that changes what is said.
+        """Change items, and return how that changes the outputs.
 
         Args:
             changes: in order of their places; what repeats what is here changes nothing.
@@ -225,11 +225,11 @@ class ScanLog:
         return netted(gone, come)
 
     def advance(self, frontier_us: int) -> Delta:
-        """Ring what is due before the frontier, and return what is said by that."""
+        """Ring what is due before the frontier, and return the outputs of that."""
         tail = self._tail
-        before = len(tail.said)
-        self._ring(tail, frontier_us - 1, tail.said)
-        return {place: (None, event) for place, event in tail.said[before:]}
+        before = len(tail.outputs)
+        self._ring(tail, frontier_us - 1, tail.outputs)
+        return {place: (None, event) for place, event in tail.outputs[before:]}
 
     def cut(self, time_us: int) -> Checkpoint:
         """Let go the items before a time that the frontier has passed; return where it goes on.
@@ -240,12 +240,12 @@ class ScanLog:
         tail = self._tail_of(count)
         self._ring(tail, time_us - 1, [])
         self.base = Checkpoint(tail.state, tail.last_us, tail.rings)
-        for column in (self.places, self._items, self._states, self.said):
+        for column in (self.places, self._items, self._states, self.outputs):
             del column[:count]
         if self.places:
-            self.said[0] = [each for each in self.said[0] if each[0][0] >= time_us]
+            self.outputs[0] = [each for each in self.outputs[0] if each[0][0] >= time_us]
         else:
-            self._tail.said = [each for each in self._tail.said if each[0][0] >= time_us]
+            self._tail.outputs = [each for each in self._tail.outputs if each[0][0] >= time_us]
         return self.base
 
     def _tail_of(self, count: int) -> _Tail:
@@ -256,7 +256,7 @@ class ScanLog:
 
     def _put(self, changes: Sequence[ItemChange], gone: dict[Place, Event]) -> list[int]:
         """Put changes in their places; return from where the log is to be replayed."""
-        places, events, states, said = self.places, self._items, self._states, self.said
+        places, events, states, outputs = self.places, self._items, self._states, self.outputs
         dirty = []
         for place, new in changes:
             at = bisect_left(places, place)
@@ -264,14 +264,14 @@ class ScanLog:
             if new is None:
                 if not is_here:
                     continue
-                gone.update(said[at])
+                gone.update(outputs[at])
                 self._failures.passed(place)
-                del places[at], events[at], states[at], said[at]
+                del places[at], events[at], states[at], outputs[at]
             elif not is_here:
                 places.insert(at, place)
                 events.insert(at, new)
                 states.insert(at, _STALE)
-                said.insert(at, ())
+                outputs.insert(at, ())
             elif same_event(events[at], new):
                 continue
             else:
@@ -300,19 +300,19 @@ class ScanLog:
         self, at: int, gone: dict[Place, Event], come: dict[Place, Event]
     ) -> tuple[int, bool]:
         """Step from a place on; return where that ended, and whether the state agrees there."""
-        places, states, said = self.places, self._states, self.said
+        places, states, outputs = self.places, self._states, self.outputs
         tail = self._tail_of(at)
         for here in range(at, len(places)):
             place, event = places[here], self._items[here]
-            sayings: list[Saying] = []
+            given: list[Output] = []
             if self._timed:
-                self._ring(tail, place[0], sayings)
+                self._ring(tail, place[0], given)
             state, brought = self._stepped(tail.state, event, place)
-            sayings += brought
-            if sayings or said[here]:
-                gone.update(said[here])
-                come.update(sayings)
-                said[here] = sayings
+            given += brought
+            if given or outputs[here]:
+                gone.update(outputs[here])
+                come.update(given)
+                outputs[here] = given
             before, states[here] = states[here], state
             tail.restart(state, place[0])
             if before is not _STALE and same(before, state):
@@ -323,27 +323,27 @@ class ScanLog:
         self, gone: dict[Place, Event], come: dict[Place, Event], frontier_us: int | None
     ) -> None:
         """Ring again what is due after the last item."""
-        gone.update(self._tail.said)
+        gone.update(self._tail.outputs)
         self._tail = self._tail_of(len(self.places))
         if self._timed and frontier_us is not None:
-            self._ring(self._tail, frontier_us - 1, self._tail.said)
-        come.update(self._tail.said)
+            self._ring(self._tail, frontier_us - 1, self._tail.outputs)
+        come.update(self._tail.outputs)
 
-    def _stepped(self, state: Any, event: Event, place: Place) -> tuple[Any, Sequence[Saying]]:
+    def _stepped(self, state: Any, event: Event, place: Place) -> tuple[Any, Sequence[Output]]:
         """Return the state after an event and what it says; where that fails, as if it were not."""
         self.steps += 1
         try:
             after, values = self._scan.step(state, event)
             check_plain(after)
             if not values:
-                said: Sequence[Saying] = ()
+                outputs: Sequence[Output] = ()
             else:
-                said = sayings_at(*self._named[:2], values, place, event)
+                outputs = outputs_at(*self._named[:2], values, place, event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             self._failures.note(place, error)
             return state, ()
         self._failures.passed(place)
-        return after, said
+        return after, outputs
 
     def _due(self, tail: _Tail) -> int | None:
         """Return when the next timer of a state rings."""
@@ -360,7 +360,7 @@ class ScanLog:
             return None
         return max(due_us, tail.last_us + 1)
 
-    def _ring(self, tail: _Tail, until_us: int, said: list[Saying]) -> None:
+    def _ring(self, tail: _Tail, until_us: int, outputs: list[Output]) -> None:
         """Ring what is due up to a time; one that fails says nothing and changes nothing."""
         while not tail.stuck:
             at_us = self._due(tail)
@@ -373,14 +373,14 @@ class ScanLog:
                 after, values = self._scan.ring(tail.state, at_us)
                 check_plain(after)
                 event = made_event((stream, None, at_us, device, NO_TAGS, ""))
-                sayings = sayings_at(stream, key, values, place, event)
+                given = outputs_at(stream, key, values, place, event)
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 self._failures.note(place, error)
                 tail.stuck = True
                 return
             self._failures.passed(place)
             tail.state, tail.last_us, tail.rings = after, at_us, tail.rings + 1
-            said += sayings
+            outputs += given
 
 
 def _is_due(due: Callable[[Any], int | None], state: Any, until_us: int) -> bool:

@@ -11,9 +11,9 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.log import MOST_RINGS
+from lasp_edge.ordered.outputs import NO_TAGS
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import check_plain, plain_of
-from lasp_edge.ordered.sayings import NO_TAGS
 from lasp_edge.ordered.stages import (
     FilterStage,
     FlatMapStage,
@@ -24,7 +24,7 @@ from lasp_edge.ordered.stages import (
 )
 
 
-def sayings_of(
+def outputs_of(
     nodes: Sequence[StreamNode], content: dict[str, Content], frontier_us: int | None = None
 ) -> dict[str, Content]:
     """Return what each stream says of the contents of events, by name."""
@@ -96,7 +96,7 @@ def _rung(
     stage: ScanStage, key: str, state: Any, last_us: int, until_us: int
 ) -> tuple[Any, list[tuple[Place, Event]]]:
     """Return the state after the timers up to a time, and what they say."""
-    said: list[tuple[Place, Event]] = []
+    outputs: list[tuple[Place, Event]] = []
     for _ in range(MOST_RINGS):
         try:
             due_us = stage.scan.due(state)
@@ -113,8 +113,8 @@ def _rung(
         state = after
         for n, value in enumerate(values):
             made = Event(stage.name, value, last_us, stage.device, NO_TAGS, key)
-            said.append(((last_us, "", (stage.name, key), (n,)), made))
-    return state, said
+            outputs.append(((last_us, "", (stage.name, key), (n,)), made))
+    return state, outputs
 
 
 def _tried(step: Any, state: Any, event: Event) -> tuple[Any, Sequence[Any]]:

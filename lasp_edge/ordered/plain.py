@@ -1,8 +1,8 @@
-"""Plain values: what a state or a saying may be, its bytes, and when two of them are the same.
+"""Plain values: what a state or an output may be, its bytes, and when two of them are the same.
 
 Plain are whole numbers of 64 bits, finite doubles, text, bytes, True, False, None, and tuples of
 plain values. Each has one encoding. **The same** means the same encoding: 1, 1.0 and True are equal
-in Python, and who takes them for the same would keep what was said of another one.
+in Python, and who takes them for the same would keep the outputs of another one.
 
     >>> 1 == 1.0, same(1, 1.0), same(("a", 1), ("a", 1))
     (True, False, True)

@@ -32,7 +32,7 @@ class ResultRow(NamedTuple):
     """A result at a place.
 
     Attributes:
-        event: what is said there; None: no longer anything.
+        event: the output there; None: it is gone.
         status: "tentative", "final" or "revised".
         revision: 0 at first, one more with each change of the row.
     """
@@ -109,7 +109,7 @@ class ResultRows:
 
     @property
     def content(self) -> Content:
-        """What is said now."""
+        """The present outputs."""
         return {place: row.event for place, row in self.rows.items() if row.event is not None}
 
 

@@ -14,11 +14,11 @@ place, and all behind it is stepped again until the state is what it was.
     ...         now = 1 if event.value > 0 else -1
     ...         return ((times + 1, now), (times + 1,)) if now == -sign else ((times, now), ())
     >>> scan = Alternations()
-    >>> state, said = scan.zero, []
+    >>> state, outputs = scan.zero, []
     >>> for value in (3, -1, -2, 5):
     ...     state, values = scan.step(state, Event("x", value, 0, "pi-1", {}))
-    ...     said += values
-    >>> said
+    ...     outputs += values
+    >>> outputs
     [1, 2]
 
 What is asked of the functions: they depend on their arguments alone, states and values are plain
@@ -34,7 +34,7 @@ from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 
 Stepped = tuple[Any, Sequence[Any]]
-"""The next state, and the values that are said."""
+"""The next state, and the values of the outputs."""
 
 
 class Scan(ABC):
@@ -59,14 +59,14 @@ class Scan(ABC):
 
     @abstractmethod
     def step(self, state: Any, event: Event) -> Stepped:
-        """Return the state after an event, and what is said at its place."""
+        """Return the state after an event, and the outputs at its place."""
 
     def due(self, state: Any) -> int | None:  # noqa: ARG002 - most scans have no timer
         """Return when `ring` is to be called if nothing comes before, in microseconds."""
         return None
 
     def ring(self, state: Any, at_us: int) -> Stepped:  # noqa: ARG002
-        """Return the state after that time has come, and what is said then."""
+        """Return the state after that time has come, and the outputs then."""
         return state, ()
 
     def at(self, resolution: Resolution | None) -> "Scan":  # noqa: ARG002

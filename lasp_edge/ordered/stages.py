@@ -1,7 +1,7 @@
 """Stages: what one stream makes of others, as deltas.
 
-`push` takes how the sources change, and returns how that changes what the stage says. The law of
-all stages: what a stage says of a content and a delta is what it says of the content, changed by
+`push` takes how the sources change, and returns how that changes the outputs of the stage. The law
+of all stages: its outputs of a content and a delta are its outputs of the content, changed by
 what `push` returns. So a chain of stages needs no other rule, and revisions go through it.
 
     >>> from lasp_edge.ordered.places import reading_place
@@ -27,9 +27,9 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.calling import Failures, values_of
 from lasp_edge.ordered.deltas import Delta, join_into, netted
 from lasp_edge.ordered.log import Checkpoint, ItemChange, ScanLog
+from lasp_edge.ordered.outputs import LogName, Output
 from lasp_edge.ordered.places import Place, child_place
 from lasp_edge.ordered.plain import plain_of
-from lasp_edge.ordered.sayings import Named, Saying
 from lasp_edge.ordered.scan import Scan
 
 KeyOf = Callable[[Event], str]
@@ -47,7 +47,7 @@ class StreamStage(ABC):
 
     @abstractmethod
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
-        """Take how each source changes; return how what is said changes.
+        """Take how each source changes; return how the outputs change.
 
         Args:
             deltas: one for each source.
@@ -72,29 +72,29 @@ class StatelessStage(StreamStage):
     """A function of single events."""
 
     @abstractmethod
-    def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
-        """Return what is said of the event at a place; it may raise anything."""
+    def outputs(self, place: Place, event: Event) -> Iterable[Output]:
+        """Return the outputs of the event at a place; it may raise anything."""
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
         gone: dict[Place, Event] = {}
         come: dict[Place, Event] = {}
         for place, (old, new) in deltas[0].items():
             if old is not None:
-                gone.update(self._said(place, old))
+                gone.update(self._outputs(place, old))
             if new is not None:
-                come.update(self._said(place, new))
+                come.update(self._outputs(place, new))
             else:
                 self.failures.passed(place)
         return netted(gone, come)
 
-    def _said(self, place: Place, event: Event) -> Iterable[Saying]:
+    def _outputs(self, place: Place, event: Event) -> Iterable[Output]:
         try:
-            said = self.sayings(place, event)
+            outputs = self.outputs(place, event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             self.failures.note(place, error)
             return ()
         self.failures.passed(place)
-        return said
+        return outputs
 
 
 class MapStage(StatelessStage):
@@ -104,7 +104,7 @@ class MapStage(StatelessStage):
         super().__init__()
         self.function, self.name = function, name
 
-    def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
+    def outputs(self, place: Place, event: Event) -> Iterable[Output]:
         value = plain_of(self.function(event))
         return ((place, event._replace(name=self.name, value=value)),)
 
@@ -116,7 +116,7 @@ class FilterStage(StatelessStage):
         super().__init__()
         self.predicate = predicate
 
-    def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
+    def outputs(self, place: Place, event: Event) -> Iterable[Output]:
         return ((place, event),) if self.predicate(event) else ()
 
 
@@ -127,7 +127,7 @@ class FlatMapStage(StatelessStage):
         super().__init__()
         self.function, self.name = function, name
 
-    def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
+    def outputs(self, place: Place, event: Event) -> Iterable[Output]:
         return [
             (child_place(place, n), event._replace(name=self.name, value=value))
             for n, value in enumerate(values_of(self.function, event))
@@ -174,7 +174,7 @@ class ScanStage(StreamStage):
         return sum(log.steps for log in self.logs.values())
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
-        said: Delta = {}
+        whole: Delta = {}
         by_key, moved = self._by_key(deltas[0])
         for key, changes in by_key.items():
             log = self.logs.get(key)
@@ -182,20 +182,20 @@ class ScanStage(StreamStage):
                 log = self.log(key)
             delta = log.apply(changes, frontier_us)
             if moved:
-                join_into(said, delta)
-            elif said:
-                said |= delta
+                join_into(whole, delta)
+            elif whole:
+                whole |= delta
             else:
-                said = delta
+                whole = delta
             if self._timed:
                 self._set_timer(key)
-        return said
+        return whole
 
     def log(self, key: str, base: Checkpoint | None = None) -> ScanLog:
         """Return the log of a key; a new one goes on from `base`, if it is given."""
         log = self.logs.get(key)
         if log is None:
-            named = Named(self.name, key, self.device)
+            named = LogName(self.name, key, self.device)
             log = self.logs[key] = ScanLog(self.scan, named, self.failures, base)
             self._set_timer(key)
         return log
@@ -232,7 +232,7 @@ class ScanStage(StreamStage):
         return found, moved
 
     def _key_of(self, key: KeyOf, place: Place, event: Event) -> str | None:
-        """Return the key of an event; None where it cannot be told."""
+        """Return the key of an event; None where it is not known."""
         try:
             return key(event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
@@ -251,15 +251,15 @@ class ScanStage(StreamStage):
             heapq.heappush(self._timers, (due_us, key))
 
     def advance(self, frontier_us: int) -> Delta:
-        said: Delta = {}
+        changes: Delta = {}
         timers = self._timers
         while timers and timers[0][0] < frontier_us:
             due_us, key = heapq.heappop(timers)
-            if self._due_us.get(key) == due_us:  # else it was set anew meanwhile
+            if self._due_us.get(key) == due_us:  # else it was set again meanwhile
                 del self._due_us[key]
-                said |= self.logs[key].advance(frontier_us)
+                changes |= self.logs[key].advance(frontier_us)
                 self._set_timer(key)
-        return said
+        return changes
 
     def cut(self, time_us: int) -> dict[str, Checkpoint]:
         super().cut(time_us)

@@ -7,9 +7,9 @@ from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import graph_of, plain_parts
 from lasp_edge.ordered.deltas import Content
-from lasp_edge.ordered.oracle import sayings_of
+from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import Place, reading_place
-from lasp_edge.ordered.said import SaidRow
+from lasp_edge.ordered.sent_rows import SentRow
 from simulations.oracle.readings import AcceptedReading, Reading, accepted
 
 AT_THE_END_US = 2**62
@@ -36,16 +36,16 @@ def emitted(
 
 def rows(
     plan: Plan, result: str, readings: Iterable[Reading], frontier_us: int = AT_THE_END_US
-) -> dict[tuple[str, Place], SaidRow]:
+) -> dict[tuple[str, Place], SentRow]:
     """Return (device, place) -> the row of a result; left out is what has not its parts."""
-    found: dict[tuple[str, Place], SaidRow] = {}
+    found: dict[tuple[str, Place], SentRow] = {}
     for device, content in _items(plan, result, readings, frontier_us):
         for place, event in content.items():
             try:
                 parts = plain_parts(plan.stream_results[result], event.value)
             except ValueError:
                 continue
-            found[device, place] = SaidRow(place, event.key, parts)
+            found[device, place] = SentRow(place, event.key, parts)
     return found
 
 
@@ -60,4 +60,4 @@ def _items(
         place = reading_place(name, tags_text(tags), read, time_us, device)
         by_device.setdefault(device, {}).setdefault(name, {})[place] = sample.event
     for device, contents in sorted(by_device.items()):
-        yield device, sayings_of(graph_of(plan, device).nodes, contents, frontier_us)[stream]
+        yield device, outputs_of(graph_of(plan, device).nodes, contents, frontier_us)[stream]

@@ -14,7 +14,7 @@ from lasp_edge.folds.fold import Fold
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
+from lasp_edge.ordered.sent_rows import Landed, SentRow, newest_rows
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.commands import CommandFrame, CommandLog
@@ -242,7 +242,7 @@ class SimulatedLander:
         (frame,) = answer.frames(*head, now_us // SECOND_US, known)
         return frame
 
-    def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SaidRow]:
+    def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SentRow]:
         """Return (device, place) -> the row of a result that is there."""
         stream = plan.stream_results[name].stream
         landed = [

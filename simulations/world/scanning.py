@@ -7,7 +7,7 @@
 - a row that was final changes only where something came late or was taken back, at its place or
   before it
 - an as-of join is what its definition says: the oracle and the engine share the scan itself
-- windows over streams land as the oracle's sayings, folded; and rows of results as they are
+- windows over streams land as the oracle's outputs, folded; and rows of results as they are
 - a row whose handler runs once final has been handled
 
 All of it is read from the store: memory may be ahead of it, and nothing has left before it.
@@ -23,7 +23,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import graph_of, parts_of
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell
 from lasp_edge.ordered.deltas import Content
-from lasp_edge.ordered.oracle import sayings_of
+from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.results import ResultRow
@@ -134,7 +134,7 @@ class ScanChecks:
     ) -> None:
         plan, frontier_us = device.core.agent.plan, held.frontier_us
         content = _content(plan, device.name, known.items)
-        truth = sayings_of(graph_of(plan, device.name).nodes, content, frontier_us)
+        truth = outputs_of(graph_of(plan, device.name).nodes, content, frontier_us)
         floor_us = device.core.intake.progress.pruned_us
         rows = {at: row for at, row in _rows(plan, held).items() if at[1][0] >= floor_us}
         here = {at: encoded(_value(row)) for at, row in rows.items() if row.event is not None}

@@ -1,4 +1,4 @@
-"""Streams on a device: what its program's scans say of its readings, durable and revised.
+"""Streams on a device: the outputs of its program's scans, durable and revised.
 
 - `history`: where items, states and rows of results stand in the store, for the engine, which is
   `lasp_edge.ordered.engine`

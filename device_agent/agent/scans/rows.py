@@ -125,8 +125,8 @@ class ResultBook:
                 self.result.name, cell_us, packed_rows(sorted(found, key=_place))
             )
 
-    def changed(self, said: Delta, since_us: int) -> Delta:
-        """Return how the rows in the store differ from what is said anew, from a time on.
+    def changed(self, outputs: Delta, since_us: int) -> Delta:
+        """Return how the rows in the store differ from rebuilt outputs, from a time on.
 
         Some may be tentative that a program without this result had to leave so: they are looked at
         once more when the change is taken.
@@ -140,7 +140,7 @@ class ResultBook:
                     self._overdue.add(cell_us)
         after = {
             place: new
-            for place, (_, new) in self.fitting(said).items()
+            for place, (_, new) in self.fitting(outputs).items()
             if new is not None and place[0] >= since_us
         }
         return minus(after, before)

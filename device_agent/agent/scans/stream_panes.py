@@ -1,8 +1,8 @@
-"""What streams say as panes: of windows over them, and the rows of results, one pane each.
+"""Outputs of streams as panes: of windows over them, and the rows of results, one pane each.
 
-What a stream says is folded into its window's pane, and what it takes back is folded out of it
-again, where the fold has an inverse. A row is replaced by what is said at its place afterwards, or
-by a note that there is nothing any more (`lasp_edge.ordered.said`).
+An output of a stream is folded into its window's pane, and one that it takes back is folded out
+again, where the fold has an inverse. A row is replaced by a later one at its place, or by a
+note that there is nothing any more (`lasp_edge.ordered.sent_rows`).
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ from lasp_edge.language.declarations import StreamResult, Window
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.cells import Item
 from lasp_edge.ordered.deltas import Delta
-from lasp_edge.ordered.said import packed_row, row_name
+from lasp_edge.ordered.sent_rows import packed_row, row_name
 
 
 class StreamPanes:
-    """Brings what streams say into pane entries.
+    """Brings the outputs of streams into pane entries.
 
     Args:
         agent: what all parts share.
@@ -44,7 +44,7 @@ class StreamPanes:
         store: StoreReader,
         held_before: Iterable[tuple[PaneId, PaneRow]] = (),
     ) -> None:
-        """Fold what a stream says into a window's panes, and what it takes back out of them.
+        """Fold a stream's outputs into a window's panes, and those that it takes back out of them.
 
         And what they have held before, if the change is from nothing.
         """
@@ -68,7 +68,7 @@ class StreamPanes:
             self._change(pane, added.get(pane, fold.zero), taken_back.get(pane), store)
 
     def _lifted(self, window: Window, event: Event) -> tuple[PaneId, Partial]:
-        """Return the pane and the partial of what is said.
+        """Return the pane and the partial of an output.
 
         Raises:
             ValueError: its value is no number with a step, or its key no text.
@@ -99,15 +99,15 @@ class StreamPanes:
                 self.fold(window, {place: (made, None)}, store)
 
     def deliver(self, result: StreamResult, delta: Delta, store: StoreReader) -> None:
-        """Let the rows that a result says now, and those that it takes back, land."""
-        panes, said = self._panes, dict[PaneId, Partial]()
+        """Let the rows of a result, and those that it takes back, land."""
+        panes, packed = self._panes, dict[PaneId, Partial]()
         for place, (old, new) in delta.items():
             event = new or old
             if event is None:
                 continue
             parts = None if new is None else plain_parts(result, new.value)
             pane = panes.own(result.stream, row_name(place), place[0])
-            said[pane] = (packed_row(place, event.key, parts),)
-        for pane, row in sorted(said.items()):
+            packed[pane] = (packed_row(place, event.key, parts),)
+        for pane, row in sorted(packed.items()):
             self._panes.held(pane, store)  # a row is replaced where there is one
             self._panes.put(pane, row, self.now_us)

@@ -27,7 +27,7 @@ from lasp_edge.language.declarations import Window
 from lasp_edge.language.streaming import StreamRow, stream_plan
 from lasp_edge.language.updates import Update
 from lasp_edge.ordered.cells import CELL_US
-from lasp_edge.ordered.engine import Anew, StreamChanges, StreamEngine
+from lasp_edge.ordered.engine import Rebuilt, StreamChanges, StreamEngine
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.protocol.limits import FUTURE_US
 from lasp_edge.protocol.publication import Publication
@@ -111,7 +111,7 @@ class Streams(Part):
             self._begin(store)
         before_us = self.engine.since_us
         outcome = self.engine.take(taken, self._low_us(now_us))
-        self._said(outcome, before_us, store, self._windows)
+        self._bring(outcome, before_us, store, self._windows)
         for each in outcome.retracted:
             self._agent.counters.add("retracted")
             self._stream_panes.take_back(each, store)
@@ -124,37 +124,37 @@ class Streams(Part):
     def _begin(self, store: StoreReader) -> None:
         self._begun = True
         pruned_us = self._intake.progress.pruned_us
-        anew = self.engine.begin(pruned_us)
+        rebuilt = self.engine.begin(pruned_us)
         for book in self.books.values():
             book.begin(self.engine.since_us)
-        if anew is not None:
-            self._begin_anew(anew, pruned_us // CELL_US * CELL_US, store)
+        if rebuilt is not None:
+            self._rebuild(rebuilt, pruned_us // CELL_US * CELL_US, store)
 
-    def _begin_anew(self, anew: Anew, least_us: int, store: StoreReader) -> None:
-        """Bring what streams say that were not the last program's to rows and new windows.
+    def _rebuild(self, rebuilt: Rebuilt, least_us: int, store: StoreReader) -> None:
+        """Bring streams that the last program did not have to rows and new windows.
 
         Rows of cells that have left the store are over. A window may have panes of a program before
         the last one; a pane that began before there was anything stays as it is.
         """
         for window in [each for each in self._windows if each.stream not in self._known]:
-            first_us = -(-anew.since_us // window.span_us) * window.span_us
-            said = anew.deltas.get(window.source.name, {})
-            delta = {place: change for place, change in said.items() if place[0] >= first_us}
+            first_us = -(-rebuilt.since_us // window.span_us) * window.span_us
+            changes = rebuilt.deltas.get(window.source.name, {})
+            delta = {place: change for place, change in changes.items() if place[0] >= first_us}
             held = store.newest_panes(window.stream, FOR_EVER_US)
             self._stream_panes.fold(
                 window, delta, store, [each for each in held if each[0].pane_us >= first_us]
             )
-        since_us = max(anew.since_us, least_us)
+        since_us = max(rebuilt.since_us, least_us)
         changed = {
-            name: book.changed(anew.deltas.get(name, {}), since_us)
+            name: book.changed(rebuilt.deltas.get(name, {}), since_us)
             for name, book in self.books.items()
         }
-        self._said(StreamChanges(changed, []), self.engine.since_us, store, [])
+        self._bring(StreamChanges(changed, []), self.engine.since_us, store, [])
 
-    def _said(
+    def _bring(
         self, outcome: StreamChanges, before_us: int, store: StoreReader, windows: list[Window]
     ) -> None:
-        """Bring what the streams say to windows, rows and handlers."""
+        """Bring the outputs of streams to windows, rows and handlers."""
         since_us, frontier_us = self.engine.since_us, self.engine.frontier_us
         for window in windows:
             delta = outcome.deltas.get(window.source.name)
@@ -171,7 +171,7 @@ class Streams(Part):
                 book.unfit, book.why = 0, ""
 
     def bounded_us(self, low_us: int | None, now_us: int) -> int | None:
-        """Return the time before which no stream says anything any more.
+        """Return the time before which no stream has another output.
 
         Args:
             low_us: no reading comes that is older; None while that is unknown.
@@ -234,7 +234,7 @@ class Streams(Part):
                 topic = self._agent.topics.result(name, device, key or None)
                 yield Content(topic, _mark(newest), partial(_as_json, newest))
 
-    def said(self) -> Iterator[tuple[str, str]]:
+    def shown(self) -> Iterator[tuple[str, str]]:
         """Yield result and key of each row that people are shown."""
         for name, book in self.books.items():
             yield from ((name, key) for key in sorted(book.newest))

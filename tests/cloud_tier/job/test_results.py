@@ -8,7 +8,7 @@ from cloud_tier.lake.coverage import recorded_frontier
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.lake import Lake
 from lasp_edge import Program, scans
-from lasp_edge.ordered.said import packed_row, row_name
+from lasp_edge.ordered.sent_rows import packed_row, row_name
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, tick
 

@@ -12,7 +12,7 @@ from lasp_edge.language.updates import run_handlers
 from lasp_edge.release import RELEASE
 
 
-class Named:
+class LogName:
     """Something that holds a variable."""
 
     def __init__(self, variable):
@@ -46,16 +46,16 @@ def container(samples):
 
 
 def attribute(samples):
-    held = Named(samples)
+    held = LogName(samples)
     return lambda event, update: _add(update, held.variable, event)
 
 
 def callable_object(samples):
-    return Named(samples)
+    return LogName(samples)
 
 
 def bound_method(samples):
-    return Named(samples).method
+    return LogName(samples).method
 
 
 def partial_function(samples):

@@ -6,7 +6,7 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.deltas import applied
 from lasp_edge.ordered.engine import StreamEngine, StreamPlan
 from lasp_edge.ordered.item_store import ItemStore
-from lasp_edge.ordered.oracle import sayings_of
+from lasp_edge.ordered.oracle import outputs_of
 from tests.lasp_edge.ordered.support_items import (
     SECOND_US,
     MemoryItems,
@@ -31,7 +31,7 @@ def truth(name, items, frontier_us):
         item.place("x", device): item.event("x", device, STEP)
         for item, device in present_items(items)
     }
-    return as_bytes(sayings_of(nodes_of([name]), {"x": content}, frontier_us)["0"])
+    return as_bytes(outputs_of(nodes_of([name]), {"x": content}, frontier_us)["0"])
 
 
 def evaluated(name, items, batch, *, restarts=False):

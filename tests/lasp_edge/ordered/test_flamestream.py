@@ -14,7 +14,7 @@ from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.deltas import applied
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.log import ScanLog
-from lasp_edge.ordered.sayings import Named
+from lasp_edge.ordered.outputs import LogName
 from lasp_edge.ordered.stages import FilterStage, FlatMapStage, MapStage, ScanStage, UnionStage
 
 
@@ -28,7 +28,7 @@ def event(value, time_us=0):
 
 def grouped(arrivals, n, *, partial=True):
     """Return what a grouping says in the end, and its log; a value of None takes an item back."""
-    log = ScanLog(scans.last(n, partial=partial), Named("groups"), Failures())
+    log = ScanLog(scans.last(n, partial=partial), LogName("groups"), Failures())
     said = {}
     for place, value in arrivals:
         change = None if value is None else event(value, place[0])
@@ -210,7 +210,7 @@ def counted(seen):
 
 def test_words_are_counted_by_a_cycle():
     """The dog steps of the paper, then 50 words in lines that come in any order."""
-    log = ScanLog(scans.loop(scans.last(2), counted), Named("counts", "dog"), Failures())
+    log = ScanLog(scans.loop(scans.last(2), counted), LogName("counts", "dog"), Failures())
     for n in (1, 2):
         (said,) = log.apply([(at(n), event(("m", "dog", 1), n))], None).values()
         assert said[1].value == ("r", "dog", n)
@@ -266,7 +266,7 @@ def test_it_is_replayed_as_seldom_as_flamestream_does():
         theirs += min(first + window, len(here)) - first  # each group that holds it leaves again
     steps = []
     for batch in (1, 10):
-        log = ScanLog(scans.last(window), Named("groups"), Failures())
+        log = ScanLog(scans.last(window), LogName("groups"), Failures())
         for first in range(0, len(order), batch):
             changes = sorted((at(n), event(n, n)) for n in order[first : first + batch])
             log.apply(changes, None)

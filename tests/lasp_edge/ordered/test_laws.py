@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lasp_edge import scans
 from lasp_edge.ordered.deltas import applied, composed, minus, without_same
-from lasp_edge.ordered.oracle import sayings_of
+from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.scan import Scan
 from tests.lasp_edge.ordered.support_streams import (
     SCANS,
@@ -37,7 +37,7 @@ def followed(names, seed, *, changes=30, frontiers=True):
         found = graph.update({"x": delta}, frontier_us).get(last, {})
         assert all(said.get(place) == old for place, (old, _) in found.items())
         said = applied(found, said)
-        truth = sayings_of(nodes_of(names), {"x": content}, frontier_us)[last]
+        truth = outputs_of(nodes_of(names), {"x": content}, frontier_us)[last]
         assert as_bytes(said) == as_bytes(truth)
 
 
@@ -68,7 +68,7 @@ def test_the_order_and_number_of_arrivals_do_not_matter(name):
     for _ in range(40):
         place, old, new = drawn_change(rng, content)
         content = applied({place: (old, new)}, content)
-    truth = sayings_of(nodes_of([name]), {"x": content}, 30_000_000)["0"]
+    truth = outputs_of(nodes_of([name]), {"x": content}, 30_000_000)["0"]
     for _ in range(5):
         graph, said = graph_of([name]), {}
         arrivals = [*content.items(), *content.items()]

@@ -7,8 +7,8 @@ from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.deltas import applied, netted
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.log import MOST_RINGS, ScanLog
-from lasp_edge.ordered.oracle import sayings_of
-from lasp_edge.ordered.sayings import Named
+from lasp_edge.ordered.oracle import outputs_of
+from lasp_edge.ordered.outputs import LogName
 from lasp_edge.ordered.stages import ScanStage
 from tests.lasp_edge.ordered.support_streams import SCANS, drawn_event, seeded
 
@@ -22,7 +22,7 @@ class Recorded:
 
     def __init__(self, scan):
         self.failures = Failures()
-        self.log = ScanLog(scan, Named("said", "k", "pi-1"), self.failures)
+        self.log = ScanLog(scan, LogName("said", "k", "pi-1"), self.failures)
         self.content = {}
 
     def take(self, *items, frontier_us=None):
@@ -193,7 +193,7 @@ def test_a_log_goes_on_from_where_another_was_cut(scan, cut_us):
     first.take(*[each for each in items if each[0][0] < cut_us + 5])
     first.advance(cut_us)
     base = first.log.cut(cut_us)
-    log = ScanLog(scan, Named("said", "k", "pi-1"), Failures(), base)
+    log = ScanLog(scan, LogName("said", "k", "pi-1"), Failures(), base)
     delta = log.apply([each for each in items if each[0][0] >= cut_us], 60) | log.advance(60)
     expected = {place: e for place, e in whole.content.items() if place[0] >= cut_us}
     assert applied(delta, {}) == expected
@@ -229,14 +229,14 @@ def test_a_timer_between_two_microseconds_never_rings_for_the_oracle_either():
     recorded.take(item(1, 0), item(5, 0), frontier_us=20)
     content = dict([item(1, 0), item(5, 0)])
     stage = ScanStage(Fractional(), "said")
-    truth = sayings_of([StreamNode("said", stage, ("x",))], {"x": content}, 20)["said"]
+    truth = outputs_of([StreamNode("said", stage, ("x",))], {"x": content}, 20)["said"]
     assert recorded.values == list(truth.values()) == []
     assert any("whole microseconds" in why for why in recorded.failures.places.values())
 
 
 @pytest.mark.parametrize("name", SCANS)
 def test_what_comes_at_the_end_is_taken_as_if_it_had_come_late(name, monkeypatch):
-    """The shorter way and the replay: the same sayings, states, steps and failures."""
+    """The shorter way and the replay: the same outputs, states, steps and failures."""
     rng, changes, at_us = seeded(11), [], 0
     for _ in range(60):
         at_us += rng.choice((0, 1, 2, 7)) * 1_000_000

@@ -7,8 +7,8 @@ import pytest
 
 from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.log import BEFORE_ALL_US, ScanLog
+from lasp_edge.ordered.outputs import LogName
 from lasp_edge.ordered.places import child_place
-from lasp_edge.ordered.sayings import Named
 from lasp_edge.testing import check_scan
 from tests.lasp_edge.ordered.support_streams import SCANS, drawn_event, place_at, seeded
 
@@ -30,7 +30,7 @@ def place_of(event):
 
 def steps_of_a_late_event(scan, count):
     """Return how many steps a stream takes when an event comes near its beginning."""
-    log = ScanLog(scan, Named(scan.name), Failures())
+    log = ScanLog(scan, LogName(scan.name), Failures())
     stream = events(count)
     log.apply([(place_of(event), event) for event in stream], -BEFORE_ALL_US)
     before, late = log.steps, stream[LATE]

@@ -5,7 +5,7 @@ from device_agent.agent.scans.rows import rows_in
 from lasp_edge import Event, Program, folds, scans
 from lasp_edge.language.streaming import graph_of
 from lasp_edge.ordered.item_store import FOR_EVER_US
-from lasp_edge.ordered.oracle import sayings_of
+from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import reading_place
 from tests.device_agent.agents import NOW_US, Device
 
@@ -88,7 +88,7 @@ class Metered(Device):
     def truth(self):
         """Return what every stream must say."""
         nodes = graph_of(self.program, self.name).nodes
-        return sayings_of(nodes, {"litres": self.content}, self.engine.frontier_us)
+        return outputs_of(nodes, {"litres": self.content}, self.engine.frontier_us)
 
     def said(self, result):
         """Return the rows of a result, from the store: place -> value and status."""

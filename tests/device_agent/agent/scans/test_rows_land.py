@@ -8,7 +8,7 @@ from device_agent.agent.changes import Retraction
 from device_agent.agent.scans.rows import stored_rows
 from lasp_edge import Program, scans
 from lasp_edge.language.streaming import plain_parts
-from lasp_edge.ordered.said import SaidRow
+from lasp_edge.ordered.sent_rows import SentRow
 from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frames import PaneFrame
 from tests.device_agent.agent.scans.support_streams import SECOND_US
@@ -23,7 +23,7 @@ def is_landed(device):
     truth = device.truth()
     for name, result in device.program.stream_results.items():
         rows = {
-            (device.name, place): SaidRow(place, event.key, plain_parts(result, event.value))
+            (device.name, place): SentRow(place, event.key, plain_parts(result, event.value))
             for place, event in truth[name].items()
         }
         assert device.landed.rows(device.program, name) == rows, name

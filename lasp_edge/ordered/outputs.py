@@ -1,10 +1,10 @@
-"""Sayings: what a scan says at a place, as events at places of their own.
+"""Outputs of a scan at a place, as events at places of their own.
 
 >>> item = (5, "pi-1", ("x", "", 1), ()), Event("x", 1, 5, "pi-1", {})
->>> for place, event in sayings_at("said", "kitchen", ["a", "b"], *item):
+>>> for place, event in outputs_at("used", "kitchen", ["a", "b"], *item):
 ...     print(place[3], event.name, event.value, event.key)
-(0,) said a kitchen
-(1,) said b kitchen
+(0,) used a kitchen
+(1,) used b kitchen
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,19 +16,19 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import check_plain
 
-Saying = tuple[Place, Event]
+Output = tuple[Place, Event]
 NO_TAGS: Final = MappingProxyType[str, str]({})
 FIRST: Final = (0,)
-"""The path of what is said first of a reading: one object for all."""
+"""The path of a reading's first output: one object for all."""
 
 
-class Named(NamedTuple):
-    """Whose log it is.
+class LogName(NamedTuple):
+    """What a log is of: it names the outputs.
 
     Attributes:
         stream: the scan's name in the program.
         key: which key.
-        device: the device that what timers say is of; "" where it is of no single one.
+        device: of the outputs of timers; "" where they are of no single one.
     """
 
     stream: str
@@ -36,9 +36,9 @@ class Named(NamedTuple):
     device: str = ""
 
 
-def sayings_at(
+def outputs_at(
     stream: str, key: str, values: Sequence[Any], place: Place, event: Event
-) -> Sequence[Saying]:
+) -> Sequence[Output]:
     """Return values as events at their places.
 
     Raises:

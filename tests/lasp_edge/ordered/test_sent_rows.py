@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.ordered.places import place_text
 from lasp_edge.ordered.plain import encoded
-from lasp_edge.ordered.said import Landed, RowForm, newest_rows, packed_row, row_at, row_name
+from lasp_edge.ordered.sent_rows import Landed, RowForm, newest_rows, packed_row, row_at, row_name
 
 TEXTS = st.text(alphabet=' !"\\x00\\x1f{}aé', max_size=3)
 INTEGERS = st.integers(-1_100, 1_100)

@@ -1,15 +1,15 @@
 """Rows of results as they travel: a pane entry for each place, in which the newest version counts.
 
-A row says where it stands, its key, and its parts in whole steps or as texts; or that there is
-nothing at its place any more. So whoever holds the entries of a device holds its rows: nothing is
+A row holds its place, its key, and its parts in whole steps or as texts; or none, where nothing is
+at its place any more. So whoever holds the entries of a device holds its rows: nothing is
 combined, and what is sent again, late or twice changes nothing.
 
     >>> place = (20, "pi-1", ("litres", "", 130), (0,))
-    >>> said = packed_row(place, "attic", (30, "on"))
-    >>> row_at(20, "pi-1", said) == SaidRow(place, "attic", (30, "on"))
+    >>> packed = packed_row(place, "attic", (30, "on"))
+    >>> row_at(20, "pi-1", packed) == SentRow(place, "attic", (30, "on"))
     True
     >>> form = RowForm((False, True))
-    >>> form.within_limits((said,)), form.within_limits((said[:-1],))
+    >>> form.within_limits((packed,)), form.within_limits((packed[:-1],))
     (True, False)
 """
 
@@ -30,12 +30,12 @@ Version = tuple[int, int, int]
 """Incarnation, nonce and seq: of a device's entries the greatest is the newest."""
 
 
-class SaidRow(NamedTuple):
+class SentRow(NamedTuple):
     """A row of a result.
 
     Attributes:
         place: where it stands. What time alone brought is of no device in the order.
-        key: of the scan that said it.
+        key: of the scan that it is an output of.
         parts: numbers in steps, and texts; None: there is nothing any more.
     """
 
@@ -49,14 +49,14 @@ class Landed(NamedTuple):
 
     Attributes:
         name: what tells rows of one time apart: the entry's key.
-        said: the row, packed.
+        packed: the row, packed.
     """
 
     device: str
     time_us: int
     name: str
     version: Version
-    said: bytes
+    packed: bytes
 
 
 def packed_row(place: Place, key: str, parts: tuple[int | str, ...] | None) -> bytes:
@@ -65,10 +65,10 @@ def packed_row(place: Place, key: str, parts: tuple[int | str, ...] | None) -> b
     return encoded((bool(device), tie, path, key, parts))
 
 
-def row_at(time_us: int, device: str, said: bytes) -> SaidRow:
+def row_at(time_us: int, device: str, packed: bytes) -> SentRow:
     """Return the row that a device's pane entry holds."""
-    is_of_device, tie, path, key, parts = decoded(said)
-    return SaidRow((time_us, device if is_of_device else "", tie, path), key, parts)
+    is_of_device, tie, path, key, parts = decoded(packed)
+    return SentRow((time_us, device if is_of_device else "", tie, path), key, parts)
 
 
 def row_name(place: Place) -> str:
@@ -76,13 +76,13 @@ def row_name(place: Place) -> str:
     return sha256(encoded(place[1:])).hexdigest()[:NAME_DIGITS]
 
 
-def newest_rows(landed: Iterable[Landed]) -> dict[tuple[str, Place], SaidRow]:
-    """Return (device, place) -> the row that the newest version says, or that it is gone."""
+def newest_rows(landed: Iterable[Landed]) -> dict[tuple[str, Place], SentRow]:
+    """Return (device, place) -> the row of the newest version, which may be that it is gone."""
     newest: dict[tuple[str, int, str], tuple[Version, bytes]] = {}
-    for device, time_us, name, version, said in landed:
+    for device, time_us, name, version, packed in landed:
         at = (device, time_us, name)
-        newest[at] = max((version, said), newest.get(at, (version, said)))
-    rows = [(at[0], row_at(at[1], at[0], said)) for at, (_, said) in newest.items()]
+        newest[at] = max((version, packed), newest.get(at, (version, packed)))
+    rows = [(at[0], row_at(at[1], at[0], packed)) for at, (_, packed) in newest.items()]
     return {(device, row.place): row for device, row in rows}
 
 
