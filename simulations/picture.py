@@ -34,7 +34,7 @@ FIRST_S: Final = 8
 """Seconds of measuring before the page is opened."""
 AWAY_S: Final = 12
 """Seconds before the picture at which the last agent is killed."""
-SIZE: Final = (1120, 1560)
+SIZE: Final = (1120, 1620)
 """Pixels: the values, the devices, and the first windows."""
 DRAWN_S: Final = 5
 """How long the browser waits for what the page receives."""

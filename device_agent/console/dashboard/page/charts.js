@@ -1,5 +1,5 @@
 // A line over time: whole where it was settled, dashed where it was not yet, open where nothing was
-// heard. Every chart has a sentence that says the same, and its points as a table.
+// heard. Every chart has a sentence with the same content, and its points as a table.
 
 import { h, table } from "./nodes.js";
 
@@ -39,7 +39,7 @@ export function decimal(value, places) {
 /**
  * Return a chart of points [time, value or null, settled 1, 0 or null].
  *
- * `words` says what is shown: {id, title, unit, places, settled, unsettled}; `width` is in pixels.
+ * `words` names what is shown: {id, title, unit, places, settled, unsettled}; `width` is in pixels.
  */
 export function chart(points, words, width) {
   const there = points.filter(([, value]) => Number.isFinite(value));
@@ -126,10 +126,10 @@ function sentence(points, words) {
   const values = points.map(([, value]) => value);
   const [last, now, is] = points.at(-1);
   const span = last - points[0][0];
-  const said = (value) => `${decimal(value, words.places)} ${words.unit}`.trim();
-  return `${words.title}: ${said(now)} at ${time(last, span)}` +
+  const shown = (value) => `${decimal(value, words.places)} ${words.unit}`.trim();
+  return `${words.title}: ${shown(now)} at ${time(last, span)}` +
     `, ${is === 0 ? words.unsettled : words.settled}; since ${time(points[0][0], span)}` +
-    ` between ${said(Math.min(...values))} and ${said(Math.max(...values))}.`;
+    ` between ${shown(Math.min(...values))} and ${shown(Math.max(...values))}.`;
 }
 
 function legend(points, words) {

@@ -61,7 +61,7 @@ function dress(node, attributes) {
 
 /**
  * Return a table. Each column is {title, number?}; each row is {key, cells}, the first cell being
- * the row's heading. On a phone a row becomes a card, so roles and titles are said again.
+ * the row's heading. On a phone a row becomes a card, so roles and titles are repeated.
  */
 export function table(caption, columns, rows, attributes = {}) {
   const kind = (column) => (columns[column].number ? "number" : null);

@@ -1,9 +1,9 @@
-// The page: what the server tells by events is shown, and whether it still tells anything.
+// The page: shows the server's events, and whether the server still sends any.
 
 import { chart, decimal, moment } from "./charts.js";
 import { h, show, table } from "./nodes.js";
 
-const SILENT_MS = 15_000; // the server says every 5 s that it is there
+const SILENT_MS = 15_000; // the server sends something every 5 s at least
 const FIRST_ROWS = 8;
 const MOST_ROWS = 60;
 const MOST_CHARTS = 6;
@@ -13,11 +13,11 @@ const PADDING = 42;
 const latest = { fleet: null, history: [], windows: null };
 const body = (name) => document.getElementById(name);
 let source = null;
-let heard = 0;
+let lastEvent = 0;
 
 function connect() {
   source?.close();
-  heard = Date.now();
+  lastEvent = Date.now();
   source = new EventSource("events");
   for (const subject of ["fleet", "history", "windows", "alive"]) {
     source.addEventListener(subject, (event) => take(subject, event.data));
@@ -26,14 +26,14 @@ function connect() {
 }
 
 function take(subject, data) {
-  heard = Date.now();
+  lastEvent = Date.now();
   if (subject !== "alive") latest[subject] = JSON.parse(data);
   render();
 }
 
-/** Whether the server was heard: the browser connects again by itself, but not after an error. */
+/** Whether the server is there: the browser connects again by itself, but not after an error. */
 function watchOver() {
-  const silent = Date.now() - heard > SILENT_MS;
+  const silent = Date.now() - lastEvent > SILENT_MS;
   if (silent || source.readyState === EventSource.CLOSED) connect();
   render();
 }
@@ -58,7 +58,7 @@ function render() {
     "machine; times are those of this browser.");
 }
 
-/** What is said aloud when it changes: no numbers that change all the time. */
+/** The line that is read aloud when it changes: no numbers that change all the time. */
 function stateLine(fleet, lost) {
   if (lost) {
     return fleet
@@ -71,7 +71,7 @@ function stateLine(fleet, lost) {
     return ["lost", `No connection to the broker${why}. What is shown is old.`];
   }
   if (fleet.broker.trouble) return ["warn", fleet.broker.trouble];
-  if (fleet.count === 0) return ["warn", "No device was heard in this fleet; is its name right?"];
+  if (fleet.count === 0) return ["warn", "No device of this fleet has sent anything; is its name right?"];
   const away = fleet.count - fleet.connected;
   const here = `${fleet.connected} of ${fleet.count} devices connected`;
   return away ? ["warn", here] : ["well", here];
@@ -155,12 +155,12 @@ function keyed(value, cards) {
 }
 
 function devices(fleet) {
-  if (fleet.devices.length === 0) return nothing("No device was heard yet.");
+  if (fleet.devices.length === 0) return nothing("No device has sent anything yet.");
   const columns = [
     { title: "device" }, { title: "state" }, { title: "agrees" },
     { title: "readings", number: true }, { title: fleet.own ?? "own value", number: true },
     { title: fleet.shared ? `${fleet.shared}, here` : "fleet's value", number: true },
-    { title: "heard", number: true },
+    { title: "last message", number: true },
   ];
   const rows = fleet.devices.map((each) => ({
     key: each.device,
@@ -175,7 +175,7 @@ function devices(fleet) {
   }));
   const more = fleet.count - fleet.devices.length;
   return [
-    table("What each device holds, and how far it is behind the others", columns, rows,
+    table("The values of each device, and how far it is behind the others", columns, rows,
       { class: "cards-on-phone" }),
     more > 0 && nothing(`and ${more} more devices`),
   ];
@@ -214,12 +214,12 @@ function attention(fleet) {
   ].filter(Boolean);
   if (parts.length > 0) return parts;
   return fleet.reporting > 0
-    ? nothing("Nothing: no alert, no alarm, no reading refused, as far as agents tell.")
+    ? nothing("Nothing: no alert, no alarm, no reading refused, as far as agents report.")
     : nothing("No agent reports how it does. Agents that publish results do: start them with ",
       h("code", {}, "--results 60"), " or ", h("code", {}, "--home-assistant"), ".");
 }
 
-/** Each alert and key once: whoever says that it is on is believed before the others. */
+/** Each alert and key once: a device that reports it as on counts before the others. */
 function alertRows(alerts) {
   const groups = new Map();
   for (const each of alerts) {
@@ -245,7 +245,7 @@ function alertRows(alerts) {
 
 function windows(lake) {
   if (!lake) {
-    return nothing("No gateway was heard, and no lake was named: ",
+    return nothing("No gateway has published windows, and no lake was named: ",
       h("code", {}, "lasp-edge dashboard … --lake DIR"), " shows its windows.");
   }
   if (lake.trouble) return h("p", { class: "trouble" }, `The lake cannot be read: ${lake.trouble}`);

@@ -321,7 +321,7 @@ def test_a_server_that_is_gone_is_told_and_comes_back(driver):
     fleet |= {"values": [], "alerts": [], "bytes": {"why_not": "-"}, "own": None, "shared": None}
     board.write("fleet", fleet | {"broker": well})
     reader = Reader(driver, server.url)
-    reader.until(lambda: "No device was heard in this fleet" in reader.text("#state"))
+    reader.until(lambda: "No device of this fleet has sent anything" in reader.text("#state"))
     board.write("fleet", fleet | {"broker": broken})
     reader.until(lambda: "the broker refuses the password" in reader.text("#state"))
     server.stop()
@@ -330,5 +330,5 @@ def test_a_server_that_is_gone_is_told_and_comes_back(driver):
     again.write("fleet", fleet | {"broker": well})
     server = PageServer(again, server.server_port)
     server.start()
-    reader.until(lambda: "No device was heard in this fleet" in reader.text("#state"))
+    reader.until(lambda: "No device of this fleet has sent anything" in reader.text("#state"))
     server.stop()
