@@ -107,7 +107,7 @@ def lake_and_gateway(world):
     """Return all rows of the lake and all of the gateway, in one order, after a batch in both."""
     world.merge()
     rows = [tuple(row) for rows in world.lander.revisions.values() for row in rows]
-    return lake_rows(world.lake), sorted(rows, key=lambda row: (row[0], row[7]))
+    return lake_rows(world.lake), sorted(rows, key=lambda row: (row[0], row[-3]))
 
 
 def differing(world):
