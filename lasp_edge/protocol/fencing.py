@@ -28,14 +28,14 @@ from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
-MOST_TELLINGS: Final = 4
-"""Processes of a device whose tellings are kept apart; what still older ones told is joined."""
+MOST_REPORTS: Final = 4
+"""Processes of a device whose reports are kept apart; those of still older ones are joined."""
 MOST_SOURCES: Final = 64
 """Sources with own times of which a frame tells, at most: 64 times 20 bytes."""
 CHALLENGES: Final = 1 << 48
 """A challenge is below it: a stranger who does not hear the hello guesses it hardly ever."""
-TOLD: Final = "told"
-"""Key of a vouch's extra element: the tellings one by one, where there are several."""
+_REPORTS: Final = "told"
+"""Key of a vouch's extra element: the reports one by one, where there are several."""
 HINT: Final = 0
 """The challenge of a vouch that answers no hello: it only says that it is time to ask."""
 ATTEMPTS: Final = 16
@@ -97,39 +97,39 @@ def _high(source: Any, high_us: Any, accepted: Any) -> SourceHigh:
     )
 
 
-class Telling(NamedTuple):
-    """What one process of a device told: how far its sources had come, over all lives it knew.
+class ProcessReport(NamedTuple):
+    """The report of one process of a device: how far its sources had come, over all lives it knew.
 
     Attributes:
-        teller: the newest replica of the process.
+        reporter: the newest replica of the process.
         highs: how far that was.
     """
 
-    teller: Replica
+    reporter: Replica
     highs: tuple[SourceHigh, ...]
 
     def joined(self, other: Self) -> Self:
-        """Return what the process told, where both are of one process."""
-        return type(self)(max(self.teller, other.teller), joined(self.highs, other.highs))
+        """Return the join of two reports of one process."""
+        return type(self)(max(self.reporter, other.reporter), joined(self.highs, other.highs))
 
     def plain(self) -> list[Any]:
         """Return it as msgpack and JSON take it, without the device."""
-        return [*self.teller[:2], list(map(list, self.highs))]
+        return [*self.reporter[:2], list(map(list, self.highs))]
 
 
-def tellings(plain: Any, device: str) -> tuple[Telling, ...]:
-    """Return the tellings of a device that `Telling.plain` was called of.
+def process_reports(plain: Any, device: str) -> tuple[ProcessReport, ...]:
+    """Return the reports of a device from their plain form.
 
     Raises:
         FrameError, TypeError, ValueError: it never returns that.
     """
-    if len(checks.array(plain)) > MOST_TELLINGS:
-        raise FrameError("too many tellings")
+    if len(checks.array(plain)) > MOST_REPORTS:
+        raise FrameError("too many reports")
     found = []
     for incarnation, nonce, highs in plain:
-        told = source_highs(highs)
-        if told:
-            found.append(Telling(checks.replica(incarnation, nonce, device), told))
+        reported = source_highs(highs)
+        if reported:
+            found.append(ProcessReport(checks.replica(incarnation, nonce, device), reported))
     return tuple(found)
 
 
@@ -166,19 +166,19 @@ class VouchFrame(Frame):
     Attributes:
         challenge: of the hello that it answers; `HINT`: of none.
         subject: the newest known replica of the device that was asked about; incarnation 0: none.
-        teller: the newest replica of it that told how far its sources had come; see `subject`.
+        reporter: the newest replica of it that reports how far its sources had come; see `subject`.
         highs: how far that was, over all lives that its process knew.
         keeps: the sender keeps what it hears over its own restarts, as a lander does.
-        others: what other processes told, the newest first.
+        others: the reports of other processes, the newest first.
     """
 
     about: str = field()  # the base class's property is not its default
     challenge: int
     subject: Replica
-    teller: Replica
+    reporter: Replica
     highs: tuple[SourceHigh, ...]
     keeps: bool = False
-    others: tuple[Telling, ...] = ()
+    others: tuple[ProcessReport, ...] = ()
 
     kind = 9
 
@@ -189,15 +189,15 @@ class VouchFrame(Frame):
         number: int,
         hello: HelloFrame,
         subject: Replica | None,
-        teller: Replica | None = None,
+        reporter: Replica | None = None,
         highs: tuple[SourceHigh, ...] = (),
         *,
         keeps: bool = False,
-        others: tuple[Telling, ...] = (),
+        others: tuple[ProcessReport, ...] = (),
     ) -> Self:
         """Return the answer to a hello; None for a replica that is not known."""
         nobody = Replica(0, 0, hello.about)
-        known = (subject or nobody, teller or nobody, highs, keeps, others)
+        known = (subject or nobody, reporter or nobody, highs, keeps, others)
         return cls(sender, number, hello.sender.device, hello.challenge, *known)
 
     @classmethod
@@ -207,20 +207,21 @@ class VouchFrame(Frame):
         return cls(sender, number, device, HINT, nobody, nobody, ())
 
     @property
-    def told(self) -> tuple[Telling, ...]:
-        """What each process told, the newest first."""
-        return (Telling(self.teller, self.highs), *self.others) if self.highs else self.others
+    def reports(self) -> tuple[ProcessReport, ...]:
+        """The reports of the last processes, the newest first."""
+        own = (ProcessReport(self.reporter, self.highs),) if self.highs else ()
+        return *own, *self.others
 
     def body(self) -> list[Any]:
         device = self.subject.device
         subject = None if device == self.about else device
-        # Who does not read the extra element takes all of it for what the newest one told.
+        # A reader that ignores the extra element takes all of it for the newest one's report.
         several = self.others and joined(self.highs, *(each.highs for each in self.others))
-        told = [*self.teller[:2], list(map(list, several or self.highs)), self.keeps]
-        return [self.challenge, subject, *self.subject[:2], *told]
+        newest = [*self.reporter[:2], list(map(list, several or self.highs)), self.keeps]
+        return [self.challenge, subject, *self.subject[:2], *newest]
 
     def extra(self) -> dict[str, Any]:
-        return {TOLD: [each.plain() for each in self.told]} if self.others else {}
+        return {_REPORTS: [each.plain() for each in self.reports]} if self.others else {}
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -228,9 +229,9 @@ class VouchFrame(Frame):
         checks.integer(challenge, 0, CHALLENGES)
         device = envelope.about if subject is None else subject
         known = checks.replica(incarnation, nonce, device)
-        newest = Telling(checks.replica(first, second, device), source_highs(highs))
-        others: list[Telling] = []
-        if TOLD in envelope.extra:
-            newest, *others = tellings(envelope.extra[TOLD], device)
-        told = (*newest, checks.flag(keeps), tuple(others))
-        return cls(envelope.sender, envelope.number, envelope.about, challenge, known, *told)
+        newest = ProcessReport(checks.replica(first, second, device), source_highs(highs))
+        others: list[ProcessReport] = []
+        if _REPORTS in envelope.extra:
+            newest, *others = process_reports(envelope.extra[_REPORTS], device)
+        fields = (*newest, checks.flag(keeps), tuple(others))
+        return cls(envelope.sender, envelope.number, envelope.about, challenge, known, *fields)

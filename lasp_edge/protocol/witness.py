@@ -27,13 +27,13 @@ from crdts import Replica
 from lasp_edge.protocol.admission import Known, sender_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import (
-    MOST_TELLINGS,
+    MOST_REPORTS,
     HelloFrame,
+    ProcessReport,
     SourceHigh,
-    Telling,
     VouchFrame,
     joined,
-    tellings,
+    process_reports,
 )
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 
@@ -42,8 +42,8 @@ __all__ = ["HELD_US", "Testimony", "Witness", "sender_refusal"]
 HELD_US: Final = 60_000_000
 """Microseconds for which an unlikely first contact is held back: time for all of a fleet to answer,
 also after a broker's restart."""
-_ONE_TELLING: Final = 3
-"""Elements of a telling."""
+_ONE_REPORT: Final = 3
+"""Elements of a report."""
 MOST_HELD: Final = 100
 """Devices that are held back at the same time, at most; of further ones nothing is remembered."""
 
@@ -58,13 +58,13 @@ class Testimony(NamedTuple):
     """
 
     replica: Replica
-    told: tuple[Telling, ...] = ()
+    reports: tuple[ProcessReport, ...] = ()
     heard_us: int = 0
 
     @property
     def highs(self) -> tuple[SourceHigh, ...]:
         """How far its sources had come, whichever process reported it."""
-        return joined(*(telling.highs for telling in self.told))
+        return joined(*(report.highs for report in self.reports))
 
 
 class Witness:
@@ -113,7 +113,7 @@ class Witness:
     def learn(
         self,
         replica: Replica,
-        told: Iterable[Telling] = (),
+        reports: Iterable[ProcessReport] = (),
         heard_us: int = 0,
     ) -> None:
         """Take over what somebody knows of a device."""
@@ -124,10 +124,10 @@ class Witness:
                 return
             found = Testimony(replica)
             self._held_us.pop(device, None)
-        known = found.told
-        for telling in told:
-            if telling not in known:
-                known = _joined(known, telling)
+        known = found.reports
+        for report in reports:
+            if report not in known:
+                known = _joined(known, report)
         heard_us = max(heard_us, found.heard_us)
         self._known[device] = Testimony(max(replica, found.replica), known, heard_us)
 
@@ -139,14 +139,16 @@ class Witness:
             highs, heard_us = frame.highs, now_us
         elif type(frame) is PaneFrame:
             highs = frame.highs
-        self.learn(frame.sender, (Telling(frame.sender, highs),) if highs else (), heard_us)
+        self.learn(frame.sender, (ProcessReport(frame.sender, highs),) if highs else (), heard_us)
 
     def vouch(self, sender: Replica, number: int, hello: HelloFrame) -> VouchFrame:
         """Return the answer to a hello, which may be that nothing is known."""
         found = self._known.get(hello.about)
         if found is None:
             return VouchFrame.of(sender, number, hello, None, keeps=self._keeps)
-        newest, others = (found.told[0], found.told[1:]) if found.told else ((None, ()), ())
+        newest, others = (
+            (found.reports[0], found.reports[1:]) if found.reports else ((None, ()), ())
+        )
         known = (found.replica, *newest)
         return VouchFrame.of(sender, number, hello, *known, keeps=self._keeps, others=others)
 
@@ -159,15 +161,15 @@ class Witness:
         known = self._known.get(device)
         if known is None:
             return None
-        content = (known.replica, known.told)
+        content = (known.replica, known.reports)
         made = self._texts.get(device)
         if made is None or made[0] != content:  # most beats say nothing new of it
             made = self._texts[device] = (content, self._line(known))
         return made[1]
 
     def _line(self, known: Testimony) -> str:
-        told = [each.plain() for each in known.told]
-        return json.dumps([known.replica.device, *known.replica[:2], told])
+        reports = [each.plain() for each in known.reports]
+        return json.dumps([known.replica.device, *known.replica[:2], reports])
 
     def read(self, lines: Iterable[str]) -> None:
         """Take over what `lines` gave; a line that is damaged is left out."""
@@ -175,21 +177,21 @@ class Witness:
             try:
                 device, incarnation, nonce, *plain = json.loads(line)
                 known = Replica.checked(incarnation, nonce, device)
-                # A former release wrote one more element, and one before it one telling alone.
-                told = [plain] if len(plain) == _ONE_TELLING else plain[0]
-                self.learn(known, tellings(told, device))
+                # A former release wrote one more element, and one before it one report alone.
+                reports = [plain] if len(plain) == _ONE_REPORT else plain[0]
+                self.learn(known, process_reports(reports, device))
             except (ValueError, TypeError, IndexError):
                 continue
 
 
-def _joined(known: tuple[Telling, ...], new: Telling) -> tuple[Telling, ...]:
-    """Return the tellings of the last processes, the newest first, once one of them has told."""
-    by_process = {telling.teller.nonce: telling for telling in known}
-    before = by_process.get(new.teller.nonce)
-    by_process[new.teller.nonce] = new if before is None else before.joined(new)
-    told = sorted(by_process.values(), reverse=True)
-    while len(told) > MOST_TELLINGS:
-        oldest = told.pop()
-        last = told[-1]
-        told[-1] = Telling(last.teller, joined(last.highs, oldest.highs))
-    return tuple(told)
+def _joined(known: tuple[ProcessReport, ...], new: ProcessReport) -> tuple[ProcessReport, ...]:
+    """Return the reports of the last processes, the newest first, with a new one."""
+    by_process = {report.reporter.nonce: report for report in known}
+    before = by_process.get(new.reporter.nonce)
+    by_process[new.reporter.nonce] = new if before is None else before.joined(new)
+    reports = sorted(by_process.values(), reverse=True)
+    while len(reports) > MOST_REPORTS:
+        oldest = reports.pop()
+        last = reports[-1]
+        reports[-1] = ProcessReport(last.reporter, joined(last.highs, oldest.highs))
+    return tuple(reports)

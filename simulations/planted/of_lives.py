@@ -9,7 +9,7 @@ from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.variables.sets import Sets
 from device_agent.gateway.kept import FleetChanges
-from lasp_edge.protocol.fencing import SourceHigh, Telling
+from lasp_edge.protocol.fencing import ProcessReport, SourceHigh
 from simulations.planted.bug import planted, replaced
 from simulations.world.keeper import SimulatedKeeper
 
@@ -29,10 +29,10 @@ def a_later_life_reads_before_a_lander_has_heard_of_it() -> Iterator[None]:
 def what_a_process_said_itself_makes_its_readings_doubtful() -> Iterator[None]:
     """A device connects again, receives its own report, and refuses what comes a little late."""
 
-    def tellings(self: Answers, _own: int) -> Iterator[Telling]:
-        return (telling for vouch in self._vouches.values() for telling in vouch.told)
+    def reports(self: Answers, _own: int) -> Iterator[ProcessReport]:
+        return (report for vouch in self._vouches.values() for report in vouch.reports)
 
-    with replaced(Answers, "tellings", tellings):
+    with replaced(Answers, "reports", reports):
         yield
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.agent.state.counters import Counters
-from lasp_edge.protocol.fencing import Telling, VouchFrame
+from lasp_edge.protocol.fencing import ProcessReport, VouchFrame
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 
 MOST_VOUCHES: Final = 64
@@ -43,19 +43,21 @@ class Answers:
         """Take an answer; who answers twice knows more by then."""
         self._vouches[frame.sender.device] = frame
 
-    def tellings(self, own: int) -> Iterator[Telling]:
+    def reports(self, own: int) -> Iterator[ProcessReport]:
         """Yield the reports of other processes than the one with this nonce.
 
         A process learns nothing from its own reports.
         """
         for vouch in self._vouches.values():
-            for telling in vouch.told:
-                if telling.teller.nonce != own:
-                    yield telling
+            for report in vouch.reports:
+                if report.reporter.nonce != own:
+                    yield report
 
-    def is_told_by(self, replica: Replica) -> bool:
+    def has_report_of(self, replica: Replica) -> bool:
         """Return whether it is known how far the process of a replica had come."""
-        nonces = {telling.teller.nonce for each in self._vouches.values() for telling in each.told}
+        nonces = {
+            report.reporter.nonce for each in self._vouches.values() for report in each.reports
+        }
         return replica.nonce in nonces
 
     def knows(self, replica: Replica) -> bool:
@@ -105,5 +107,5 @@ def is_ignorant(frame: VouchFrame, nonce: int) -> bool:
     """Return whether a peer's answer holds nothing but this process's own reports."""
     replica = frame.subject
     is_new = not replica.incarnation or replica.nonce == nonce
-    others = any(telling.teller.nonce != nonce for telling in frame.told)
+    others = any(report.reporter.nonce != nonce for report in frame.reports)
     return not frame.keeps and is_new and not others

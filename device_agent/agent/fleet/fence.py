@@ -244,9 +244,9 @@ class Fence(Part):
     def _learn(self, newest: Replica | None, now_us: int) -> None:
         """Learn how far other processes have come."""
         answers, reports, own = self._answers, self._known.peer_reports, self._agent.replica.nonce
-        for telling in sorted(answers.tellings(own)):
-            reports.learn(telling, now_us)
-        if newest is not None and not answers.is_told_by(newest):
+        for report in sorted(answers.reports(own)):
+            reports.learn(report, now_us)
+        if newest is not None and not answers.has_report_of(newest):
             reports.learn_of_lost_life()
 
     def _succeeds(self, newest: Replica) -> bool:

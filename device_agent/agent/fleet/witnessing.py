@@ -131,7 +131,7 @@ class Witnessing(Part):
         asked = self._held.get(subject.device)
         if asked is None or frame.challenge != asked or not subject.incarnation:
             return
-        self.witness.learn(subject, frame.told)
+        self.witness.learn(subject, frame.reports)
         del self._held[subject.device]
 
     def publications(self, now_us: int) -> Iterator[Publication]:

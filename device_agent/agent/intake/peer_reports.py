@@ -14,7 +14,7 @@ from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.agent.intake.routes import first_us
 from device_agent.agent.intake.source_highs import WAITED, SourceHighs
 from device_agent.agent.state.counters import Counters
-from lasp_edge.protocol.fencing import Telling
+from lasp_edge.protocol.fencing import ProcessReport
 
 TWICE: Final = "fence: readings that may count twice"
 
@@ -43,10 +43,10 @@ class PeerReports:
     ) -> None:
         self._highs, self._progress, self._clock = highs, progress, clock
         self._counters, self._max_skew_us = counters, max_skew_us
-        self.waiting: list[Telling] = []
+        self.waiting: list[ProcessReport] = []
         self._has_reached = False
 
-    def learn(self, report: Telling, now_us: int) -> None:
+    def learn(self, report: ProcessReport, now_us: int) -> None:
         """Take a report, as soon as a clock is trusted; see `SourceHighs.learn`."""
         self.waiting.append(report)
         self.catch_up(now_us)

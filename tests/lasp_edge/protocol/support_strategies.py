@@ -6,7 +6,7 @@ from crdts import Replica, Version
 from lasp_edge.protocol.acks import AckFrame, Seqs, Untaken
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.commands import CommandFrame
-from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, Telling, VouchFrame
+from lasp_edge.protocol.fencing import HelloFrame, ProcessReport, SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
@@ -97,11 +97,11 @@ pane_frames = st.builds(
 
 @st.composite
 def vouch_frames(draw):
-    subject, teller = draw(replicas), draw(replicas)
-    said = (draw(st.just(0) | challenges), subject, teller._replace(device=subject.device))
+    subject, reporter = draw(replicas), draw(replicas)
+    said = (draw(st.just(0) | challenges), subject, reporter._replace(device=subject.device))
     told = draw(highs)
     others = [
-        Telling(draw(replicas)._replace(device=subject.device), draw(highs.filter(bool)))
+        ProcessReport(draw(replicas)._replace(device=subject.device), draw(highs.filter(bool)))
         for _ in range(draw(st.integers(0, 3)) if told else 0)
     ]
     sender, number, about = draw(replicas), draw(numbers), draw(names)

@@ -37,7 +37,7 @@ row = FleetRow(
 )
 assert row.result() != row._replace(shed=41).result()
 store = FleetStore(directory / "gateway")
-store.say({"program": meaning_of(plan, ControlLog()), "store": "s-1"})
+store.put_facts({"program": meaning_of(plan, ControlLog()), "store": "s-1"})
 store.commit(FleetChanges(rows=[row]))
 assert store.row(row.at) == row
 store.close()

@@ -22,7 +22,7 @@ def vouched(witness: Witness, device: str):
     hello = HelloFrame(Replica(1, 5, "asker"), 1, device, challenge=77, attempt=1)
     vouch = witness.vouch(ME, 1, hello)
     assert (vouch.challenge, vouch.about) == (77, "asker")
-    return vouch.subject, joined(*(told for _, told in vouch.told))
+    return vouch.subject, joined(*(told for _, told in vouch.reports))
 
 
 def test_the_newest_life_is_vouched_for_and_the_furthest_of_any_life():
@@ -84,22 +84,22 @@ def test_what_was_written_down_is_read_again_and_damage_is_left_out():
 def test_it_tells_what_each_process_told():
     witness = Witness(10)
     first, second, asker = (Replica(n, 7 + n, "pi-1") for n in (1, 2, 3))
-    for teller, accepted in ((first, 100), (second, 140), (asker, 150), (second, 141)):
-        witness.take(beat(teller, SourceHigh(1, 60, accepted)), 5)
+    for reporter, accepted in ((first, 100), (second, 140), (asker, 150), (second, 141)):
+        witness.take(beat(reporter, SourceHigh(1, 60, accepted)), 5)
     vouch = witness.vouch(ME, 1, HelloFrame(asker, 1, "pi-1", challenge=77, attempt=1))
-    highs = {teller: told[0].accepted for teller, told in vouch.told}
+    highs = {reporter: told[0].accepted for reporter, told in vouch.reports}
     assert highs == {asker: 150, second: 141, first: 100}, "140 does not hide 100"
     again = Witness(10)
     again.read(witness.lines())
-    assert again.of("pi-1").told == witness.of("pi-1").told
+    assert again.of("pi-1").reports == witness.of("pi-1").reports
 
 
 def test_what_the_oldest_of_many_processes_told_is_joined():
     witness = Witness(10)
     for number in range(1, 9):
         witness.take(beat(Replica(number, number, "pi-1"), SourceHigh(number, 5, number)), 5)
-    told = witness.of("pi-1").told
-    assert [teller.nonce for teller, _ in told] == [8, 7, 6, 5]
+    told = witness.of("pi-1").reports
+    assert [reporter.nonce for reporter, _ in told] == [8, 7, 6, 5]
     assert [high.source for high in told[-1].highs] == [1, 2, 3, 4, 5]
 
 

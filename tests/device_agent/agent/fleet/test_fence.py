@@ -48,10 +48,10 @@ def hello_of(device, seconds=0.0) -> HelloFrame:
     raise AssertionError("it asks nobody")
 
 
-def told(device, life, *highs, voucher=PEER, teller=None, keeps=True, hello=None) -> None:
+def told(device, life, *highs, voucher=PEER, reporter=None, keeps=True, hello=None) -> None:
     """Answer the device's hello, as somebody who keeps what he hears unless told."""
     hello = hello or hello_of(device)
-    known = (life, teller or life, highs)
+    known = (life, reporter or life, highs)
     device.hear(VouchFrame.of(voucher, 1, hello, *known, keeps=keeps))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from crdts import BoundedLWWSet, Replica
 from device_agent.agent.fleet.fence import MOST_ASKED_OF_LANDERS
 from lasp_edge import Program, folds
-from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, Telling, VouchFrame
+from lasp_edge.protocol.fencing import HelloFrame, ProcessReport, SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame
 from tests.device_agent.agent.fleet.test_fence import (
     KEEPER,
@@ -155,8 +155,8 @@ def test_processes_that_follow_each_other_are_one_life_whose_readings_may_count_
     processes = [
         Replica(incarnation, 1_000 + incarnation, "pi-1") for incarnation in range(9, 5, -1)
     ]
-    tellings = [Telling(each, (SourceHigh(SOURCE, NOW_US + 90, 60),)) for each in processes]
-    (newest, highs), *others = tellings
+    reports = [ProcessReport(each, (SourceHigh(SOURCE, NOW_US + 90, 60),)) for each in processes]
+    (newest, highs), *others = reports
     hello = hello_of(sure)
     for voucher in (KEEPER, Replica(1, 2, "lander of archive")):
         vouch = VouchFrame.of(

@@ -25,7 +25,7 @@ def test_it_tells_a_device_what_it_has_heard_of_it(device):
     device.hear(beat(Replica(5, 50, "pi-9"), HIGH))
     (vouch,) = vouches(device, HelloFrame(ASKER, 1, "pi-9", 77, 1))
     assert (vouch.about, vouch.challenge) == ("pi-9", 77)
-    assert (vouch.subject, vouch.teller) == (Replica(5, 50, "pi-9"), Replica(5, 50, "pi-9"))
+    assert (vouch.subject, vouch.reporter) == (Replica(5, 50, "pi-9"), Replica(5, 50, "pi-9"))
     assert (vouch.highs, vouch.keeps) == ((HIGH,), False)
     assert device.topic_of(vouch) == device.core.agent.topics.of("vouch", "pi-9")
 

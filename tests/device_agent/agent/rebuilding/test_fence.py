@@ -7,7 +7,7 @@ import pytest
 from crdts import Replica
 from device_agent.agent.intake.batch import Batch
 from lasp_edge.language.regimes import WindowRegimes
-from lasp_edge.protocol.fencing import Telling
+from lasp_edge.protocol.fencing import ProcessReport
 from lasp_edge.units import SECOND_US as S
 from tests.device_agent.agent.rebuilding.test_missing import PLAN, Fleet, floor_told
 from tests.device_agent.agents import NOW_US
@@ -25,7 +25,7 @@ def restored(tmp_path):
     device.start()
     device.read([21.0, 22.0], [NOW_US + 60 * S, NOW_US + 100 * S], {"room": "hall"})
     device.tick()
-    told = Telling(Replica(2, 2, device.name), device.core.fence.source_highs())
+    told = ProcessReport(Replica(2, 2, device.name), device.core.fence.source_highs())
     device.kill()
     rmtree(tmp_path / "store")
     copytree(tmp_path / "image", tmp_path / "store")

@@ -6,7 +6,7 @@ from shutil import copytree, rmtree
 import pytest
 
 from crdts import Replica
-from lasp_edge.protocol.fencing import Telling
+from lasp_edge.protocol.fencing import ProcessReport
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.timing.clocked import TRUE_US, ClockedDevice
 
@@ -27,7 +27,7 @@ def device(tmp_path):
     device.off_us = 0
     device.tick()
     assert device.counted["accepted"] == WAITED
-    device.told = Telling(Replica(2, 2, device.name), device.core.fence.source_highs())
+    device.told = ProcessReport(Replica(2, 2, device.name), device.core.fence.source_highs())
     device.kill()
     rmtree(tmp_path / "store")
     copytree(tmp_path / "image", tmp_path / "store")
