@@ -29,7 +29,7 @@ class Agent:
         guard: runs what may raise anything.
         clock: what time it is; the timing part keeps it right.
         value_of: what folds are worth, for handlers that ask.
-        control: what tells the log of parameters from others; 0 while nothing was said.
+        control: the fingerprint of the log of parameters; 0 while it is empty.
     """
 
     plan: Plan

@@ -233,7 +233,7 @@ class Changes:
         readings: accepted readings, where they are kept.
         forgotten: bits of sinks for which no stored pane entry is dirty any more.
         dirtied: bits of sinks for which every stored pane entry is dirty, after that.
-        answers: what sinks said of stored pane entries, after that.
+        answers: of sinks, on stored pane entries, after that.
         abandoned: panes that are deleted, before entries are written.
         waiting: batches that wait for the clock.
         placed: numbers of batches that wait no more.
@@ -300,7 +300,7 @@ class Changes:
         self.answers = [answer for answer in self.answers if not answer.bit & bits]
 
     def add(self, later: "Changes") -> None:
-        """Take over what `later` says; a key of both has what `later` says of it.
+        """Take over later changes; of a key in both, the later one counts.
 
         Its dictionaries may become part of this one: `later` is not used again.
         """

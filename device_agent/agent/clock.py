@@ -1,8 +1,8 @@
 """The time that a device goes by.
 
-What time it is comes from two clocks. The driver's clock, the `now_us` of every call, only says how
-much time has passed: timers go by it (`lasp_edge.timers`). What time it *is* is a line on it, the
-`DeviceClock`, which `device_agent.agent.timing` keeps right; readings are placed by it.
+What time it is comes from two clocks. The driver's clock, the `now_us` of every call, only counts
+how much time has passed: timers go by it (`lasp_edge.timers`). What time it *is* is a line on it,
+the `DeviceClock`, which `device_agent.agent.timing` keeps right; readings are placed by it.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lasp_edge.units import SECOND_US
 
 EARLIEST_US = 1_000_000_000 * SECOND_US
-"""In 2001; before it, nobody else's clock is believed, nor a driver that tells of no other."""
+"""In 2001; before it, nobody else's clock is believed, nor a driver that reports no other."""
 
 
 class ClockReading(NamedTuple):
@@ -20,8 +20,8 @@ class ClockReading(NamedTuple):
         wall_us: the wall clock, microseconds since the epoch; it may be wrong, and may jump.
         monotonic_us: microseconds since the machine was booted, asleep or not.
         boot: names this boot of the machine; "" where that is unknown.
-        synchronised: the kernel says that a time server keeps the wall clock right. It says the
-            contrary on many machines whose clock is right, so False says nothing.
+        synchronised: a time server keeps the wall clock right, by the kernel. The kernel denies it
+            on many machines whose clock is right, so False means nothing.
     """
 
     wall_us: int
@@ -41,9 +41,9 @@ class DeviceClock:
     Attributes:
         ahead_us: what is to be added to the driver's time.
         trusted: readings may be placed by it.
-        tells: it is the device's own clock, so it is worth being told to others.
+        tells: it is the device's own clock, so it is worth being published.
         waiting: readings that wait because it was not trusted when they came.
-        is_kept: the driver tells of the machine's clocks. One that never does, such as a simulation
+        is_kept: the driver reports the machine's clocks. One that never does, such as a simulation
             of one clock, is believed, unless its time is before every agent.
     """
 
@@ -56,7 +56,7 @@ class DeviceClock:
         self.waiting = 0
 
     def look(self, now_us: int) -> None:
-        """See whether the driver's own time can be right, where it tells nothing else."""
+        """See whether the driver's own time can be right, where it gives no other."""
         if not self.is_kept:
             self.trusted = self.tells = now_us >= EARLIEST_US
 

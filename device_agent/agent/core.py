@@ -7,12 +7,12 @@ process on a device, or a simulated fleet) does, in this order (`device_agent.ag
 2. `handle_message`, `handle_connected`, `handle_tick` change the state.
 3. `read` lets the parts read the store, once before each commit, and takes in what is held.
 4. `prepare_commit` returns what all parts changed; it is committed in one transaction, and
-   `committed` says so.
+   `committed` notes that.
 5. `publications(now_us)` leave only after that; the core asserts it.
 
 Readings, their identities, the panes and variables they changed, and the source's cursor are in
 one and the same `Changes`, so no crash can separate them. What each part does, and the contract
-that all of them keep, is said in `device_agent.agent.parts`.
+that all of them keep, stands in `device_agent.agent.parts`.
 """
 
 from collections.abc import Callable, Iterator
@@ -199,11 +199,11 @@ class Core:
         return self.intake.hold(held, is_pressing=is_pressing)
 
     def handle_clock(self, reading: ClockReading, now_us: int) -> None:
-        """Take what the machine's clocks say; a driver of one true clock need not tell."""
+        """Take a reading of the machine's clocks; a driver of one true clock gives none."""
         self.timing.observe(reading, now_us)
 
     def handle_sent(self, total_bytes: int) -> None:
-        """Take how many bytes the link has sent; a driver without a link need not tell."""
+        """Take how many bytes the link has sent; a driver without a link gives none."""
         self.results.sent_bytes = total_bytes
 
     def handle_end(self) -> None:
@@ -262,7 +262,7 @@ class Core:
         return bool(changes or (self.part_list.owes_changes and self.prepare_commit()))
 
     def prepare_commit(self, *, with_notes: bool = False) -> Changes:
-        """Return what must be committed before anything is published; `committed` says it is.
+        """Return what must be committed before anything is published; see `committed`.
 
         Notes are worth no commit of their own.
         """

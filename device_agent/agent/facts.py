@@ -1,6 +1,6 @@
 """Facts: what an agent remembers as single values, each written by one part.
 
-A field that is None says nothing: in changes, the stored value stays; in what was restored, no
+A field that is None has no value: in changes, the stored value stays; in what was restored, no
 value was stored. In the store, a fact is one row: its name, and its value as JSON.
 
     >>> facts = Facts(sinks=(SinkRow("lake", "l-1"),), settled={"everywhere": Settled("00ff", 3)})
@@ -27,7 +27,7 @@ class SinkRow(NamedTuple):
         name: the sink's.
         store: the id of its store; empty before the first acknowledgement.
         former: ids of stores that it had before, the last one at the end.
-        silent_us: for how long it was not heard while the agent ran; stored now and then.
+        silent_us: for how long nothing came of it while the agent ran; stored now and then.
     """
 
     name: str
@@ -60,8 +60,8 @@ class Facts:
         streams: the streams of the program's windows.
         meanings: variable -> the number of the meaning that its values have.
         other_programs: device that runs another program or release -> (program, release).
-        membership: what operators last said of the devices; in changes, of those on which they said
-            something new. It is stored as a row for each device.
+        membership: the operators' last commands on devices; in changes, the new ones. It is stored
+            as a row for each device.
         sinks: to which pane entries are delivered.
         settled: dynamic fold -> what the fleet last agreed on.
         highs: id of a source -> greatest own time and number of the readings that were accepted;
@@ -73,7 +73,7 @@ class Facts:
         acted: what was done about values: group -> key -> record; in changes, of the groups that
             changed. It is stored as a row for each group.
         absences: notes on absent devices that this one made: variable -> device -> version.
-        control: what operators said of parameters.
+        control: the operators' entries of parameters.
         built: the log (`Agent.control`) under which all panes are built.
         doubted: up to when readings are doubtful of any source, and the log when that was learnt.
     """
@@ -106,7 +106,7 @@ class Facts:
         return _values(self) != _NO_VALUES  # asked several times a tick: half of what `!=` costs
 
     def add(self, later: "Facts") -> None:
-        """Take over what `later` says."""
+        """Take over later facts."""
         for name, value in _here(later):
             if name == "membership" and self.membership is not None:
                 self.membership |= value

@@ -61,7 +61,7 @@ class Guard:
     def watched(
         self, function: Callable[..., Any], notice: Callable[[BaseException], None]
     ) -> Callable[..., Any]:
-        """Return the function, whose caller is told of every error as a `UserError`.
+        """Return the function, whose every error reaches its caller as a `UserError`.
 
         Args:
             function: a function of the user's.

@@ -10,7 +10,7 @@ a feature is one `Part`; the core is a list of parts, and calls all of them in t
    cannot use a frame raises `FrameRefusedError`; the core counts it.
    `listens`: so are messages of other programs, by topic.
 3. `read`: once before each commit, it reads of the store what the changes in that commit need.
-   `is_due` says that a commit is to come though nothing has changed yet. What is due at a tick is
+   `is_due` asks for a commit though nothing has changed yet. What is due at a tick is
    read before the tick, so that all parts see it.
 4. `tick`: what time alone brings.
 5. `take_changes`: what must be durable before anything leaves. It is the only way to the store. The
@@ -132,7 +132,7 @@ class Part:
         """The link did not take this publication, and none that came after it."""
 
     def succeed(self) -> None:
-        """Go on as the agent's present replica: a later one of this device was heard of."""
+        """Go on as the agent's present replica: a later one of this device is known."""
 
     def is_due(self, now_us: int) -> bool:  # noqa: ARG002 - the contract
         """Return whether a commit is to come though nothing has changed yet."""
@@ -166,5 +166,5 @@ class Part:
         return iter(())
 
     def report(self) -> dict[str, Any]:
-        """Return what it says of itself, as plain data by name; names of all parts differ."""
+        """Return its report, as plain data by name; names of all parts differ."""
         return {}

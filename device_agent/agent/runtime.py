@@ -3,9 +3,9 @@
 One thread does everything: it waits for messages, for the next reading and for the next tick,
 whichever comes first, and drives `Durable`. A batch is acknowledged to its source when it is
 durable, which may be some batches later. Where the disk is full nothing is read or sent until there
-is room again. Where the store turns out to be damaged it is put aside, and the command starts anew.
-SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so
-that the agent goes on gossiping until everything has landed.
+is room again. Where the store turns out to be damaged it is put aside, and the command starts
+again. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
+gossiping until everything has landed.
 """
 
 import json
@@ -63,7 +63,7 @@ class Reporter:
         self._timer = Timer(every_us)
         self._write = write
 
-    def tell(self, core: Core, at_us: int, trouble: str | None, *, now: bool = False) -> None:
+    def report(self, core: Core, at_us: int, trouble: str | None, *, now: bool = False) -> None:
         """Report if it is time, or at once; `trouble` is what keeps messages from passing."""
         if now or self._timer.is_due(at_us):
             self._write(core.report() | {"trouble": trouble})
@@ -115,7 +115,7 @@ class Runtime:
             expects_refusal=lambda topic: is_left_to_operators(topic, core.agent.topics),
         )
         self._clock = SystemClock()
-        self._clock_says = ""
+        self._clock_news = ""
         self._is_sealed = seal is not None
         self._caller = caller
         self._dropped: dict[str, int] = {}
@@ -141,7 +141,7 @@ class Runtime:
             source.open(self._core.intake.sources.cursor(source.name))
 
     def run(self) -> int:
-        """Run until told to stop; return the signal that said so, 0 for none.
+        """Run until a signal stops it; return the signal, 0 for none.
 
         Raises:
             DamagedStoreError: the store is damaged, and was put aside: start with an empty one.
@@ -149,7 +149,7 @@ class Runtime:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGUSR1, self._on_stop_sources)
-        self._tell_clock(self._clock.now_us())
+        self._observe_clock(self._clock.now_us())
         self.link.start()
         try:
             while self._stop_signal is None and not (self._exit_when_done and self._core.done):
@@ -157,7 +157,7 @@ class Runtime:
             self._core.handle_stop()
             self._durable.commit(self._clock.now_us())
             self._tick(self._clock.now_us())
-            self._tell(self._clock.now_us(), now=True)
+            self._report(self._clock.now_us(), now=True)
         except DamagedStoreError:
             self._durable.store.put_aside()
             raise
@@ -183,7 +183,7 @@ class Runtime:
         at_us = self._clock.now_us()
         if self._durable.is_stuck and not self._room.is_over(at_us):
             self._tick_us = at_us + self._period_us
-            self._tell(at_us)
+            self._report(at_us)
             return
         if self._stop_sources:
             self._end_sources()
@@ -195,7 +195,7 @@ class Runtime:
             if self._lacks_room and not self._durable.is_stuck:
                 self._lacks_room = ""
                 log.warning("the agent's data can be kept again: it goes on")
-            self._tell(at_us)
+            self._report(at_us)
 
     def _wait_for_room(self, error: sqlite3.Error) -> None:
         """Go on later with what could not be committed; until then nothing is read or sent."""
@@ -209,10 +209,10 @@ class Runtime:
             log.warning("%s", self._lacks_room)
             self._guard.say(f"store: {error}: nothing was read or sent until there was room")
 
-    def _tell(self, at_us: int, *, now: bool = False) -> None:
+    def _report(self, at_us: int, *, now: bool = False) -> None:
         """Report; nobody has to be there to read it."""
-        tell, trouble = self._reporter.tell, self._lacks_room or self.link.trouble
-        self._guard.run("report", tell, self._core, at_us, trouble, now=now)
+        report, trouble = self._reporter.report, self._lacks_room or self.link.trouble
+        self._guard.run("report", report, self._core, at_us, trouble, now=now)
 
     def _wait_s(self, at_us: int) -> float:
         dues = [self._tick_us, *(source.due_us(at_us) for source in self._polled())]
@@ -234,12 +234,12 @@ class Runtime:
             sources = [source for source in sources if not source.has_own_times]
         return sources
 
-    def _tell_clock(self, at_us: int) -> None:
-        """Tell the core what the machine's clocks say, and people where something is wrong."""
+    def _observe_clock(self, at_us: int) -> None:
+        """Give the core a reading of the machine's clocks, and warn people of a wrong one."""
         self._core.handle_clock(self._clock.read(), at_us)
         says = self._core.timing.says()
-        if says != self._clock_says:
-            self._clock_says = says
+        if says != self._clock_news:
+            self._clock_news = says
             log.warning("%s", says or "the machine's clock is trusted")
 
     def _hear(self, event: object) -> None:
@@ -253,7 +253,7 @@ class Runtime:
             self._core.handle_connected(self._clock.now_us())
             self._tick_us = 0
         elif isinstance(event, Disconnected):
-            log.info("disconnected: %s", event.reason)  # the link says what keeps it away
+            log.info("disconnected: %s", event.reason)  # the link logs the reason
             self._core.handle_disconnected()
 
     def _read(self, source: Source) -> None:
@@ -277,11 +277,11 @@ class Runtime:
         self._count_dropped()
         self._core.handle_sent(self.link.traffic.sent)
         self._tick_us = at_us + self._period_us
-        self._tell_clock(at_us)
+        self._observe_clock(at_us)
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _, qos = publication
             if self._is_sealed and is_left_to_operators(topic, self._core.agent.topics):
-                continue  # no device can sign what an operator says
+                continue  # no device can sign an operator's command
             if not self.link.publish(topic, payload, qos=qos, retain=retain):
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US

@@ -6,7 +6,7 @@ from typing import Any, Self
 from lasp_edge.units import SECOND_US
 
 INTERVAL_S = 60.0
-"""Seconds between two publications of an agent that is told nothing else: a reading a second then
+"""Seconds between two publications of an agent without another setting: a reading a second then
 writes some 15 MB to its card a day (`python -m simulations.benchmarks economy`)."""
 LONGEST_SILENCE_S = 240.0
 """Seconds without a beat, at most: the cloud waits 600 for a device by default."""
@@ -24,14 +24,14 @@ class Settings:
         keep_alive_us: time between two beats while nothing changes.
         results_us: results for people are published at most this often; 0 for never.
         home_assistant: the first topic level by which Home Assistant discovers what this device
-            publishes; "": it is not told.
+            publishes; "": it publishes none.
         retain_us: readings older than the greatest accepted time less this are refused.
         lateness_us: how much later than the newest reading an older one may still come without
             being called late; the low watermark stays this far behind.
         max_skew_us: a reading further ahead of the clock than this is refused; clocks that differ
             by no more agree.
         clock_wait_us: a clock that jumped, or is behind the last time that was trusted, is trusted
-            once it has stayed as it is for this time, where nobody else tells the time.
+            once it has stayed as it is for this time, where nobody else reports the time.
         trust_clock: the machine's clock is right, whatever speaks against it.
         fence_wait_us: a new process asks its peers and the landers who the device was before, and
             waits for an answer, at most this long; 0: it does not ask.

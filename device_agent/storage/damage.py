@@ -1,4 +1,4 @@
-"""Damage: what of a store's errors says that its file is damaged, and how the file is put aside.
+"""Damage: which of a store's errors mean that its file is damaged, and how the file is put aside.
 
 A card that wears out gives back other bytes than were written. SQLite then raises one of many
 errors, at the opening, at a commit or at any read; or it gives back a row that does not match its
@@ -9,8 +9,8 @@ A damaged file is renamed and kept, never deleted, and the agent starts with an 
 is taken over from it, sound rows neither. A source's cursor without all entries that were made from
 its readings would lose them; entries without the cursor and the identities of their readings would
 count these again when the source gives them again; and of a row that is missing nobody knows. What
-the fleet holds of the device comes back from there, and says up to where readings are doubtful
-(`device_agent.agent.fleet.fence`).
+the fleet holds of the device comes back from there, with the times up to which readings are
+doubtful (`device_agent.agent.fleet.fence`).
 """
 
 import os
@@ -43,13 +43,13 @@ _BESIDE = ("-wal", "-shm", "-journal")
 
 
 class DamagedStoreError(CommandError):
-    """The store's file is damaged; the text says how it showed."""
+    """The store's file is damaged; the text is how it showed."""
 
     exit_code = Exit.ENVIRONMENT
 
 
 def is_damage(error: BaseException, path: Path, *, opening: bool = False) -> bool:
-    """Return whether an error says that a store's file is damaged.
+    """Return whether an error means that a store's file is damaged.
 
     While it is opened nothing of an agent's is in it yet, so more can only be damage: later, such
     an error may be a mistake in what is written.

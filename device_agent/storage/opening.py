@@ -95,7 +95,7 @@ def check_format(db: sqlite3.Connection, path: Path, form: StoreForm) -> None:
 
     Raises:
         UsageError: it has another one.
-        DamagedStoreError: it says two formats, or is another program's.
+        DamagedStoreError: it names two formats, or is another program's.
     """
     (found,) = db.execute("PRAGMA user_version").fetchone()
     (marked,) = db.execute("PRAGMA application_id").fetchone()
@@ -204,7 +204,7 @@ def _is_head(head: bytes) -> bool:
 def _check_log(db: sqlite3.Connection, logged: list[int]) -> bool:
     """Compare what SQLite took from the log with the commits in it; return whether one was torn.
 
-    A power cut tears the commit that was being written, which nobody was told of. Two commits that
+    A power cut tears the commit that was being written, and is not acknowledged. Two commits that
     are missing cannot be that: the first of them was safe before the second began.
     """
     if not logged:

@@ -34,7 +34,7 @@ class StoreNames(NamedTuple):
 def finding_damage(
     method: Callable[Concatenate[AnyStore, Arguments], Result],
 ) -> Callable[Concatenate[AnyStore, Arguments], Result]:
-    """Let a method of a store raise `DamagedStoreError` for whatever says that it is damaged."""
+    """Let a method of a store raise `DamagedStoreError` for whatever means that it is damaged."""
 
     @wraps(method)
     def checked(

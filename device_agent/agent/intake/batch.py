@@ -58,8 +58,8 @@ class Batch:
         kept = [at for at, time_us in enumerate(self.times_us) if time_us is not None]
         columns: list[Sequence[Any]] = [self.names, self.times_us, self.values, self.tags]
         names, times_us, values, tags = ([column[at] for at in kept] for column in columns)
-        told = (self.cursor, self.refused, self.done, self.came_us)
-        return Batch(self.source, names, times_us, values, tags, *told)
+        rest = (self.cursor, self.refused, self.done, self.came_us)
+        return Batch(self.source, names, times_us, values, tags, *rest)
 
     @property
     def is_uniform(self) -> bool:

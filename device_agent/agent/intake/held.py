@@ -2,7 +2,7 @@
 
 Each commit writes some pages of the store, however little changed, and flash wears by pages. So
 readings that come one at a time are held, and taken in together. Nothing of them leaves the device,
-and no source is told that they are durable, before they are: a crash loses what was held, which a
+and no source takes them for durable, before they are: a crash loses what was held, which a
 source that can be read again gives again.
 
 The first readings after a pause are due at once, and so are the last ones before it; see
@@ -40,7 +40,7 @@ class HeldBatch(NamedTuple):
 
     Attributes:
         at_us: when it was read.
-        acknowledge: tells the source that the batch is durable; None: nobody wants to know.
+        acknowledge: acknowledges the batch to its source once it is durable; None: to nobody.
     """
 
     batch: Batch

@@ -6,7 +6,7 @@
    (`one_by_one`, the definition of both). Both read of the store what memory has let go.
 3. What they bring to panes and variables waits in the `PendingBatch`.
 4. `join`, at the end of `read`, brings it there; `take_changes` returns all the rest of it.
-5. `committed` tells the sources.
+5. `committed` acknowledges them to the sources.
 """
 
 from operator import itemgetter
@@ -211,7 +211,7 @@ class Intake(Part):
     def _end_us(self) -> int | None:
         """Return what a finished source promises: the end of the last window that has a reading.
 
-        None before the first reading: an empty recording says nothing of its time. It is never less
+        None before the first reading: an empty recording has no time. It is never less
         than was promised: where operators make windows shorter, others waited for a later end.
         """
         high_us = self.progress.high_us
@@ -283,7 +283,7 @@ class Intake(Part):
         return Changes(facts=Facts(promised_us=self._noted_us))
 
     def committed(self) -> None:
-        """Let identities go, and tell the sources that their readings are durable."""
+        """Let identities go, and acknowledge the readings to their sources."""
         self.identities.forget()
         taken_in, self._taken_in = self._taken_in, []
         for held in taken_in:

@@ -49,8 +49,8 @@ class PaneCache:
 
     Args:
         panes: the entries in memory.
-        sinks: tell of a version of an entry whether a frame with it is not answered yet, and what
-            was said of stored entries that is not stored yet.
+        sinks: know which versions of entries are in flight, and the answers that are not stored
+            yet.
     """
 
     def __init__(self, panes: Panes, sinks: Sinks) -> None:
@@ -101,7 +101,7 @@ class PaneCache:
 
         Entries that the sink has refused do not count: it has no window that they could change;
         but those do that are ahead of its clock and not of ours, and those of windows with
-        parameters, which it takes once it has heard what was said.
+        parameters, which it takes once it has the operators' entries.
 
         Args:
             bit: of the sink.
@@ -188,7 +188,7 @@ class PaneCache:
         """Note that a sink has answered: this may concern entries that are in the store alone.
 
         Args:
-            answer: what it said of them.
+            answer: its answer.
             found: how many of them are in memory.
         """
         if not self.is_complete and found < answer.seqs.total():
@@ -198,7 +198,7 @@ class PaneCache:
             self._sweep_us = 0
 
     def ask_again(self) -> None:
-        """Let the store be asked and swept anew: its entries are dirty for another sink."""
+        """Let the store be asked and swept again: its entries are dirty for another sink."""
         self._stored = None
         self._stale = True
         self._panes.alone = 0

@@ -42,10 +42,10 @@ class PaneDelivery(Part):
         memory: the entries in memory.
         sinks: to which they are delivered.
         cache: chooses which entries are in memory.
-        sources: tell whether all of them are finished: then entries need not be due.
-        low_us: tells the time before which no source has more, and no stream has another row; None
-            while that is unknown.
-        highs: tells how far the sources have come.
+        sources: know whether all of them are finished: then entries need not be due.
+        low_us: returns the time before which no source has more, and no stream has another row;
+            None while that is unknown.
+        highs: returns how far the sources have come.
 
     Attributes:
         memory, sinks, cache: see above.
@@ -97,7 +97,7 @@ class PaneDelivery(Part):
         self._hear_control(sink, frame.control)
 
     def _hear_control(self, sink: Sink, control: int) -> None:
-        """Send again what a sink refused, once it has heard what operators said."""
+        """Send refused entries again, once a sink has the operators' entries."""
         if sink.control != control == self._agent.control:
             self._send_all_again()
         sink.control = control

@@ -40,7 +40,7 @@ class _Flight(NamedTuple):
     due_us: int
 
     def is_late(self, now_us: int) -> bool:
-        """Return whether to wait no longer; a clock that was set back says nothing of waiting."""
+        """Return whether to wait no longer; a clock that was set back does not count as waiting."""
         return not self.sent_us <= now_us < self.due_us
 
 

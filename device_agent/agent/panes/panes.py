@@ -58,7 +58,7 @@ class PaneEntry:
 
     Attributes:
         due_us: dirty, it is due at this time at the latest.
-        sent_us: when it was sent last, or refused; it says nothing before it was sent.
+        sent_us: when it was sent last, or refused; of no meaning before it was sent.
         tries: how often it was sent with its present seq.
     """
 
@@ -279,8 +279,8 @@ class Panes:
             if dirtied:
                 entry.tries, entry.due_us = 0, NEVER_US
             self._changed(pane)
-        said = Changes(forgotten=gone, dirtied=dirtied)
-        self.answered = {pane: said.applied(pane, row) for pane, row in self.answered.items()}
+        store_wide = Changes(forgotten=gone, dirtied=dirtied)
+        self.answered = {p: store_wide.applied(p, row) for p, row in self.answered.items()}
 
     def _changed(self, pane: PaneId, *, may_wait: bool = False) -> None:
         entry = self.entries[pane]
@@ -295,7 +295,7 @@ class Panes:
             self._changes.panes[pane] = entry.row()
 
     def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> None:
-        """Take stored entries into memory, as they are once all that was said is stored."""
+        """Take stored entries into memory, as they are once all answers are stored."""
         before, unstored = len(self.dirty), self._sinks.unstored
         for pane, stored in rows:
             if pane not in self.entries:

@@ -37,8 +37,8 @@ class PlannedStreams:
         windows: stream -> its window, or piece of one.
         names: stream -> the name of its window.
         spans_us: stream -> length of a pane; rows of results are panes, too.
-        pieces: the streams of windows with parameters. A sink that refuses one has not heard yet
-            what operators said.
+        pieces: the streams of windows with parameters. A sink that refuses one lacks an
+            entry of the operators yet.
         regimes: of the windows with parameters.
         is_new: they differ from those that were looked at last.
     """

@@ -38,8 +38,8 @@ class PaneSender:
         agent: what all parts share.
         panes: the entries in memory.
         sinks: to which they are delivered.
-        low_us: tells the time before which no source has more; None while that is unknown.
-        highs: tells how far the sources have come.
+        low_us: returns the time before which no source has more; None while that is unknown.
+        highs: returns how far the sources have come.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class PaneSender:
         soon_us = now_us + self._agent.settings.interval_us
 
         def is_due(entry: PaneEntry) -> bool:
-            if entry.tries:  # a clock that was set back says nothing of waiting
+            if entry.tries:  # a clock that was set back does not count as waiting
                 return not entry.sent_us <= now_us < entry.due_us
             is_over = everything or entry.end_us <= self._panes.high_us
             return is_over or is_time(now_us, entry.due_us, patience_us)

@@ -4,17 +4,18 @@ A sink is known from its first acknowledgement on. Each has a bit, and a pane en
 sinks of its bits. One place is kept from the start, so that entries are dirty before anybody has
 answered: it has the default name, and belongs to the sink that answers first.
 
-- A store that was never heard of takes the place of the one before at once: a lost lake was made
-  anew, and everything is dirty for it. After `MOVES_AT_ONCE` such moves another one is believed
+- A store that was never known takes the place of the one before at once: a lost lake was made
+  again, and everything is dirty for it. After `MOVES_AT_ONCE` such moves another one is believed
   only after a while that doubles each time: who forges acknowledgements does not have everything
-  sent for ever, and it is counted and said aloud.
+  sent for ever, and it is counted and reported.
 - A store that was left before comes back only when the present one was silent for `LEFT_US`. Until
-  then two of one name are alive, each would have everything sent again for ever, and it is said
-  aloud instead.
-- What a store said before the present one spoke is late, by the landers' clocks: it does not come
-  back by that, nor does one that was never heard of, unless the present one was silent for as long.
+  then two of one name are alive, each would have everything sent again for ever, and it is
+  reported instead.
+- An answer of a store from before the present one's is late, by the landers' clocks: it does not
+  come back by that, nor does one that was never known, unless the present one was silent for
+  as long.
 - There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept, and for
-  `LEFT_US`, is forgotten while another one is heard: strangers cannot make entries dirty for ever.
+  `LEFT_US`, is forgotten while another one answers: strangers cannot make entries dirty for ever.
 
 Silence is counted while the agent runs, by its ticks: no clock that is set makes a sink look gone.
 """
@@ -32,12 +33,12 @@ LEFT_US = 600_000_000
 """Microseconds of silence after which a store may be one that was left before: ten minutes, in
 which a lander greets twice (`lasp_edge.protocol.greetings`)."""
 MOVES_AT_ONCE = 8
-"""Times that a sink may name a store that was never heard of, and is believed at once."""
+"""Times that a sink may name a store that was never known, and is believed at once."""
 LONGEST_WAIT_US = 86_400_000_000
 """Microseconds, after repeated doubling of `LEFT_US`, until the next one is believed: a day. After
 two days without such a move all may be believed at once again."""
 FORMER_STORES = 16
-"""Stores that a sink had before and that are remembered: who has more is named anew."""
+"""Stores that a sink had before and that are remembered: of more, the first count as new."""
 LONGEST_TICK_US = 60_000_000
 """Microseconds of silence that one tick counts, at most: the clock may have been set meanwhile."""
 SILENCE_KEPT_US = 3_600_000_000
@@ -71,11 +72,11 @@ class Sink:
         name: the sink's.
         store: the id of its store; empty before the first acknowledgement.
         former: ids of the stores that it had before.
-        silent_us: for how long it was not heard.
-        moves: to stores that were never heard of, lately.
+        silent_us: for how long it has not answered.
+        moves: to stores that were never known, lately.
         moved_us: how long ago the last of them was.
         said_s: the latest second at which its store spoke, by its lander's clock; None if unknown.
-        is_much_later: whether it spoke much later than the time before: it was not heard for long,
+        is_much_later: whether it answered much later than the time before: it was silent for long,
             or its clock was set, and it may take now what was ahead of it.
         contested_us: for how long it still counts that a store spoke that was not believed.
         flights: the frames that it has not answered yet.
@@ -112,7 +113,7 @@ class Sink:
         return SinkRow(self.name, self.store, self.former, self.silent_us)
 
     def is_new_speaker(self, nonce: int) -> bool:
-        """Return whether a process of the sink is heard for the first time."""
+        """Return whether a process of the sink answers for the first time."""
         if nonce in self._speakers:
             return False
         self._speakers = [*self._speakers, nonce][-KNOWN_SPEAKERS:]
@@ -134,7 +135,7 @@ class Sink:
 
     @property
     def believes_strangers(self) -> bool:
-        """Whether a store that was never heard of may take the place of the present one."""
+        """Whether a store that was never known may take the place of the present one."""
         beyond = self.moves - MOVES_AT_ONCE
         return beyond < 0 or self.moved_us >= min(LEFT_US << beyond, LONGEST_WAIT_US)
 
@@ -166,7 +167,7 @@ class Sinks:
 
     Attributes:
         changes: what is to be committed; whoever takes it puts None in its place.
-        unstored: what was said of many stored entries, and is not committed yet.
+        unstored: changes of many stored entries that are not committed yet.
     """
 
     def __init__(
@@ -197,7 +198,7 @@ class Sinks:
         return any(sink.flights.holds(entry) for sink in self)
 
     def first_retry_us(self) -> int:
-        """Return after which time something that was sent is sent again, where nothing is heard."""
+        """Return after which time an entry that was sent is sent again, without an answer."""
         slowest_us = max(sink.flights.latency_us for sink in self)
         return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, SLOWEST_US))
 
@@ -265,12 +266,12 @@ class Sinks:
         return taken
 
     def answer(self, answer: StoreWide) -> None:
-        """Note what a sink said of entries that may be in the store alone."""
+        """Note a sink's answer on entries that may be in the store alone."""
         self._changed().answers.append(answer)
         self.unstored.answers.append(answer)
 
     def tick(self, now_us: int) -> bool:
-        """Count silence, and forget who was silent for long while another one was heard.
+        """Count silence, and forget a sink that was silent for long while another one answered.
 
         Returns:
             Whether a sink was forgotten.

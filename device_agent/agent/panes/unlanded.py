@@ -19,7 +19,7 @@ was read before it left, so the reading came after v, and is older than W(v): th
 lowered to t. So it has landed. Readings that were not accepted yet are the sources' part of the
 promise.
 
-Nothing of this is stored. A process that starts anew knows of no version that has landed, promises
+Nothing of this is stored. A process that starts again knows of no version that has landed, promises
 less for a while, and the frontier stays where it is.
 
 Source: Akidau et al., "MillWheel", VLDB 2013 (a low watermark is that of the oldest pending work).
@@ -44,7 +44,7 @@ class Unlanded:
         promised_us: the greatest low watermark that was published; None before the first.
 
     Attributes:
-        watched_us: readings that are older must be told to `came`.
+        watched_us: readings that are older must be passed to `came`.
     """
 
     __slots__ = ("_latest_us", "_sent", "_since", "watched_us")
@@ -56,7 +56,7 @@ class Unlanded:
         self._since: dict[int, dict[PaneId, int]] = {}
 
     def watch(self, promised_us: int) -> None:
-        """Have readings before this time told, as they are behind a promise."""
+        """Have readings before this time passed to `came`: they are behind a promise."""
         self.watched_us = max(self.watched_us, promised_us)
 
     def sent(self, pane: PaneId, seq: int, low_us: int) -> None:
@@ -78,7 +78,7 @@ class Unlanded:
                 since[pane] = max([*lows_us, since.get(pane, pane.pane_us)])
 
     def came(self, time_us: int, promised_us: int) -> None:
-        """Note that a reading came that is perhaps older than what the sources had said.
+        """Note that a reading came that is perhaps older than the sources had promised.
 
         Args:
             time_us: of the reading.

@@ -192,7 +192,7 @@ class ReadingCounter:
         column: ReadingColumn,
         *more: Any,
     ) -> list[Any]:
-        """Return what a function says of each reading; `_FAILED` where it raises something.
+        """Return a function's answer for each reading; `_FAILED` where it raises something.
 
         If it does, all are asked again one by one: it depends on what it is given alone.
         """

@@ -1,6 +1,6 @@
-"""Panes of windows with parameters, `value=` or `where=`: as readings come, and made anew.
+"""Panes of windows with parameters, `value=` or `where=`: as readings come, and built again.
 
-Which panes a window has, and what each of them means, follows from what operators said
+Which panes a window has, and what each of them means, follows from the operators' entries
 (`lasp_edge.language.regimes`). Where that changes, panes of another meaning are other panes: they
 are built from the readings that the device still has, oldest first, some in each commit; and those
 that nothing means any more are deleted.
@@ -14,7 +14,7 @@ After a lost or older store the readings up to some time are doubtful: an earlie
 far, and the history has holes there that nobody can fill. Such panes are never built. What comes to
 the last one of them counts there, beside what the earlier life had sent: but only under the log of
 that time. Under a later one nothing is there that it could stand beside, so it is left out, and the
-window says that the device is not in it.
+window names the device as missing.
 """
 
 from collections.abc import Iterable, Mapping

@@ -50,7 +50,7 @@ speaks of a later one, too."""
 FILE_NAME = "agent.sqlite"
 LOCK_NAME = "agent.lock"
 LAST_BLOCKS = 2_500
-"""Streams whose last block of identities a start is told of, at most: a tag that differs in each
+"""Streams whose last block of identities a start reads, at most: a tag that differs in each
 reading makes a stream a reading, and a start must not fill its memory with them."""
 NEVER_US = -(2**62)
 """Before every time."""
@@ -282,7 +282,7 @@ def _write_variables(db: sqlite3.Connection, changes: Changes) -> None:
 
 
 def stored_reading(row: ReadingRow) -> ReadingRow:
-    """Return a kept reading with its value as JSON: of a retraction, an object that says so."""
+    """Return a kept reading with its value as JSON: of a retraction, an object."""
     return row._replace(value=json.dumps(row.value, default=_as_json))
 
 

@@ -4,12 +4,12 @@ What is stored of one key of one variable is a row of parts; their join is the s
 its delta, so flash is written for what changed; deltas that are many, and half as large as the
 state, are replaced by the whole of it, so that a start has little to join.
 
-A variable that is declared anew (other events, another step, keys of another version, another type)
-does not take over what was stored. Samples are converted where only the step differs and every
-value is a whole number of the new steps. All else is set aside: it stays in the store under its
-former meaning, is named in reports, and counts again when that meaning comes back. It is deleted
-where that is asked for (`Settings.drop_set_aside`), and never by itself: it may be all that is left
-of what was counted.
+A variable that is declared otherwise (other events, another step, keys of another version, another
+type) does not take over what was stored. Samples are converted where only the step differs and
+every value is a whole number of the new steps. All else is set aside: it stays in the store under
+its former meaning, is named in reports, and counts again when that meaning comes back. It is
+deleted where that is asked for (`Settings.drop_set_aside`), and never by itself: it may be all that
+is left of what was counted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class Stored(Part):
 
     Args:
         restored: what the store holds.
-        meanings: variable -> what the program says that its values mean.
+        meanings: variable -> the meaning that the program gives its values.
         drop_set_aside: what is set aside is deleted.
     """
 
