@@ -79,7 +79,10 @@ class Process(process.Process):
     def stop(self) -> int:
         """End it by SIGTERM, wait until all that it started is gone, and return its exit code."""
         self.signal(signal.SIGTERM)
-        until(lambda: not self.members(), lambda: f"gone: {self.members()}")
+        until(
+            lambda: self.exit_code is not None and not self.members(),
+            lambda: f"gone: {self.members()}",
+        )
         assert self.exit_code is not None
         return self.exit_code
 

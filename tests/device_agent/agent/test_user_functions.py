@@ -106,7 +106,7 @@ def test_a_value_that_json_cannot_say_takes_no_other_along(tmp_path, gives):
     told = {topic: payload for topic, payload, *_ in device.sent if "/out/" in topic}
     (everywhere,) = [json.loads(text) for topic, text in told.items() if "everywhere" in topic]
     assert everywhere["parts"] == {"count": 2}
-    shown = {name: own_windows(device.store, plan.windows[name], 1) for name in plan.windows}
+    shown = {name: own_windows(device.store, plan, plan.windows[name], 1) for name in plan.windows}
     ((strange,), (sound,)) = shown.values()
     assert sound.plain(plan.windows["sound"])["parts"] == {"count": 2}
     plain = strange.plain(plan.windows["strange"])
