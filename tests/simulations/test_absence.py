@@ -135,3 +135,20 @@ def test_whatever_happened_devices_agree_when_it_is_over(start, seed):
     fleet.step(4 * STALE_S)
     partial, devices = agreed(fleet, "heard")
     assert (partial[0], devices) == (15, 3), f"replay with seed {seed}"
+
+
+def noted_in_stores(fleet):
+    """Return which devices are noted as absent in the store of any running device."""
+    found = [device.durable.store.restored().facts.absences or {} for device in fleet.running()]
+    return {absent for notes in found for devices in notes.values() for absent in devices}
+
+
+def test_a_note_that_was_taken_back_is_in_no_store(start):
+    fleet = start(house())
+    warm(fleet)
+    fleet.stop("pi-3")
+    fleet.step(STALE_S + 60)
+    assert noted_in_stores(fleet) == {"pi-3"}
+    fleet.start("pi-3")
+    fleet.step(60)
+    assert noted_in_stores(fleet) == set()

@@ -318,6 +318,15 @@ def test_restarting_from_the_store_equals_going_on(tmp_path, name):
     device.kill()
 
 
+def test_a_store_names_its_program_and_is_written_no_more_for_it(tmp_path):
+    device = worked(tmp_path)
+    assert device.store.restored().facts.program == "parts"
+    device.restart()
+    (part,) = [part for part in device.core.part_list.parts if part.name == "programs"]
+    assert not part.is_changed
+    device.kill()
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_any_frame_twice_equals_once(tmp_path, name):
     found = []
