@@ -29,8 +29,8 @@ longest window: a clock that is set to the wrong time zone is at most a day ahea
 
 INCARNATIONS_AHEAD: Final = 1 << 10
 """Starts of a device by which a frame's incarnation may exceed the known one: a device that starts
-anew each minute needs 17 hours for as many. A greater jump is a stranger's, and would make all that
-the device says later look old."""
+again each minute needs 17 hours for as many. A greater jump is a stranger's, and would make all
+that the device sends later look old."""
 
 CONTROLS_AHEAD: Final = 1 << 10
 """Commands by which a member command's number may exceed the known one; a greater jump would use up

@@ -80,5 +80,5 @@ def _silence(program: Program, metered: EventType) -> None:
     program.result(quiet)
 
     @program.on_result(quiet)
-    def told(row: StreamRow, update: Update) -> None:
+    def reported(row: StreamRow, update: Update) -> None:
         update(alarms, ORSet.add, f"{row.key} {row.time_us}")

@@ -9,8 +9,8 @@ from device_agent.agent.intake.batch import Batch
 NO_TIME = -(2**62)
 """Before every time."""
 STAMP_AHEAD_US = 1_000_000
-"""Microseconds that an acceptance stamp may be ahead of the clock: readings that come at once are
-told apart by microseconds, and a clock that is set back by less changes nothing."""
+"""Microseconds that an acceptance stamp may be ahead of the clock: readings that come at once
+differ by microseconds, and a clock that is set back by less changes nothing."""
 _UNREAD = SourceRow()
 
 

@@ -54,7 +54,7 @@ KNOWN_SPEAKERS = 4
 TWO_STORES = "two stores are called {!r}: start the lander of one of them with --sink OTHERNAME"
 STRANGERS = (
     "{!r} names one new store after another, so the next must wait: somebody forges "
-    "acknowledgements, if no lake was made anew; see lasp-edge broker"
+    "acknowledgements, if no lake was made again; see lasp-edge broker"
 )
 TOO_MANY = (
     f"one answers beside the {MAX_SINKS} that are known, and gets nothing: stop those that are not "
