@@ -115,7 +115,7 @@ def joined_log(
         return known
     regimes = FleetRegimes(job.plan, known.regimes.log.copy())
     regimes.hear(entries)
-    touched = _below(regimes.take_touched(), frontier_us, job.retain_us)
+    touched = _below(regimes, frontier_us, job.retain_us)
     held = tuple(sorted({*known.held, *touched}))
     made = ControlState(regimes, held, known.generation + 1, _waiting(job))
     job.tables.append(job.lake.lattice, _held_rows(made))
@@ -166,13 +166,14 @@ def released(state: ControlState, promised_us: int | None) -> ControlState:
 
 
 def _below(
-    touched: Iterable[StartSpan], frontier_us: int | None, retain_us: int
+    regimes: FleetRegimes, frontier_us: int | None, retain_us: int
 ) -> Iterator[StartSpan]:
-    """Yield the touched starts below the frontier."""
+    """Yield the touched starts below the frontier, from the least one that is recomputed."""
+    touched = regimes.take_touched()
     if frontier_us is None:
         return
-    least_us = frontier_us - retain_us
     for span in touched:
+        least_us = frontier_us - retain_us - regimes.of(span.window).longest_us
         if span.first_us <= frontier_us and span.last_us >= least_us:
             yield span._replace(
                 first_us=max(span.first_us, least_us), last_us=min(span.last_us, frontier_us)

@@ -168,6 +168,19 @@ def killed_at_each_commit(lake, batch, monkeypatch):
     lake.step(batch)
 
 
+def test_starts_are_held_down_to_the_least_that_is_recomputed(spark, tmp_path):
+    """Windows of 10 s, F at 20 s, 5 s of retention: those that start at 5 and 10 s wait as well."""
+    program, log = offset_program(), late_log()
+    lake = LakeUnderTest(spark, program, tmp_path, roster=("pi-0",), retain_us=5 * S)
+    before = {-5: (10, 0), 0: (45, 0), 5: (45, 0), 10: (10, 0)}
+    lake.step(sent_under(program, ControlLog(), 1))
+    *panes, clock, promise = sent_under(program, log, 100)
+    lake.step([*rows_of_log(log), *panes, clock])
+    assert current(lake) == before, "held until all have promised again"
+    lake.step([promise])
+    assert current(lake) == before | {5: (645, 1), 10: (110, 1)}
+
+
 def test_an_offset_said_late_revises_three_of_four_final_windows_once(spark, tmp_path, monkeypatch):
     """Readings 1..10 at 1..10 s, windows of 10 s each 5 s; from 4.5 s on 100 more, set at 20 s."""
     program, log = offset_program(), late_log()
