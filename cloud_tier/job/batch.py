@@ -79,7 +79,7 @@ def append_joined(
         counts = joined.groupBy(*counted).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
         device_rows = joined.where(one_of("kind", kinds)).toArrow().to_pylist()
         state = control.joined_log(job, known, frontier_us, device_rows)
-        append(_dated(joined, job), job.lake.lattice)
+        append(_dated(joined, job), job, job.lake.lattice)
     finally:
         joined.unpersist()
     return _summary(counts, counted, device_rows, state)

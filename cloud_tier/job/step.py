@@ -262,7 +262,8 @@ def _looked_up(job: Job, known: dynamic.CurrentRows, keys: set[str] | None) -> d
 
 
 def recalled(job: Job) -> MergedState:
-    """Return what the tables know: what a query starts with."""
+    """Return what the tables know: what a query starts with. From now on they are this driver's."""
+    job.tables.claim()
     rows: dynamic.CurrentRows = {}
     if job.folds:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))

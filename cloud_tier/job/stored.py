@@ -4,7 +4,6 @@ Few rows are read through `deltalake` in 40 ms and appended in 10; many, Spark r
 itself (`cloud_tier.job.frames`). What is computed from rows is written once, for both.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +14,7 @@ from pyspark.sql import functions as sql
 from cloud_tier.job import merge, prefilter, windows
 from cloud_tier.job.frames import Frames, most_rows
 from cloud_tier.job.job import Job
+from cloud_tier.job.opened import FENCE
 from cloud_tier.lake.sqltext import one_of, standard_identifier
 from cloud_tier.lake.tables import MEMBER, PROMISE, TICK
 from lasp_edge.protocol.lake_columns import LANDED, REPLACED
@@ -103,18 +103,21 @@ def read(spark: SparkSession, path: str) -> DataFrame:
 def append_windows(made: Frames, job: Job, rows: DataFrame, frontier: int | None) -> int:
     """Append rows to `windows` in one commit that records the frontier; return how many."""
     if not made.few:
-        return append(rows, job.lake.windows, json.dumps({"frontier": frontier}))
+        return append(rows, job, job.lake.windows, frontier)
     revised = rows.toArrow()
     job.tables.append(job.lake.windows, revised, frontier)
     return int(revised.num_rows)
 
 
-def append(rows: DataFrame, path: str, metadata: str = "") -> int:
-    """Append rows by Spark, and return how many they were."""
+def append(rows: DataFrame, job: Job, path: str, frontier: int | None = None) -> int:
+    """Append rows by Spark to a table that only jobs write to, and return how many they were."""
+    number, metadata = job.tables.next_commit(path), job.tables.statement(path, frontier)
     counted = Observation()
     observed = rows.observe(counted, sql.count(sql.lit(1)).alias("rows"))
     writer = observed.write.format("delta").mode("append")
+    writer = writer.option("txnAppId", FENCE).option("txnVersion", number)
     if metadata:
         writer = writer.option("userMetadata", metadata)
     writer.save(path)
+    job.tables.check_committed(path, number)
     return int(counted.get["rows"])

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain, pack, vacuum
 from cloud_tier.job.step import MergedState, Outcome, recalled, step
+from cloud_tier.lake.checkpoint import merged_up_to, planned_up_to
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +69,11 @@ class Batches:
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Merge one batch."""
-        spark = batch.sparkSession
+        spark, lake, tables = batch.sparkSession, self._job.lake, self._job.tables
         if self._known is None:
+            tables.landed = merged_up_to(lake)
             self._known = recalled(self._job)
+        tables.landed = planned_up_to(lake, batch_id)
         outcome = step(batch, batch_id, self._job, self._known)
         # Only now: a step that died before is done again with what was known before it.
         self._known = outcome.known

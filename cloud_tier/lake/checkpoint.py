@@ -73,6 +73,41 @@ def put_aside(tables: LakeTables) -> None:
         Path(tables.checkpoint).rename(Path(tables.root, _ASIDE))
 
 
+def merged_up_to(tables: LakeTables) -> int | None:
+    """Return up to which version of `landing` finished batches have read all; -1 for nothing.
+
+    None where the checkpoint is not on this machine.
+    """
+    if not tables.is_local:
+        return None
+    found = merged(tables)
+    return -1 if found is None or found.batch is None else planned_up_to(tables, found.batch)
+
+
+def planned_up_to(tables: LakeTables, batch: int) -> int | None:
+    """Return up to which version of `landing` a batch reads all; None where that is unknown."""
+    offsets = Path(tables.checkpoint, _OFFSETS, str(batch))
+    if not tables.is_local or not offsets.is_file():
+        return None
+    return _whole_version(offsets)
+
+
+def rewind(tables: LakeTables, version: int) -> None:
+    """Have all merged again that landed after a version of `landing`, or more.
+
+    No query may run.
+    """
+    begun, finished = _numbered(tables, _OFFSETS), _numbered(tables, _COMMITS)
+    kept = [n for n in finished if n in begun and (_whole_version(begun[n]) or -1) <= version]
+    last = max(kept, default=None)
+    if last is None or _whole_version(begun[last]) is None:
+        put_aside(tables)
+        return
+    for number, file in [*finished.items(), *begun.items()]:
+        if number > last:
+            _remove(file)
+
+
 def _numbered(tables: LakeTables, folder: str) -> dict[int, Path]:
     if not tables.is_local:
         return {}
@@ -104,13 +139,27 @@ def _remove(file: Path) -> None:
 
 
 def _version(offsets: Path) -> int | None:
-    """Return the version of `landing` up to which a batch has read.
+    """Return the version of `landing` up to which a batch has read, in part at least."""
+    version, index, _ = _offset(offsets)
+    return version if version is None or index >= 0 else version - 1
 
-    Source: `DeltaSourceOffset` of Delta Lake 4; with index -1 nothing of that version is read yet.
+
+def _whole_version(offsets: Path) -> int | None:
+    """Return the version of `landing` up to which a batch has read all; -1 for nothing."""
+    version, _, is_first = _offset(offsets)
+    return version if version is None else -1 if is_first else version - 1
+
+
+def _offset(offsets: Path) -> tuple[int | None, int, bool]:
+    """Return a version of `landing`, how much of it is read, and whether it is the first read.
+
+    The first read takes all files of a version, which may take several batches.
+
+    Source: `DeltaSourceOffset` of Delta Lake 4; below index 0 nothing of that version is read yet.
     """
     lines = offsets.read_text(errors="replace").splitlines()
     offset = (_read(lines[-1]) if lines else None) or {}
     version, index = offset.get("reservoirVersion"), offset.get("index")
     if not isinstance(version, int) or not isinstance(index, int):
-        return None
-    return version if index >= 0 else version - 1
+        return None, -1, False
+    return version, index, bool(offset.get("isStartingVersion"))

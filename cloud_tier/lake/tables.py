@@ -153,6 +153,7 @@ class LakeTables:
     Attributes:
         landing, lattice, windows, globals, results, shared, rejects, programs: paths of the tables.
         landed: the tables to which landers append.
+        merged: the tables that only a job writes to; the merged state is the first.
         grown: the tables that get a file with every commit.
         all: every table.
         checkpoint: where the streaming query keeps how far it has read.
@@ -173,8 +174,8 @@ class LakeTables:
         self.rejects = f"{self.root}/rejects"
         self.programs = f"{self.root}/programs"
         self.landed = (self.landing, self.shared, self.rejects)
-        merged = (self.lattice, self.windows, self.globals, self.results)
-        self.grown = (self.landing, *merged, self.shared, self.rejects)
+        self.merged = (self.lattice, self.windows, self.globals, self.results)
+        self.grown = (self.landing, *self.merged, self.shared, self.rejects)
         self.all = (*self.grown, self.programs)
         self.checkpoint = f"{self.root}/checkpoint"
         self.log = f"{self.root}/log"

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -130,6 +131,7 @@ class LakeUnderTest(ReadLake):
 
     def restart(self) -> None:
         """Forget what the driver knows, as a new process does."""
+        self.job = replace(self.job)
         self.known = recalled(self.job)
 
 

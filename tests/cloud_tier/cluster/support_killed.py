@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from cloud_tier.job import batch, frames, maintenance, step, streaming
+from cloud_tier.job import batch, frames, maintenance, stored, streaming
 from cloud_tier.job.job import Job
 from cloud_tier.job.opened import OpenTables
 from cloud_tier.job.step import Outcome
@@ -85,7 +85,7 @@ POINTS: Final[Mapping[str, Point]] = MappingProxyType(
         "windows are written": Point(OpenTables, "append", "windows"),
         "globals are written": Point(OpenTables, "append", "globals"),
         "many rows are in lattice": Point(batch, "append", "lattice", most_rows=0),
-        "many windows are written": Point(step, "append", "windows", most_rows=0),
+        "many windows are written": Point(stored, "append", "windows", most_rows=0),
         "lattice is packed": Point(OpenTables, "pack", "lattice", _PACKED),
         "windows are packed": Point(OpenTables, "pack", "windows", _PACKED),
         "a partition is rewritten": Point(maintenance, "compact", "", _KEPT),

@@ -1,0 +1,117 @@
+"""Up to which version of `landing` each table of results has merged, as its commits state it.
+
+Every commit of a job carries, as Delta's `userMetadata`, the version of `landing` up to which its
+batch reads. A commit to `lattice`, the first one of a batch, also carries how far the other tables
+had come. So a start sees what is missing where somebody restored a table, or copied it back from a
+backup: a table states less than `lattice` knows of it, or its newest statement is behind a RESTORE.
+Merging again from there puts back what is lost, since a batch that is merged twice counts once.
+
+    {"frontier": 1700000000000000, "landing": 12, "stated": {"windows": 11, "globals": 9}}
+
+Where `lattice` itself went back, some other table states more than it does.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from deltalake import DeltaTable
+
+from cloud_tier.lake.tables import LakeTables
+
+_LOOKED_AT: Final = (20, 1_000, None)
+"""Newest commits in which a statement is looked for; the next where the former ones had none."""
+
+
+class Statement(NamedTuple):
+    """The newest statement of a table.
+
+    Attributes:
+        landing: the version of `landing` that it has merged; -1 for nothing.
+        others: the same of the other tables by name, as `lattice` knows it.
+        restored: whether somebody has restored the table since.
+    """
+
+    landing: int
+    others: Mapping[str, int]
+    restored: bool
+
+
+class Gap(NamedTuple):
+    """The part of `landing` that a table lacks.
+
+    Attributes:
+        table: its name.
+        landing: up to which version it has all.
+    """
+
+    table: str
+    landing: int
+
+
+def statement_text(landing: int | None, others: Mapping[str, int], frontier: int | None) -> str:
+    """Return the metadata of a commit, empty for none.
+
+    >>> statement_text(12, {"windows": 11}, None)
+    '{"landing": 12, "stated": {"windows": 11}}'
+    """
+    stated: dict[str, Any] = {} if frontier is None else {"frontier": frontier}
+    if landing is not None:
+        stated |= {"landing": landing} | ({"stated": others} if others else {})
+    return json.dumps(stated) if stated else ""
+
+
+def is_restore(commit: Mapping[str, Any]) -> bool:
+    """Return whether a commit put an earlier version of its table in place of the newest one."""
+    return commit.get("operation") == "RESTORE"
+
+
+def gaps(tables: LakeTables) -> list[Gap]:
+    """Return which tables lack a part of `landing` that they had merged."""
+    found = {path.rpartition("/")[2]: _newest(tables.table(path)) for path in tables.merged}
+    stated = {name: each for name, each in found.items() if each is not None}
+    first = tables.merged[0].rpartition("/")[2]
+    known = dict(stated[first].others) if first in stated else {}
+    known[first] = max((each.landing for each in stated.values()), default=-1)
+    return [
+        Gap(name, each.landing)
+        for name, each in stated.items()
+        if each.restored or each.landing < known.get(name, -1)
+    ]
+
+
+def _newest(table: DeltaTable) -> Statement | None:
+    """Return the newest statement of a table; None where it has none, as of an earlier release."""
+    for most in _LOOKED_AT:
+        commits = table.history(most)
+        for found in _statements(commits):
+            return found
+        if most is not None and len(commits) < most:
+            return None
+    return None
+
+
+def _statements(commits: list[dict[str, Any]]) -> Iterator[Statement]:
+    """Yield the statements that hold, the newest first."""
+    at, restored = commits[0]["version"] if commits else 0, False
+    for commit in commits:
+        if commit["version"] > at:
+            continue  # a RESTORE went back behind it
+        if is_restore(commit):
+            restored, version = True, commit.get("operationParameters", {}).get("version")
+            if version is None or not str(version).isdecimal():
+                yield Statement(-1, {}, restored=True)  # by a time: all is merged again
+                return
+            at = int(version)
+            continue
+        stated = _stated(commit.get("userMetadata"))
+        if "landing" in stated:
+            yield Statement(stated["landing"], stated.get("stated", {}), restored)
+
+
+def _stated(metadata: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(metadata or "{}")
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,92 @@
+"""Two drivers on one lake: Delta refuses the commits of the older one, wherever it was held up."""
+
+import pytest
+
+from cloud_tier.job import frames
+from cloud_tier.job.opened import OpenTables, Superseded
+from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import (
+    BEGIN_US,
+    history,
+    readings_of,
+    rooms,
+    tick,
+    true_windows,
+)
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = rooms()
+READINGS = readings_of(5, each=4)
+ROWS = [*history(PROGRAM, READINGS), tick(1, BEGIN_US)]
+
+
+@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("table", ["lattice", "windows", "globals"])
+def test_a_driver_that_was_frozen_before_a_commit_writes_nothing(
+    spark, tmp_path, monkeypatch, table, most
+):
+    """Its successor merges the same batch meanwhile."""
+    monkeypatch.setattr(frames, "MOST_ROWS", most)
+    older = LakeUnderTest(spark, PROGRAM, tmp_path)
+    older.restart()
+    newer = LakeUnderTest(spark, PROGRAM, tmp_path)
+    number, thawed = OpenTables.next_commit, []
+
+    def frozen(tables, path):
+        if tables is older.job.tables and path.endswith(table) and not thawed:
+            thawed.append(path)
+            newer.restart()
+            newer.step(ROWS)
+        return number(tables, path)
+
+    with monkeypatch.context() as patch, pytest.raises(Superseded, match="another `lasp-edge"):
+        patch.setattr(OpenTables, "next_commit", frozen)
+        older.step(ROWS)
+    assert thawed
+    assert newer.current() == true_windows(PROGRAM, READINGS)
+    assert max(map(len, newer.statuses().values())) == 1, "no revision is there twice"
+    assert newer.globals()
+    with pytest.raises(Superseded):
+        older.step(ROWS)
+    newer.step(ROWS)
+
+
+def test_a_driver_that_was_frozen_in_the_midst_of_a_commit_writes_nothing(
+    spark, tmp_path, monkeypatch
+):
+    """Delta itself refuses it: it had seen that nobody else had claimed the lake."""
+    older, newer = (LakeUnderTest(spark, PROGRAM, tmp_path) for _ in range(2))
+    older.restart()
+    write, thawed = OpenTables._write, []
+
+    def frozen(tables, path, *words):
+        if tables is older.job.tables and path.endswith("windows") and not thawed:
+            thawed.append(path)
+            newer.restart()
+            newer.step(ROWS)
+        return write(tables, path, *words)
+
+    with monkeypatch.context() as patch, pytest.raises(Superseded):
+        patch.setattr(OpenTables, "_write", frozen)
+        older.step(ROWS)
+    assert newer.current() == true_windows(PROGRAM, READINGS)
+    assert max(map(len, newer.statuses().values())) == 1
+
+
+def test_of_two_drivers_that_start_together_one_goes_on(spark, tmp_path, monkeypatch):
+    first, second = (LakeUnderTest(spark, PROGRAM, tmp_path) for _ in range(2))
+    write, begun = OpenTables._write, []
+
+    def together(tables, path, *words):
+        if tables is first.job.tables and path.endswith("lattice") and not begun:
+            begun.append(path)
+            second.restart()
+        return write(tables, path, *words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenTables, "_write", together)
+        first.restart()
+    first.step(ROWS)
+    with pytest.raises(Superseded):
+        second.step(ROWS)
