@@ -165,9 +165,7 @@ def released(state: ControlState, promised_us: int | None) -> ControlState:
     return state._replace(held=tuple(kept))
 
 
-def _below(
-    regimes: FleetRegimes, frontier_us: int | None, retain_us: int
-) -> Iterator[StartSpan]:
+def _below(regimes: FleetRegimes, frontier_us: int | None, retain_us: int) -> Iterator[StartSpan]:
     """Yield the touched starts below the frontier, from the least one that is recomputed."""
     touched = regimes.take_touched()
     if frontier_us is None:

@@ -81,7 +81,7 @@ def gaps(tables: LakeTables) -> list[Gap]:
 
 
 def _newest(table: DeltaTable) -> Statement | None:
-    """Return the newest statement of a table; None where it has none, as of an earlier release."""
+    """Return the newest statement of a table; None where an earlier release wrote it."""
     for most in _LOOKED_AT:
         commits = table.history(most)
         for found in _statements(commits):

@@ -40,8 +40,8 @@ def test_a_driver_that_was_frozen_before_a_commit_writes_nothing(
             newer.step(ROWS)
         return number(tables, path)
 
-    with monkeypatch.context() as patch, pytest.raises(Superseded, match="another `lasp-edge"):
-        patch.setattr(OpenTables, "next_commit", frozen)
+    monkeypatch.setattr(OpenTables, "next_commit", frozen)
+    with pytest.raises(Superseded, match="another `lasp-edge"):
         older.step(ROWS)
     assert thawed
     assert newer.current() == true_windows(PROGRAM, READINGS)
@@ -67,8 +67,8 @@ def test_a_driver_that_was_frozen_in_the_midst_of_a_commit_writes_nothing(
             newer.step(ROWS)
         return write(tables, path, *words)
 
-    with monkeypatch.context() as patch, pytest.raises(Superseded):
-        patch.setattr(OpenTables, "_write", frozen)
+    monkeypatch.setattr(OpenTables, "_write", frozen)
+    with pytest.raises(Superseded):
         older.step(ROWS)
     assert newer.current() == true_windows(PROGRAM, READINGS)
     assert max(map(len, newer.statuses().values())) == 1
