@@ -15,10 +15,12 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from cloud_tier.job import streaming
+from cloud_tier.job import failures, streaming
 from cloud_tier.job.job import Job
+from cloud_tier.job.opened import Superseded
 from cloud_tier.job.step import Outcome
 from cloud_tier.job.watching import steps_run_here
+from cloud_tier.lake.tables import LakeUnreadable
 from lasp_edge.errors import CommandError
 
 log = logging.getLogger(__name__)
@@ -205,9 +207,11 @@ class Run:
         report = self._progress if self._watch is None else self._report
         while True:
             try:
+                for line in failures.filled(self._job.lake):
+                    self._say(line)
                 return streaming.start(self._spark, self._job, report, trigger_s=self._trigger_s)
-            except PySparkException as error:
-                self._wait_after(_first_line(error))
+            except (PySparkException, LakeUnreadable) as error:
+                self._wait_after(str(error))
 
     def _report(self, outcome: Outcome) -> None:
         self._progress(outcome)
@@ -215,17 +219,25 @@ class Run:
             self._watch(outcome, self._spark)
 
     def _start_again(self, query: StreamingQuery) -> StreamingQuery:
-        why = streaming.reason(query)
+        text = streaming.failure(query)
+        if failures.is_superseded(text):
+            raise Superseded(failures.reason(text))
+        for line in failures.mended(text, self._job.lake):
+            self._say(line)
         if self._progress.batches > self._batches_before:
             self._failures = 0
         self._batches_before = self._progress.batches
-        self._wait_after(why)
+        self._wait_after(text)
         return self._start()
 
-    def _wait_after(self, why: str) -> None:
+    def _wait_after(self, text: str) -> None:
         self._failures += 1
+        why = failures.reason(text)
         if self._failures > _MOST_FAILURES:
-            raise CommandError(f"the query failed {self._failures} times on one batch: {why}")
+            advice = failures.advice(text, self._job.lake)
+            raise CommandError(
+                f"the query failed {self._failures} times on one batch: {why}; {advice}"
+            )
         log.warning("the query failed and is started again: %s", why)
         time.sleep(min(2.0 ** (self._failures - 1), 30.0))
 

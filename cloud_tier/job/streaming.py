@@ -116,8 +116,7 @@ def start(
     return writer.trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds").start()
 
 
-def reason(query: StreamingQuery) -> str:
-    """Return in one line why a query ended."""
+def failure(query: StreamingQuery) -> str:
+    """Return the text of the exception that ended a query; empty where it was stopped."""
     error: PySparkException | None = query.exception()
-    lines = str(error).strip().splitlines() if error else []
-    return lines[0] if lines else "the query was stopped"
+    return str(error) if error else ""

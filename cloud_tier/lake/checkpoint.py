@@ -66,11 +66,17 @@ def mend(tables: LakeTables) -> str:
     return f"a file of the checkpoint was torn: {torn}" if torn else ""
 
 
-def put_aside(tables: LakeTables) -> None:
-    """Have all that landed merged again; the checkpoint is kept beside, if there is one."""
-    if Path(tables.checkpoint).is_dir():
-        shutil.rmtree(Path(tables.root, _ASIDE), ignore_errors=True)
-        Path(tables.checkpoint).rename(Path(tables.root, _ASIDE))
+def put_aside(tables: LakeTables) -> bool:
+    """Have all that landed merged again; the checkpoint is kept beside, if there is one.
+
+    Returns:
+        Whether there was one on this machine.
+    """
+    if not tables.is_local or not Path(tables.checkpoint).is_dir():
+        return False
+    shutil.rmtree(Path(tables.root, _ASIDE), ignore_errors=True)
+    Path(tables.checkpoint).rename(Path(tables.root, _ASIDE))
+    return True
 
 
 def merged_up_to(tables: LakeTables) -> int | None:

@@ -18,8 +18,10 @@ from cloud_tier.lake.checkpoint import put_aside
 from cloud_tier.lake.tables import LakeTables
 
 _RECENT: Final = 100
-"""Commits of a table that are checked, the newest ones. The kernel writes within a minute what
-nobody syncs, and a table has a commit a second at most."""
+"""Commits of a table that are checked, the newest ones: a table has a commit a second at most."""
+_RECENT_S: Final = 90.0
+"""How much older than the newest commit of its table a torn one is at most, in seconds: the kernel
+writes within a minute what nobody syncs. A file that is gone of an older one was deleted."""
 _LOG: Final = "_delta_log"
 _LAST: Final = "_last_checkpoint"
 """Only says where to begin: readers that do not find it list the folder."""
@@ -82,12 +84,15 @@ def _taken_back(lake: LakeTables, path: str, version: int) -> str:
 def _first_torn(path: str) -> int | None:
     """Return the first recent commit that is not whole."""
     torn, removed = None, set()
-    for version, commit in sorted(_recent(path).items(), reverse=True):
+    commits = _recent(path)
+    newest_s = max((commit.stat().st_mtime for commit in commits.values()), default=0.0)
+    for version, commit in sorted(commits.items(), reverse=True):
         actions = _actions(commit.read_bytes())
         if not actions:
             torn = version
             continue
-        files = _added(path, actions)
+        is_recent = commit.stat().st_mtime >= newest_s - _RECENT_S
+        files = _added(path, actions) if is_recent else {}
         if any(_differs(file, size) for file, size in files.items() if file not in removed):
             torn = version
         removed |= _removed(path, actions)

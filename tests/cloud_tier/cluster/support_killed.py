@@ -197,7 +197,7 @@ def stand_at(name: str, spark: SparkSession, folder: Path) -> None:
         query = torn.query(spark, point.upkeep)
         ends_s = time.monotonic() + _PATIENCE_S  # noqa: TID251 - a process takes real time
         while not stand.reached.wait(0.1):
-            assert query.isActive, streaming.reason(query)
+            assert query.isActive, streaming.failure(query)
             assert time.monotonic() < ends_s, name  # noqa: TID251
 
 

@@ -1,0 +1,189 @@
+"""Somebody restores a table, or deletes files of `landing`: it is reported, and mended from there.
+
+The lake must be that of a recomputation from the readings, or from those whose rows are left.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from cloud_tier.job.job import Job
+from cloud_tier.job.opened import Superseded, TableRestored
+from cloud_tier.job.run import Run
+from cloud_tier.job.step import recalled
+from cloud_tier.lake.checkpoint import mend
+from cloud_tier.lake.definitions import prepare
+from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import (
+    BEGIN_US,
+    history,
+    readings_of,
+    rooms,
+    table,
+    tick,
+    true_windows,
+)
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = rooms()
+READINGS = readings_of(11, each=4)
+
+
+class Restored:
+    """A lake into which a history lands in parts, and the lines of its jobs."""
+
+    def __init__(self, spark, folder):
+        self.lake, self.lines = LakeUnderTest(spark, PROGRAM, folder), []
+        self.tables = self.lake.lake
+        rows = history(PROGRAM, READINGS)
+        self.parts = [[*rows[at::5], tick(at + 1, BEGIN_US)] for at in range(5)]
+
+    def land(self):
+        rows = table(PROGRAM, self.parts.pop(0))
+        write_deltalake(self.tables.landing, rows, mode="append", schema_mode="merge")
+
+    def merge(self, **options):
+        """Have a job merge all that has landed."""
+        prepare(PROGRAM, self.tables)
+        mend(self.tables)
+        self.lake.job = Job(PROGRAM, self.tables)
+        options = {"trigger_s": 0.05, "until_idle_s": 0.1, "say": self.lines.append} | options
+        Run(self.lake.spark, self.lake.job, None, **options).run()
+
+    def check(self):
+        """Land and merge the rest, and compare with the recomputation."""
+        while self.parts:
+            self.land()
+        self.merge()
+        assert self.lake.current() == true_windows(PROGRAM, READINGS)
+        assert {len(each) > 0 for each in self.lake.statuses().values()} == {True}
+
+
+@pytest.fixture
+def restored(spark, tmp_path):
+    return Restored(spark, tmp_path)
+
+
+def deleted(lake, name):
+    """Return a table's version after each of two merges; the job ends before the third part."""
+    versions = []
+    for _ in range(2):
+        lake.land()
+        lake.merge()
+        versions.append(DeltaTable(f"{lake.tables.root}/{name}").version())
+    return versions
+
+
+@pytest.mark.parametrize("name", ["lattice", "windows", "globals"])
+def test_a_start_finds_a_restored_table_and_merges_again(restored, name):
+    """The newest merge of it is lost; its rows are what later parts are added to."""
+    before, _ = deleted(restored, name)
+    expected = restored.lake.globals_there()
+    DeltaTable(f"{restored.tables.root}/{name}").restore(before)
+    restored.lines.clear()
+    restored.merge()
+    assert [line for line in restored.lines if f"the table {name} is an earlier one" in line]
+    assert restored.lake.globals_there() == expected
+    restored.check()
+    restored.lines.clear()
+    restored.merge()
+    assert not [line for line in restored.lines if "earlier" in line], "once is enough"
+
+
+def test_two_tables_that_were_restored_to_different_times_are_mended(restored):
+    first, _ = deleted(restored, "lattice")
+    _, windows = deleted(restored, "windows")
+    DeltaTable(restored.tables.lattice).restore(first)
+    DeltaTable(restored.tables.windows).restore(windows - 1)
+    restored.check()
+
+
+def test_a_directory_that_was_copied_back_from_a_backup_is_mended(restored, tmp_path):
+    restored.land()
+    restored.merge()
+    backup = {path: path.read_bytes() for path in tmp_path.glob("windows/**/*") if path.is_file()}
+    for _ in range(2):
+        restored.land()
+        restored.merge()
+    for path in tmp_path.glob("windows/**/*"):
+        if path.is_file() and path not in backup:
+            path.unlink()
+    restored.check()
+    assert [line for line in restored.lines if "the table windows is an earlier one" in line]
+
+
+def test_a_table_that_is_restored_while_the_job_runs_ends_the_batch(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    rows = history(PROGRAM, READINGS)
+    lake.step(rows[::2])
+    DeltaTable(lake.lake.windows).restore(0)
+    with pytest.raises(TableRestored, match="the table windows was restored"):
+        lake.step(rows[1::2])
+
+
+def test_files_that_were_put_together_and_deleted_before_they_were_merged_are_no_loss(restored):
+    restored.land()
+    restored.merge()
+    for _ in range(2):
+        restored.land()
+    landing = DeltaTable(restored.tables.landing)
+    landing.optimize.compact()
+    landing.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    restored.merge()
+    assert [line for line in restored.lines if "all that it holds is merged again" in line]
+    restored.check()
+
+
+def test_a_file_of_landing_that_is_gone_is_named_and_the_job_goes_on(restored, tmp_path):
+    restored.land()
+    restored.merge()
+    restored.land()
+    gone = newest_file(restored.tables.landing)
+    kept = [row for part in restored.parts for row in part]
+    restored.land()
+    gone.unlink()
+    for commit in Path(restored.tables.landing, "_delta_log").glob("*2.json"):
+        os.utime(commit, (1, 1))  # it is not of the minute before a power cut
+    restored.merge()
+    lines = [line for line in restored.lines if gone.name in line]
+    assert len(lines) == 1
+    assert " is gone, and with it " in lines[0]
+    assert "rows of devices up to pi-2, received from 2023-11-14 22:13:" in lines[0]
+    while restored.parts:
+        restored.land()
+    restored.merge()
+    assert DeltaTable(restored.tables.landing).metadata().configuration["delta.appendOnly"] == (
+        "true"
+    )
+    again = LakeUnderTest(restored.lake.spark, PROGRAM, tmp_path / "again")
+    again.step([*restored_first(), *kept])
+    assert restored.lake.current() == again.current()
+
+
+def restored_first():
+    return history(PROGRAM, READINGS)[0::5]
+
+
+def newest_file(landing):
+    commit = max(Path(landing, "_delta_log").glob("*.json"))
+    (added,) = (
+        json.loads(line)["add"] for line in commit.read_text().splitlines() if '"add"' in line
+    )
+    return Path(landing, added["path"])
+
+
+def test_a_job_that_another_one_took_the_lake_from_ends_in_one_line(restored):
+    restored.land()
+    lake = LakeUnderTest(restored.lake.spark, PROGRAM, restored.tables.root)
+
+    def taken(_line):
+        recalled(lake.job)
+        restored.land()
+
+    with pytest.raises(Superseded, match="another `lasp-edge cloud` merges into") as raised:
+        restored.merge(until_idle_s=None, say=taken)
+    assert "\n" not in str(raised.value)
