@@ -10,10 +10,10 @@
 
 So a batch that dies between two commits is simply done again: what was appended to `lattice`
 joins to the same, touched are the panes of all input rows, new or not, and F is recorded by the
-commit that made windows final, after those of the results. Nothing here reads a clock or draws a
-random number. What a step must know of earlier ones is in the tables; `MergedState` is the small
-part of it that the driver keeps between steps, replaced only after the commits returned, and read
-back at every start of a query.
+commit that made windows final, after those of the results. Nothing here draws a random number, and
+a clock is read only to doubt a lander's that is ahead of it. What a step must know of earlier ones
+is in the tables; `MergedState` is the small part of it that the driver keeps between steps,
+replaced only after the commits returned, and read back at every start of a query.
 """
 
 from types import MappingProxyType

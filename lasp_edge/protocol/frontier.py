@@ -3,7 +3,12 @@
     F = max(F before, least low watermark over the live devices that promise one)
 
 Every input is a row of the merged table. The clock is that of a lander's tick, so a replay gives
-the same F, and no driver's clock counts.
+the same F.
+
+A tick counts only as far as others bear it out: a device's promise, or the clock of the process
+that merges, where it has one. A lander whose clock was once a year ahead would else have every
+device look dead for a year. Landers do not bear each other out: one that lost its log is another.
+Whoever is retired, a lander too, does not count.
 
     expected   the roster; without one, every device that was ever heard. Retired ones are not
     silent     now - max(when the device's greatest version was first heard, listening since)
@@ -26,6 +31,10 @@ from typing import Final, NamedTuple
 from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.limits import LATEST_PANE_US
+
+CLOCKS_DIFFER_US: Final = 300_000_000
+"""By how much, in microseconds, a clock may be ahead of all others and still count: five minutes,
+half of the time for which a silent device is waited for unless one says otherwise."""
 
 
 class Listening(NamedTuple):
@@ -65,12 +74,14 @@ class Liveness(NamedTuple):
         ticks: the newest of each lander.
         membership: all member commands.
         former_us: how far a device had promised before its promise became void.
+        host_us: the clock of the process that merges; None where no clock is doubted.
     """
 
     promises: Frontier = Frontier()
     ticks: Mapping[str, Tick] = MappingProxyType({})
     membership: Membership = Membership()
     former_us: Mapping[str, int] = MappingProxyType({})
+    host_us: int | None = None
 
     def joined(self, other: "Liveness") -> "Liveness":
         """Return what both say."""
@@ -80,7 +91,9 @@ class Liveness(NamedTuple):
         for device, low_us in other.former_us.items():
             former_us[device] = max(low_us, former_us.get(device, low_us))
         members = self.membership | other.membership
-        return Liveness(self.promises | other.promises, ticks, members, former_us)
+        hosts_us = [each for each in (self.host_us, other.host_us) if each is not None]
+        host_us = max(hosts_us, default=None)
+        return Liveness(self.promises | other.promises, ticks, members, former_us, host_us)
 
     def voided(self) -> "Liveness":
         """Return the same after a new entry of operators: promises were made under another log."""
@@ -94,12 +107,44 @@ class Liveness(NamedTuple):
     @property
     def listening(self) -> Listening | None:
         """The latest clock; the lander that began to listen last has to be waited for."""
-        if not self.ticks:
-            return None
-        clocks = [tick.clock for tick in self.ticks.values()]
-        if len(clocks) == 1:
-            return clocks[0]
+        clocks = list(self.clocks.values())
+        if len(clocks) <= 1:
+            return clocks[0] if clocks else None
         return Listening(max(c.now_us for c in clocks), max(c.since_us for c in clocks))
+
+    @property
+    def clocks(self) -> dict[str, Listening]:
+        """The clocks of the landers, as far as others bear them out.
+
+        >>> clock = Listening(now_us=9_000_000_000, since_us=1_000_000_000)
+        >>> Liveness(ticks={"lander": Tick(1, clock)}, host_us=2_000_000_000).clocks
+        {'lander': Listening(now_us=2000000000, since_us=1000000000)}
+        """
+        retired = self.membership.retired
+        clocks = {name: tick.clock for name, tick in self.ticks.items() if name not in retired}
+        host_us = self.host_us
+        if host_us is None or all(
+            each.now_us <= host_us + CLOCKS_DIFFER_US for each in clocks.values()
+        ):
+            return clocks
+        lows_us = (each.low_us or BOTTOM_US for each in self.promises.entries.values())
+        borne_us = max(host_us, max(lows_us, default=BOTTOM_US))
+        found = {}
+        for name, (now_us, since_us) in clocks.items():
+            believed_us = now_us if now_us <= borne_us + CLOCKS_DIFFER_US else borne_us
+            if since_us <= believed_us:
+                found[name] = Listening(believed_us, since_us)
+        return found
+
+    def silence_us(self, promise: Promise | None, listening: Listening) -> int:
+        """Return for how long a device was silent; see `Listening.silence_us`.
+
+        A promise that arrived at a time which nobody bears out counts as of its own time.
+        """
+        least_us = listening.now_us + CLOCKS_DIFFER_US
+        if promise is not None and self.host_us is not None and promise.heard_us > least_us:
+            promise = promise._replace(heard_us=promise.low_us or BOTTOM_US)
+        return listening.silence_us(promise)
 
 
 NOTHING_HEARD: Final = Liveness()
@@ -248,7 +293,7 @@ def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us:
         promise = promises.get(device)
         if promise is not None and promise.done:
             done_us[device] = _time(promise.low_us)
-        elif listening.silence_us(promise) > dead_after_us:
+        elif liveness.silence_us(promise, listening) > dead_after_us:
             excluded.append(device)
         elif promise is None:
             unheard.append(device)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crdts import Frontier, Membership, Version
+from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import (
     NOTHING_HEARD,
@@ -37,6 +37,57 @@ def frontier(before, known, roster=None):
 
 def excluded(before, known, roster=None):
     return advance(before, known, roster, DEAD).excluded
+
+
+YEAR = 365 * 86_400 * 1_000_000
+"""In microseconds."""
+
+
+def two_landers(host_us, *, other=1_000, **promises):
+    """Return what is known where a lander's clock was once a year ahead."""
+    clocks = {"good": Listening(other, 0), "ahead": Listening(YEAR, 0)}
+    ticks = {name: Tick(1, clock) for name, clock in clocks.items()}
+    return Liveness(Frontier(promises), ticks, host_us=host_us)
+
+
+def test_a_clock_that_nobody_bears_out_makes_no_device_look_dead():
+    known = two_landers(1_000, a=said(500, 990), b=said(400, 995))
+    assert frontier(None, known) == 400
+    assert excluded(None, known) == ()
+    assert excluded(None, known._replace(host_us=None)) == ("a", "b")
+
+
+@pytest.mark.parametrize("host_us", [-YEAR, 1_000])
+def test_a_host_whose_clock_is_behind_keeps_no_lander_from_being_believed(host_us):
+    """It is believed as far as a device has promised, and as far as all clocks may differ."""
+    known = two_landers(host_us, a=said(500, 990), b=said(400, 900))
+    assert known.listening == Listening(1_000, 0)
+    alone = known._replace(ticks={"ahead": Tick(1, Listening(YEAR, 0))})
+    assert alone.listening == Listening(max(500, host_us), 0)
+
+
+def test_landers_do_not_bear_each_other_out():
+    """A lander that starts without its log is another one, with the same clock."""
+    ticks = {name: Tick(1, Listening(YEAR, 0)) for name in ("first", "second")}
+    assert Liveness(ticks=ticks, host_us=1_000).listening == Listening(1_000, 0)
+
+
+def test_a_lander_that_listens_since_a_time_nobody_bears_out_does_not_count():
+    clock = Listening(YEAR + 20, YEAR)
+    known = Liveness(Frontier({"a": said(5, 9)}), {"ahead": Tick(1, clock)}, host_us=1_000)
+    assert known.listening is None
+    assert frontier(3, known) == 3
+
+
+def test_a_device_that_reported_to_such_a_lander_alone_is_silent_since_its_promise():
+    known = two_landers(1_000, a=said(990, YEAR), b=said(800, YEAR))
+    assert excluded(None, known) == ("b",)
+
+
+def test_a_retired_lander_does_not_count():
+    members = Membership({"ahead": Member(1, retired=True, version=Version(0, 0, 0))})
+    known = two_landers(None, a=said(500, 990))
+    assert known._replace(membership=members).listening == Listening(1_000, 0)
 
 
 def test_frontier_is_the_least_promise_of_the_live():
