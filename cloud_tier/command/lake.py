@@ -9,6 +9,7 @@ Both read the tables without Spark; the job may be running.
 
   lasp-edge lake status --lake ./lake
   lasp-edge lake status --lake ./lake --json
+  lasp-edge lake status --lake ./lake --fail-if-behind 900
   lasp-edge lake shared --lake ./lake
   lasp-edge lake shared NAME --lake ./lake --csv
 """
@@ -20,16 +21,20 @@ from typing import Any
 import pyarrow as pa
 
 from cloud_tier.command import table
+from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.status import status
 from cloud_tier.lake.tables import LakeTables
-from lasp_edge.errors import Exit, UsageError
+from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.tool.screen import UNKNOWN, ago, aligned
 from lasp_edge.tool.times import shown_time
 from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
+from lasp_edge.units import SECOND_US
 
 SECTION = "windows of a fleet"
 EXTRA = "lake"
+_FEW_COMMITS = 20
+"""Commits of `landing` that a job may have before it in the usual run: some seconds."""
 _MOST_DEVICES = 20
 """Devices that are printed for people: as many as fit on a screen, those first that hold others."""
 
@@ -44,6 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_waiting_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object (status)")
     parser.add_argument("--csv", action="store_true", help="print comma-separated values (shared)")
+    parser.add_argument(
+        "--fail-if-behind",
+        type=float,
+        metavar="S",
+        help="print only what is wrong, and end with 1, where results are final up to more than S "
+        "seconds ago (status)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,8 +66,40 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("lake status: it takes no NAME; `lake shared NAME` does")
     dead_after_us = Patience.of(arguments).dead_after_us
     found = status(LakeTables(arguments.lake), roster=arguments.roster, dead_after_us=dead_after_us)
+    if arguments.fail_if_behind is not None:
+        if why := _behind(found, arguments.fail_if_behind, host_us()):
+            raise CommandError(f"{arguments.lake}: {why}")
+        return Exit.FINE
     print(json.dumps(found) if arguments.json else "\n".join(_plainly(found)))  # noqa: T201
     return Exit.FINE
+
+
+def _behind(found: dict[str, Any], limit_s: float, now_us: int) -> str:
+    """Return why results are not final up to a recent time, and what to do; empty if they are."""
+    frontier, merged, runs = found["frontier"], found["merged"], found["runs"]
+    final_us = frontier["frontier_us"]
+    if final_us is not None and now_us - final_us <= limit_s * SECOND_US:
+        return ""
+    behind = "nothing is final yet" if final_us is None else f"results are {_age(now_us, final_us)}"
+    landed_us = max((each["now_us"] for each in frontier["landers"].values()), default=None)
+    if merged is not None and merged["commits_behind"] and not runs["job"]:
+        why = "no job runs, and what landed waits: start `lasp-edge cloud`"
+    elif merged is not None and merged["commits_behind"] > _FEW_COMMITS:
+        why = f"the job has {merged['commits_behind']:,} commits still to merge: see its log"
+    elif landed_us is None or now_us - landed_us > limit_s * SECOND_US:
+        last = "ever" if landed_us is None else f"since {shown_time(landed_us)} UTC"
+        why = f"nothing has landed {last}: is `lasp-edge lander` running, and the broker?"
+    elif held := frontier["held_by"]:
+        why = (
+            f"they wait for {', '.join(held[:_MOST_DEVICES])}: look at it, or `lasp-edge retire` it"
+        )
+    else:
+        why = "`lasp-edge lake status` shows more"
+    return f"{behind}; {why}"
+
+
+def _age(now_us: int, final_us: int) -> str:
+    return f"final up to {shown_time(final_us)} UTC, {(now_us - final_us) // SECOND_US:,} s ago"
 
 
 def _show_shared(lake: Lake, arguments: argparse.Namespace) -> int:
@@ -88,6 +132,8 @@ def _plainly(found: dict[str, Any]) -> list[str]:
         lines += ["", *_results(found["results"])]
     if frontier["devices"]:
         lines += ["", *_devices(frontier)]
+    if frontier["landers"]:
+        lines += ["", *_landers(frontier["landers"])]
     if found["rejects"]:
         lines += ["", *_rejects(found["rejects"])]
     return lines
@@ -156,6 +202,13 @@ def _devices(frontier: dict[str, Any]) -> list[str]:
     if len(first) > _MOST_DEVICES:
         lines.append(f"... and {len(first) - _MOST_DEVICES:,} more; --json has all")
     return lines
+
+
+def _landers(landers: dict[str, dict[str, int]]) -> list[str]:
+    rows = [
+        (name, _time(each["now_us"]), _time(each["since_us"])) for name, each in landers.items()
+    ]
+    return aligned([("lander", "last landed", "listens since"), *rows], left=range(3))
 
 
 def _rejects(rejects: list[dict[str, Any]]) -> list[str]:

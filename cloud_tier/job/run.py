@@ -19,7 +19,7 @@ from cloud_tier.job import failures, streaming
 from cloud_tier.job.job import Job
 from cloud_tier.job.opened import Superseded
 from cloud_tier.job.step import Outcome
-from cloud_tier.job.watching import steps_run_here
+from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.tables import LakeUnreadable
 from lasp_edge.errors import CommandError
 
@@ -136,7 +136,7 @@ class Run:
         trigger_s: the least time between the beginnings of two batches.
         until_idle_s: end when nothing new landed for this long; None for never.
         say: prints a line.
-        watch: is given what each step did, in the query's thread.
+        watch: is given what each step did, in the query's thread, and each failure.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Run:
         trigger_s: float = 2.0,
         until_idle_s: float | None = None,
         say: Callable[[str], None] = print,
-        watch: Callable[[Outcome, SparkSession], None] | None = None,
+        watch: BatchWatch | None = None,
     ) -> None:
         self._spark = spark
         self._job = job
@@ -233,6 +233,8 @@ class Run:
     def _wait_after(self, text: str) -> None:
         self._failures += 1
         why = failures.reason(text)
+        if self._watch is not None:
+            self._watch.failed()
         if self._failures > _MOST_FAILURES:
             advice = failures.advice(text, self._job.lake)
             raise CommandError(

@@ -100,6 +100,7 @@ class Outcome(NamedTuple):
         globals: how many rows of dynamic folds were appended.
         too_late: how many rows of panes came so late that a window of theirs stays as it is.
         results: how many rows of results were appended.
+        seconds: how long it took.
     """
 
     known: MergedState
@@ -111,6 +112,7 @@ class Outcome(NamedTuple):
     globals: int = 0
     too_late: int = 0
     results: int = 0
+    seconds: float = 0.0
 
 
 def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:

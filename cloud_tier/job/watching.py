@@ -4,15 +4,23 @@ The page has a loop of its own, since the job's waits for Spark. It reads one im
 which each batch replaces.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import Outcome
+from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.query import selected
+from cloud_tier.lake.status import merged_of
+from cloud_tier.lake.tables import LakeTables
+from lasp_edge.errors import CommandError
 from lasp_edge.metrics.exposition import (
     COUNTER,
     GAUGE,
@@ -31,6 +39,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATHS = ("/metrics",)
+_SIZES_EVERY_US: Final = 60_000_000
+"""In microseconds: how often the tables are looked at, at most; it costs some 50 ms."""
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -50,6 +60,11 @@ class Figures(NamedTuple):
         lag_us: how far that is behind the landers' clock; None where one of them is missing.
         expected: devices that are waited for or were excluded.
         excluded: those of them that are not waited for.
+        seconds: that all steps took.
+        last_seconds: that the last one took.
+        last_us: when the last one was complete, by the clock of this machine; None before one.
+        failures: how often the query failed and was started again.
+        landers_us: the newest clock of each lander, as far as it is believed.
     """
 
     batches: int = 0
@@ -64,6 +79,11 @@ class Figures(NamedTuple):
     lag_us: int | None = None
     expected: int = 0
     excluded: int = 0
+    seconds: float = 0.0
+    last_seconds: float = 0.0
+    last_us: int | None = None
+    failures: int = 0
+    landers_us: Mapping[str, int] = _NOTHING
 
     def after(self, outcome: Outcome, rejects: Mapping[str, int], compiled: int) -> "Figures":
         """Return the figures after one more batch."""
@@ -84,6 +104,11 @@ class Figures(NamedTuple):
             lag_us,
             len(coverage.expected),
             len(coverage.excluded),
+            self.seconds + outcome.seconds,
+            outcome.seconds,
+            host_us(),
+            self.failures,
+            {name: each.now_us for name, each in outcome.known.liveness.clocks.items()},
         )
 
     def line(self, before: "Figures") -> str:
@@ -124,11 +149,15 @@ class Figures(NamedTuple):
             ("values", self.values, "Rows of fleet-wide values written."),
             ("too_late_panes", self.too_late, "Pane rows merged too late for their windows."),
             ("compiled_classes", self.compiled, "Classes that Spark generated and compiled."),
+            ("step_seconds", self.seconds, "Seconds that all steps took."),
+            ("failures", self.failures, "Times that the query failed and was started again."),
         ):
             yield Metric(f"lasp_edge_cloud_{name}_total", COUNTER, text, [({}, total)])
         for name, microseconds, text in (
             ("frontier", self.frontier_us, "Results are final up to here, since the epoch."),
             ("frontier_lag", self.lag_us, "How far that is behind the landers' clock."),
+            ("last_step", self.last_seconds * 1e6, "How long the last step took."),
+            ("last_batch_time", self.last_us, "When the last batch was merged, since the epoch."),
         ):
             if microseconds is not None:
                 sample: tuple[Labels, float] = ({}, microseconds / 1e6)
@@ -148,7 +177,45 @@ class Figures(NamedTuple):
             "Frames in the lake that were not taken, by reason.",
             [({"reason": reason}, total) for reason, total in sorted(self.rejects.items())],
         )
+        yield Metric(
+            "lasp_edge_cloud_lander_time_seconds",
+            GAUGE,
+            "The clock of each lander when it last landed something, since the epoch.",
+            [({"lander": name}, at_us / 1e6) for name, at_us in sorted(self.landers_us.items())],
+        )
         yield from process_metrics()
+
+
+class TableSizes:
+    """The sizes of a lake's tables, and how much of `landing` is not merged; read now and then.
+
+    Args:
+        tables: of the lake.
+    """
+
+    def __init__(self, tables: LakeTables) -> None:
+        self._tables = tables
+        self._read_us = 0
+        self._sizes: dict[str, tuple[int, int]] = {}
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the figures; each table is looked at once a minute at most."""
+        landing = self._tables.table(self._tables.landing)
+        progress = merged_of(self._tables, landing.version())
+        if progress is not None:
+            help_ = "Commits of landing that no finished batch has read."
+            yield Metric(
+                "lasp_edge_cloud_unmerged_commits", GAUGE, help_, [({}, progress["commits_behind"])]
+            )
+        if host_us() - self._read_us > _SIZES_EVERY_US:
+            self._read_us = host_us()
+            for path in self._tables.grown:
+                added = pa.table(self._tables.table(path).get_add_actions())
+                sizes = added.column("size_bytes").to_pylist()
+                self._sizes[path.rpartition("/")[2]] = (len(sizes), sum(sizes))
+        for at, (name, text) in enumerate((("files", "Data files"), ("bytes", "Bytes"))):
+            samples = [({"table": table}, each[at]) for table, each in self._sizes.items()]
+            yield Metric(f"lasp_edge_cloud_table_{name}", GAUGE, f"{text} of each table.", samples)
 
 
 class BatchWatch:
@@ -172,6 +239,7 @@ class BatchWatch:
         self._rejects: Mapping[str, int] = {}
         self._woken = threading.Event()
         self._ends = False
+        self._sizes = TableSizes(job.lake)
         self.page: Page | None = None
         if address is not None:
             self.page = page_at(address, self._woken.set)
@@ -182,6 +250,10 @@ class BatchWatch:
         before = self.figures
         self.figures = before.after(outcome, self._refused(), compiled_classes(spark))
         log.info("%s", self.figures.line(before))
+
+    def failed(self) -> None:
+        """Count a failure of the query."""
+        self.figures = self.figures._replace(failures=self.figures.failures + 1)
 
     def close(self) -> None:
         """End with the job."""
@@ -209,7 +281,10 @@ class BatchWatch:
     def _reply(self, path: str) -> Reply:
         if path not in PATHS:
             return no_such_page(path, PATHS)
-        return metrics_reply(self.figures.metrics(self._job.plan.name))
+        found = list(self.figures.metrics(self._job.plan.name))
+        with contextlib.suppress(CommandError, DeltaError, OSError):  # the store may not answer
+            found += self._sizes.metrics()
+        return metrics_reply(found)
 
 
 def steps_run_here(spark: "SparkSession") -> bool:

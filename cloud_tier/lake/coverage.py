@@ -69,12 +69,14 @@ class FleetCoverage(NamedTuple):
         frontier_us: the frontier that the merged promises allow.
         now_us: the latest clock of a lander; None before one has listened.
         devices: every device that has landed or is on the roster, by name.
+        landers: the newest clock of each lander, as far as it is believed.
     """
 
     recorded_us: int | None
     frontier_us: int | None
     now_us: int | None
     devices: tuple[DeviceCoverage, ...]
+    landers: Mapping[str, Listening] = MappingProxyType({})
 
     @property
     def lag_us(self) -> int | None:
@@ -116,6 +118,7 @@ def fleet_coverage(
         coverage.frontier,
         None if listening is None else listening.now_us,
         tuple(_devices(liveness, coverage)),
+        liveness.clocks,
     )
 
 

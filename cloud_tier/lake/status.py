@@ -60,7 +60,7 @@ def status(
         "results": _newest_rows(tables),
         "frontier": _frontier(fleet_coverage(tables, roster, dead_after_us)),
         "rejects": _rejects(tables),
-        "merged": _merged(tables, landing.version()),
+        "merged": merged_of(tables, landing.version()),
         "runs": {
             "job": _is_locked(tables, f"{tables.root}/{JOB_LOCK}"),
             "lander": _is_locked(tables, f"{tables.log}/{LANDER_LOCK}"),
@@ -104,6 +104,7 @@ def _frontier(coverage: FleetCoverage) -> dict[str, Any]:
         "now_us": coverage.now_us,
         "lag_s": None if coverage.lag_us is None else coverage.lag_us / 1e6,
         "held_by": [each.device for each in coverage.devices if each.holds],
+        "landers": {name: clock._asdict() for name, clock in sorted(coverage.landers.items())},
         "devices": [each._asdict() for each in coverage.devices],
     }
 
@@ -117,8 +118,13 @@ def _rejects(tables: LakeTables) -> list[dict[str, Any]]:
     return found
 
 
-def _merged(tables: LakeTables, landed: int) -> dict[str, Any] | None:
-    """Return what the checkpoint of a lake on this machine tells; None before there is one."""
+def merged_of(tables: LakeTables, landed: int) -> dict[str, Any] | None:
+    """Return how far a lake on this machine is merged; None before there is a checkpoint.
+
+    Args:
+        tables: of the lake.
+        landed: the newest version of `landing`.
+    """
     found = merged(tables)
     if found is None:
         return None

@@ -1,6 +1,8 @@
 """A job's figures, for batches that a test makes up: its log, and what Prometheus reads."""
 
+import json
 import logging
+import re
 import urllib.request
 from types import SimpleNamespace
 
@@ -11,9 +13,11 @@ from crdts.frontier import Promise
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick
 from lasp_edge.tool.command_line import main
+from tests.cloud_tier.lake.test_status import offset
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US
 from tests.cloud_tier.written_lakes import PROGRAM, write, written
 from tests.lasp_edge.metrics.support_exposition import read
+from tests.support_readme import CHECKOUT
 
 pytest.importorskip("pyspark", reason="needs the extra `cloud`")
 
@@ -82,7 +86,9 @@ def test_prometheus_reads_totals_frontier_and_rejects(job):
     refuse(job, "no frame", 2)
     refuse(job, "unknown stream", 1)
     for _ in range(2):
-        watch(outcome(BEGIN_US + 48 * SECOND_US, rows=5, panes=4, windows=3), Compiler())
+        counts = {"rows": 5, "panes": 4, "windows": 3, "seconds": 1.5}
+        watch(outcome(BEGIN_US + 48 * SECOND_US, **counts), Compiler())
+    watch.failed()
     url = f"http://127.0.0.1:{watch.page.port}/metrics"
     with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -102,10 +108,17 @@ def test_prometheus_reads_totals_frontier_and_rejects(job):
         ("frontier_lag_seconds", (), 12),
         ("devices", (("state", "awaited"),), 2),
         ("devices", (("state", "excluded"),), 1),
+        ("step_seconds_total", (), 3),
+        ("last_step_seconds", (), 1.5),
+        ("failures_total", (), 1),
+        ("lander_time_seconds", (("lander", "lander"),), BEGIN_US / 1e6 + 60),
+        ("table_files", (("table", "windows"),), 1),
         ("rejects_total", (("reason", "no frame"),), 2),
         ("rejects_total", (("reason", "unknown stream"),), 1),
     ):
         assert of_job[name, labels] == number, name
+    assert of_job["last_batch_time_seconds", ()] > BEGIN_US / 1e6
+    assert of_job["table_bytes", (("table", "windows"),)] > 1_000
     assert ("process_cpu_seconds_total", ()) in found
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(f"http://127.0.0.1:{watch.page.port}/x", timeout=PATIENCE_S)
@@ -129,3 +142,30 @@ def test_a_page_that_cannot_be_there_is_refused_in_one_line(tmp_path, capsys):
     assert main(words) == Exit.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "--metrics: a port such as 9100" in line
+
+
+def test_alerts_and_the_page_of_grafana_ask_for_what_a_job_exports(job):
+    watch = watching.BatchWatch(job, None)
+    watch(outcome(BEGIN_US, rows=5), Compiler())
+    refuse(job, "no frame", 1)
+    watch(outcome(BEGIN_US, rows=5), Compiler())
+    offset(job.lake, 0, 0)
+    found = [*watch.figures.metrics("rooms"), *watching.TableSizes(job.lake).metrics()]
+    exported = {
+        metric.name: {label for labels, _ in metric.samples for label in labels} for metric in found
+    }
+    rules = (CHECKOUT / "docs" / "alerts.yml").read_text()
+    asked = re.findall(r"^ +expr: (.+)$", rules, re.MULTILINE)
+    page = json.loads((CHECKOUT / "docs" / "grafana-lake.json").read_text())
+    asked += [target["expr"] for panel in page["panels"] for target in panel["targets"]]
+    assert len(asked) > 12
+    for each in asked:
+        named = re.findall(r"lasp_edge_cloud_\w+", each)
+        assert named
+        assert set(named) <= set(exported), each
+        for group in re.findall(r"by \((\w+)\)", each):
+            assert group in exported[named[0]], each
+    for summary in re.findall(r"summary: (.+)$", rules, re.MULTILINE):
+        shown = set(re.findall(r"\$labels\.(\w+)", summary))
+        assert shown <= {"instance", "lander", "reason"}
+    assert rules.count("- alert:") == rules.count("summary:") == rules.count("description:")

@@ -187,3 +187,40 @@ def test_the_command_says_it_in_words(tables, capsys):
     assert json.loads(capsys.readouterr().out)["program"] == "rooms"
     assert main(["lake", "status", "--lake", f"{tables.root}/no"]) == Exit.NOT_FOUND
     assert "no lake" in capsys.readouterr().err
+
+
+def behind(tables, capsys, monkeypatch, now_us, limit_s=120):
+    """Return the exit code and the line of `--fail-if-behind`, at a time."""
+    monkeypatch.setattr("cloud_tier.command.lake.host_us", lambda: now_us)
+    words = ["lake", "status", "--lake", tables.root, "--fail-if-behind", str(limit_s)]
+    code, printed = main(words), capsys.readouterr()
+    assert not printed.out
+    assert printed.err.count("\n") == (code != Exit.FINE)
+    return code, printed.err
+
+
+def test_cron_gets_one_line_where_results_are_behind_and_none_where_not(
+    tables, capsys, monkeypatch
+):
+    look = (tables, capsys, monkeypatch)
+    code, line = behind(*look, NOW_US)
+    assert (code, "nothing is final yet; nothing has landed ever" in line) == (1, True)
+    merge(tables, ROWS)
+    assert behind(*look, NOW_US + MINUTE_US) == (0, "")
+    code, line = behind(*look, NOW_US + MINUTE_US + SECOND_US)
+    assert code == 1
+    assert "final up to 2023-11-14 22:32:00 UTC, 121 s ago; they wait for slow" in line
+    code, line = behind(*look, NOW_US + 60 * MINUTE_US)
+    assert "; nothing has landed since 2023-11-14 22:33:00 UTC: is `lasp-edge lander`" in line
+    offset(tables, 0, 0)
+    code, line = behind(*look, NOW_US + 60 * MINUTE_US)
+    assert "; no job runs, and what landed waits: start `lasp-edge cloud`" in line
+
+
+def test_the_report_lists_the_landers(tables, capsys):
+    merge(tables, ROWS)
+    assert report(tables)["frontier"]["landers"] == {
+        "lander": {"now_us": NOW_US, "since_us": BEGIN_US}
+    }
+    assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
+    assert "lander  2023-11-14 22:33:00" in " ".join(capsys.readouterr().out.split("\n"))
