@@ -122,7 +122,7 @@ class Runtime:
         self._stop_signal: int | None = None
         self._stop_sources = False
         self._period_us = min(core.agent.settings.interval_us // 2, LONGEST_PERIOD_US)
-        self._tick_us = 0
+        self._tick_us = self._sources_us = 0
         self._lacks_room = ""
         self._room = Timer(ROOM_RETRY_US)
         self._watching: Watching | None = None
@@ -187,15 +187,21 @@ class Runtime:
             return
         if self._stop_sources:
             self._end_sources()
+        ticks = is_time(at_us, self._tick_us, self._period_us)
+        if not ticks and at_us < self._sources_us:
+            return  # a message woke the loop: no source has anything yet
         for source in self._polled():
             self._read(source)
-        at_us = self._clock.now_us()
-        if is_time(at_us, self._tick_us, self._period_us):
+        if ticks:
+            at_us = self._clock.now_us()
             self._tick(at_us)
             if self._lacks_room and not self._durable.is_stuck:
                 self._lacks_room = ""
                 log.warning("the agent's data can be kept again: it goes on")
             self._report(at_us)
+        at_us = self._clock.now_us()
+        dues = [source.due_us(at_us) for source in self._polled()]
+        self._sources_us = min([due for due in dues if due is not None], default=self._tick_us)
 
     def _wait_for_room(self, error: sqlite3.Error) -> None:
         """Go on later with what could not be committed; until then nothing is read or sent."""
@@ -215,8 +221,7 @@ class Runtime:
         self._guard.run("report", report, self._core, at_us, trouble, now=now)
 
     def _wait_s(self, at_us: int) -> float:
-        dues = [self._tick_us, *(source.due_us(at_us) for source in self._polled())]
-        soonest_us = min(due for due in dues if due is not None)
+        soonest_us = min(self._tick_us, self._sources_us)
         return min(max(0.0, (soonest_us - at_us) / SECOND_US), LONGEST_WAIT_S)
 
     def _polled(self) -> Sequence[Source]:
