@@ -20,6 +20,8 @@ class Batch:
         cursor: where the source resumes once this batch is durable.
         refused: reason -> number of lines that gave no reading.
         done: the source is finished.
+        places: what each reading came on (a topic), where its tags do not tell that: two sensors
+            may agree, and a repeat comes on the same; empty: nothing tells readings apart.
         arrived_us: when it arrived, on the driver's clock; None: when it is read.
         came_us: when it came, where it had to wait for the clock; readings without a time of their
             own are placed there.
@@ -35,6 +37,7 @@ class Batch:
     done: bool = False
     came_us: int | None = None
     arrived_us: int | None = None
+    places: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -48,9 +51,10 @@ class Batch:
         return [
             Batch(
                 *(self.source, [name], [time_us], [value], [tags], self.cursor, {}, self.done),
-                came_us=None if came_us is None else came_us + place,
+                came_us=None if came_us is None else came_us + at,
+                places=self.places[at : at + 1],
             )
-            for place, (name, time_us, value, tags) in enumerate(zip(*columns, strict=True))
+            for at, (name, time_us, value, tags) in enumerate(zip(*columns, strict=True))
         ]
 
     def with_own_times(self) -> "Batch":
@@ -58,8 +62,9 @@ class Batch:
         kept = [at for at, time_us in enumerate(self.times_us) if time_us is not None]
         columns: list[Sequence[Any]] = [self.names, self.times_us, self.values, self.tags]
         names, times_us, values, tags = ([column[at] for at in kept] for column in columns)
+        places = [self.places[at] for at in kept] if self.places else []
         rest = (self.cursor, self.refused, self.done, self.came_us)
-        return Batch(self.source, names, times_us, values, tags, *rest)
+        return Batch(self.source, names, times_us, values, tags, *rest, places=places)
 
     @property
     def is_uniform(self) -> bool:

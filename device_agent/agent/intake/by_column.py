@@ -119,7 +119,7 @@ class ByColumn:
             As `OneByOne.accept`; None where nothing was changed.
         """
         stamped, counted = batch.is_stamped, Counter[str]()
-        if not stamped and not batch.has_own_times:
+        if not stamped and (batch.places or not batch.has_own_times):
             return None
         columns = self._columns(batch, pending.clock_us, counted, stamped=stamped)
         if columns is None or not self._order_is_irrelevant(columns):

@@ -1,6 +1,7 @@
 """Which readings with an own time are known: a repeat is dropped where it enters.
 
-A reading is known by (device, event, tags, own time, quantised value). Identities are kept in
+A reading is known by (device, event, tags, own time, quantised value), and by the topic that it
+came on where its tags do not tell that: two sensors may agree. Identities are kept in
 blocks of two minutes per event and tags. A block in memory is two columns, times and values, in
 the order in which they came: a reading later than all of its block is new without a look-up, and
 only a block that is asked about an earlier time makes a set of what it holds. Stored, a block is
@@ -47,6 +48,15 @@ _BEFORE_US = -(2**62)
 
 Identity = tuple[int, int]
 """Own time in microseconds, and quantised value."""
+
+
+def tags_of_blocks(text: str) -> str:
+    r"""Return the tags of the readings in blocks whose tags are this text.
+
+    >>> tags_of_blocks('sensors/attic\n{"floor":"2"}'), tags_of_blocks('stamped {"floor":"2"}')
+    ('{"floor":"2"}', '{"floor":"2"}')
+    """
+    return text.rpartition("\n")[2].removeprefix(STAMPED)
 
 
 class Block:
@@ -218,6 +228,11 @@ class Identities:
         self._latest: dict[tuple[str, str], Block] = {}  # of each stream
         self._changed: list[Block] = []
         self._highs = {(event, tags): block for event, tags, block in highs}
+
+    def stream_of(self, tags: Mapping[str, str], place: str = "") -> str:
+        """Return the text of the tags of blocks, for readings that came on a place."""
+        text = self.text_of(tags)
+        return f"{place}\n{text}" if place else text
 
     def text_of(self, tags: Mapping[str, str]) -> str:
         """Return what `tags_text` returns, most often made before."""

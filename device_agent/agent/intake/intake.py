@@ -159,6 +159,8 @@ class Intake(Part):
         count = len(batch.names)
         if not count == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
+        if batch.places and len(batch.places) != count:
+            raise ValueError(f"{count} places are needed, one a reading, not {len(batch.places)}")
         doubt_us = None
         if self.peer_reports.waiting or self.highs.doubts:
             batch = self.peer_reports.without_placed(batch, now_us)

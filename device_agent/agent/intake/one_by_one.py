@@ -65,10 +65,11 @@ class OneByOne:
         Returns:
             The greatest own time that was accepted, and whether readings were stamped.
         """
-        high_us, stamped, came_us = None, False, batch.came_us
+        high_us, stamped, came_us, places = None, False, batch.came_us, iter(batch.places)
         columns = (batch.names, batch.times_us, batch.tags, batch.values)
         for name, own_us, tags, value in zip(*columns, strict=True):
             try:
+                pending.place = next(places, "")
                 route = self._routes.get(name)
                 if route is None:
                     pending.refuse("unknown event")
@@ -91,9 +92,8 @@ class OneByOne:
             elif high_us is None or own_us > high_us:
                 high_us = own_us
             if self._keep_readings:
-                at_us, text = self._progress.stamp_us, self._text_of(tags)
-                row = ReadingRow(at_us, name, time_us, value, quantised, text, batch.source)
-                pending.readings.append(row)
+                row = (name, time_us, value, quantised, self._text_of(tags), batch.source)
+                pending.readings.append(ReadingRow(self._progress.stamp_us, *row))
         return high_us, stamped
 
     def _accept_one(  # noqa: C901, PLR0912, PLR0915 - the path that every single reading takes
@@ -122,7 +122,7 @@ class OneByOne:
             if own_us > clock_us + self._max_skew_us:
                 pending.counted["in_the_future"] += 1
                 return None
-            text = self._text_of(tags) if tags else ""
+            text = self._identities.stream_of(tags, pending.place) if tags or pending.place else ""
             block = self._identities.at(name, text, own_us, store)
             if own_us <= block.last_us and block.holds(own_us, quantised):
                 pending.counted["repeated"] += 1
@@ -199,7 +199,8 @@ class OneByOne:
             pending.counted["too_late"] += 1
             return None
         text = self._text_of(tags) if tags else ""
-        block = self._identities.at(name, text, own_us, store)
+        stream = self._identities.stream_of(tags, pending.place)
+        block = self._identities.at(name, stream, own_us, store)
         if block.add(own_us, quantised):
             self._identities.touched(block)
         item = value if route.event.text else quantised

@@ -42,6 +42,7 @@ class PendingBatch:
         since_us: when the first batch came that is not joined yet, by the driver's clock; timers
             go by it.
         clock_us: what time it was when the last batch came: readings go by it.
+        place: what the reading that is being accepted came on; see `Batch.places`.
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
         items: readings that streams, and windows that are not plain, are made from.
@@ -53,6 +54,7 @@ class PendingBatch:
     since_us: int = NO_TIME
     doubt_us: int | None = None
     clock_us: int = NO_TIME
+    place: str = ""
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)
     items: list[StreamItem] = field(default_factory=list)

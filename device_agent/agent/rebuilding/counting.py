@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from device_agent.agent.changes import BLOCK_US
 from device_agent.agent.intake.batch import ascends
-from device_agent.agent.intake.identities import STAMPED, Block, Identities, Identity
+from device_agent.agent.intake.identities import Block, Identities, Identity, tags_of_blocks
 from device_agent.agent.parts import StoreReader
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, StreamItem
@@ -81,7 +81,7 @@ def columns_known(
     blocks |= identities.between(event, first, last)
     by_tags: dict[str, ReadingColumn] = {}
     for name in sorted(blocks):
-        column = by_tags.setdefault(name.tags.removeprefix(STAMPED), ReadingColumn([], []))
+        column = by_tags.setdefault(tags_of_blocks(name.tags), ReadingColumn([], []))
         column.extend(ReadingColumn(blocks[name].times_us, blocks[name].values))
     for tags, column in by_tags.items():
         if not ascends(column.times_us):

@@ -13,7 +13,7 @@ it has. A rule may say that an event must be there.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any, NamedTuple
 
 from device_agent.agent.changes import Retraction
@@ -41,10 +41,12 @@ class Origin(NamedTuple):
     Attributes:
         tags: of its readings; its own fields come first.
         event: the only event that it can be; None: any.
+        place: what it came on, where the tags do not tell that.
     """
 
     tags: Tags
     event: str | None = None
+    place: str = ""
 
 
 NO_ORIGIN = Origin({})
@@ -189,6 +191,7 @@ class FieldMapping:
         times_us: list[int | None] = []
         values: list[Any] = []
         tags: list[Tags] = []
+        places: list[str] = []
         refused: dict[str, int] = {}
         time, unit, zone = self._time, self._unit, self._zone
         device_field, device, spread = self._device_field, self._device, self._spread
@@ -237,13 +240,15 @@ class FieldMapping:
                     tags.append(self._with_tags(more, labels))
             if self._retract is not None and as_number(self._retract.of(record)):
                 values[before:] = [Retraction(value) for value in values[before:]]
+            if origin.place:
+                places += [origin.place] * (len(names) - before)
             if len(names) == before:
                 self._has_read = self._has_read or bool(names)
                 reason = self._nothing_in(record)
                 if reason:
                     refused[reason] = refused.get(reason, 0) + 1
         self._has_read = self._has_read or bool(names)
-        batch = Batch(source, names, times_us, values, tags, refused=refused)
+        batch = Batch(source, names, times_us, values, tags, refused=refused, places=places)
         if self._conversions or not _PLAIN.issuperset(map(type, values)):
             self._convert(batch)
         return batch
@@ -252,12 +257,11 @@ class FieldMapping:
         """Turn booleans, texts and what is scaled into numbers."""
         absent, conversions = self._absent, self._conversions
         if absent:
-            rows = zip(batch.names, batch.times_us, batch.values, batch.tags, strict=True)
-            kept = [row for row in rows if not _is_absent(row[2], absent)]
-            batch.names = [name for name, _, _, _ in kept]
-            batch.times_us = [time_us for _, time_us, _, _ in kept]
-            batch.values = [value for _, _, value, _ in kept]
-            batch.tags = [tags for _, _, _, tags in kept]
+            texts = [type(value) is str and value.strip().lower() for value in batch.values]
+            kept = [text not in absent for text in texts]
+            columns: list[list[Any]] = [batch.names, batch.times_us, batch.values, batch.tags]
+            for column in (*columns, batch.places):
+                column[:] = compress(column, kept)
         if self._texts or Retraction in set(map(type, batch.values)):
             batch.values = list(map(self._number, batch.names, batch.values))
             return
@@ -363,10 +367,6 @@ class FieldMapping:
         if len(self._origins_tags) < _KEPT_TAGS:
             self._origins_tags[tuple(joined.items())] = joined
         return joined
-
-
-def _is_absent(value: Any, absent: frozenset[str]) -> bool:
-    return type(value) is str and value.strip().lower() in absent
 
 
 def _field(text: str | None) -> Field | None:

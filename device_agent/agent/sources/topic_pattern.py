@@ -57,6 +57,7 @@ class TopicPattern:
         self.names_event = "event" in self._names
         self.filter = "/".join(_filter_of(level) for level in levels)
         self._regex = re.compile("/".join(patterns)) if self._names else None
+        self._is_wild = any(level in _WILD for level in levels)
 
     def says(self) -> str:
         """Return what a person should know of it; an empty text for nothing."""
@@ -69,14 +70,15 @@ class TopicPattern:
 
     def origin(self, topic: str) -> Origin | None:
         """Return what a topic says; None for a topic that is not of this pattern."""
+        place = topic if self._is_wild else ""
         if self._regex is None:
-            return NO_ORIGIN
+            return Origin({}, place=place) if place else NO_ORIGIN
         found = self._regex.fullmatch(topic)
         if found is None:
             return None
         tags = dict(zip(self._names, found.groups(), strict=True))
         event = tags.pop("event", None)
-        return Origin(tags, event)
+        return Origin(tags, event, place)
 
     def _level(self, level: str, events: Sequence[str], *, is_last: bool) -> str:
         if level == "#" and not is_last:

@@ -87,7 +87,7 @@ class Waiting(Part):
         if not len(batch):
             return
         values = list(map(_packed, batch.values))
-        columns = (batch.source, batch.names, batch.times_us, values, batch.tags)
+        columns = (batch.source, batch.names, batch.times_us, values, batch.tags, batch.places)
         packed = json.dumps(columns, separators=(",", ":")).encode()
         if self._bytes + len(packed) > WAITING_BYTES:
             counters.add("refused", len(batch))
@@ -144,8 +144,9 @@ class Waiting(Part):
 
     def _unpacked(self, row: WaitingRow) -> Batch:
         try:
-            source, names, times_us, values, tags = json.loads(row.batch)
-            return Batch(source, names, times_us, list(map(_unpacked, values)), tags)
+            source, names, times_us, values, tags, *places = json.loads(row.batch)
+            columns = (names, times_us, list(map(_unpacked, values)), tags)
+            return Batch(source, *columns, places=places[0] if places else [])
         except Exception:
             self._agent.counters.add("refused", row.readings)
             self._agent.counters.add(f"refused: {UNREADABLE}", row.readings)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_agent.agent.changes import BLOCK_US, BlockId
+from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.identities import KEPT_IDENTITIES, Block, Identities
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.units import SECOND_US
@@ -185,3 +186,36 @@ def test_a_block_stays_in_memory_while_its_readings_come_one_by_one():
         identities.at("temperature", "", NOW_US, store).put(NOW_US + number, 7)
         identities.forget()
         assert identities.at("temperature", "", NOW_US, store) is first
+
+
+def sensors(*places):
+    """Return readings of one instant, each from a topic."""
+    count = len(places)
+    columns = (["temperature"] * count, [NOW_US] * count, [21.5] * count, [{}] * count)
+    return Batch("mqtt:sensors/+", *columns, places=list(places))
+
+
+@pytest.mark.parametrize("column_least", [1, 1_000])
+def test_two_sensors_that_agree_are_two_readings_and_a_repeat_is_none(device, column_least):
+    device.core.intake.column_least = column_least
+    device.durable.read(sensors("sensors/a", "sensors/b", "sensors/a"), NOW_US)
+    device.restart()
+    device.core.intake.column_least = column_least
+    device.durable.read(sensors("sensors/b", "sensors/c"), NOW_US)
+    device.durable.commit(NOW_US)
+    assert sum(row.partial[0] for _, row in device.rows()) == 3
+    assert device.counted["repeated"] == 2
+
+
+def test_sensors_that_agree_are_two_after_they_had_to_wait_for_the_clock(tmp_path):
+    device = Device(tmp_path, now_us=SECOND_US)
+    device.durable.read(sensors("sensors/a", "sensors/b"), device.now_us)
+    device.durable.commit(device.now_us)
+    device.restart()
+    assert device.core.agent.clock.waiting == 2
+    device.now_us = NOW_US + SECOND_US
+    device.settle()
+    device.durable.read(sensors("sensors/b"), device.now_us)
+    device.durable.commit(device.now_us)
+    assert {row.partial[0] for _, row in device.rows()} == {2}
+    device.kill()

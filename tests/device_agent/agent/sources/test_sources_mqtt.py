@@ -129,6 +129,15 @@ def test_own_times_and_tags_are_read_from_the_object(opened, sender):
     assert refused(batches) == {'no field "ts": the message has "temperature"': 1}
 
 
+def test_the_topic_is_what_a_reading_came_on_unless_its_tags_tell_it(opened, sender):
+    wild, named = opened("s/+", time="ts"), opened("s/{sensor}", time="ts")
+    send(sender, "s/1", b'[{"ts": 12, "temperature": 1, "humidity": 2}]')
+    send(sender, "s/2", b'{"ts": 12, "temperature": 1}')
+    (batch,) = polled(wild, 2)
+    assert batch.places == ["s/1", "s/1", "s/2"]
+    assert [one.places for one in polled(named, 2)] == [[]]
+
+
 @pytest.mark.parametrize("broker", ["mosquitto"], indirect=True)  # the other keeps no session
 def test_what_was_not_durable_comes_again_and_what_came_meanwhile_too(opened, sender):
     source = opened("s")

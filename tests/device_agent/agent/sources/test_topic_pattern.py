@@ -31,7 +31,8 @@ def pattern(text, device="pi-1"):
 def test_what_a_topic_says(text, filter_, topic, tags, event):
     made = pattern(text)
     assert made.filter == filter_
-    assert made.origin(topic) == (tags, event)
+    is_told_by_tags = "+" not in text and "#" not in text
+    assert made.origin(topic) == (tags, event, "" if is_told_by_tags else topic)
 
 
 @pytest.mark.parametrize(
