@@ -275,7 +275,7 @@ def recalled(job: Job) -> MergedState:
     liveness = liveness_of(rows_of_devices, log.digest)
     waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(rows_of_devices), None)
     frontier = recorded_frontier(job.lake)
-    known = passed_frontiers(job.lake)
+    known = passed_frontiers(job.lake, job.plan.windows, frontier)
     less = {name: known.get(name) for name in job.plan.windows if known.get(name) != frontier}
     passed = spans.PassedFrontier(frontier, less) if less else None
     return _with_rows(MergedState(frontier, liveness, log, waiting, passed=passed), rows)

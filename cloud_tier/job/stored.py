@@ -22,6 +22,10 @@ from lasp_edge.protocol.spans import Starts
 
 DEVICE_KINDS: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row by which it is known which devices there are, and how far each has come."""
+_NEWEST_FIRST: Final = (
+    "incarnation DESC, nonce DESC, seq DESC, low_us DESC NULLS LAST, done DESC, received_us"
+)
+"""The order of promises, as `crdts.Frontier` joins them, and of a lander's ticks."""
 _MOST_REPEATED: Final = 4
 """Times that a row is there on average, up to which repeats are read and left out by the driver."""
 
@@ -83,9 +87,22 @@ def newest(
 
 
 def device_rows(job: Job) -> list[dict[str, Any]]:
-    """Return the merged rows of `DEVICE_KINDS`."""
-    found: list[dict[str, Any]]
-    found = select(job, job.lake.lattice, LANDED, one_of("kind", DEVICE_KINDS)).to_pylist()
+    """Return the merged rows of `DEVICE_KINDS`.
+
+    Where no window waits, promises and ticks that a newer one replaces stay in the table: until
+    they are compacted there may be a million of them.
+    """
+    where = one_of("kind", DEVICE_KINDS)
+    if not any(job.waits.values()):
+        named = ", ".join(LANDED)
+        query = (
+            f"SELECT {named} FROM (SELECT {named}, row_number() OVER (PARTITION BY kind, device, "  # noqa: S608 - ours
+            f"lander ORDER BY {_NEWEST_FIRST}) AS place FROM source WHERE {where}) "
+            f"WHERE place = 1 OR kind = '{MEMBER}'"
+        )
+        rows: list[dict[str, Any]] = job.tables.select(job.lake.lattice, query).to_pylist()
+        return rows
+    found: list[dict[str, Any]] = select(job, job.lake.lattice, LANDED, where).to_pylist()
     return found
 
 

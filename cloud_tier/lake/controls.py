@@ -44,9 +44,14 @@ def log_of(rows: Iterable[Mapping[str, Any]]) -> ControlLog:
     return log
 
 
+def has_log(table: DeltaTable) -> bool:
+    """Return whether `landing` or `lattice` can hold a log: the program has parameters."""
+    return CONTROL_ENTRY in {field.name for field in table.schema().fields}
+
+
 def stored_log(table: DeltaTable) -> ControlLog | None:
     """Return the log that `landing` or `lattice` holds; None without parameters."""
-    if CONTROL_ENTRY not in {field.name for field in table.schema().fields}:
+    if not has_log(table):
         return None
     query = (
         f"SELECT DISTINCT kind, {CONTROL_ENTRY} FROM source "  # noqa: S608 - our own constants

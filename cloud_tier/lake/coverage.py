@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from cloud_tier.lake.controls import digest_of, stored_log
@@ -25,6 +26,9 @@ from lasp_edge.protocol.waiting import DEAD_AFTER_US, Step, steps_of
 
 DEAD_AFTER_S: Final = DEAD_AFTER_US / 1_000_000
 """In seconds: how long a silent device is waited for unless one says otherwise."""
+
+_LOOKS_BACK_US: Final = (0, 3_600_000_000, 86_400_000_000, None)
+"""In microseconds: how far behind the frontier rows of windows are looked for, at last all."""
 
 
 class DeviceState(StrEnum):
@@ -127,20 +131,48 @@ def recorded_frontier(tables: LakeTables) -> int | None:
 
     Where there are no windows, it is that of the rows of results, which are written before them.
     """
-    query = "SELECT max(frontier) AS frontier FROM source"
     for path in (tables.windows, tables.results):
         if DeltaTable.is_deltatable(path):  # an earlier release made fewer
-            found: int | None = selected(tables.table(path), query).to_pylist()[0]["frontier"]
+            found = _greatest_frontier(tables.table(path))
             if found is not None:
                 return found
     return None
 
 
-def passed_frontiers(tables: LakeTables) -> dict[str, int]:
-    """Return how far the frontier is known to have passed each window: as its rows record it."""
-    query = "SELECT window, max(frontier) AS frontier FROM source GROUP BY window"
-    rows = selected(tables.table(tables.windows), query).to_pylist()
-    return {row["window"]: row["frontier"] for row in rows if row["frontier"] is not None}
+def _greatest_frontier(table: DeltaTable) -> int | None:
+    """Return the greatest frontier of a table's rows: of its files' statistics, where all have."""
+    files = pa.table(table.get_add_actions(flatten=True))
+    names = ("max.frontier", "null_count.frontier", "num_records")
+    if set(names) <= set(files.column_names):
+        rows = list(zip(*(files[name].to_pylist() for name in names), strict=True))
+        if all(most is not None or nulls == count for most, nulls, count in rows):
+            return max((most for most, _, _ in rows if most is not None), default=None)
+    query = "SELECT max(frontier) AS frontier FROM source"
+    found: int | None = selected(table, query).to_pylist()[0]["frontier"]
+    return found
+
+
+def passed_frontiers(
+    tables: LakeTables, names: Collection[str], frontier: int | None
+) -> dict[str, int]:
+    """Return how far the frontier is known to have passed each window: as its rows record it.
+
+    Args:
+        tables: of the lake.
+        names: of the windows; most have rows of the last steps, and older files stay closed.
+        frontier: the greatest one.
+    """
+    found: dict[str, int] = {}
+    if frontier is None:
+        return found
+    for back_us in _LOOKS_BACK_US:
+        where = "" if back_us is None else f"WHERE frontier >= {frontier - back_us} "
+        query = f"SELECT window, max(frontier) AS frontier FROM source {where}GROUP BY window"  # noqa: S608 - ours
+        rows = selected(tables.table(tables.windows), query).to_pylist()
+        found = {row["window"]: row["frontier"] for row in rows if row["frontier"] is not None}
+        if set(names) <= set(found):
+            break
+    return found
 
 
 def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -> Liveness:

@@ -68,7 +68,9 @@ def is_restore(commit: Mapping[str, Any]) -> bool:
 
 def gaps(tables: LakeTables) -> list[Gap]:
     """Return which tables lack a part of `landing` that they had merged."""
-    found = {path.rpartition("/")[2]: _newest(tables.table(path)) for path in tables.merged}
+    found = {
+        path.rpartition("/")[2]: newest_statement(tables.table(path)) for path in tables.merged
+    }
     stated = {name: each for name, each in found.items() if each is not None}
     first = tables.merged[0].rpartition("/")[2]
     known = dict(stated[first].others) if first in stated else {}
@@ -80,7 +82,7 @@ def gaps(tables: LakeTables) -> list[Gap]:
     ]
 
 
-def _newest(table: DeltaTable) -> Statement | None:
+def newest_statement(table: DeltaTable) -> Statement | None:
     """Return the newest statement of a table; None where an earlier release wrote it."""
     for most in _LOOKED_AT:
         commits = table.history(most)

@@ -11,18 +11,19 @@ what is news of shared variables to `shared`; both before the segment's own comm
 import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from cloud_tier.lake.controls import stored_log
-from cloud_tier.lake.query import selected
+from cloud_tier.lake.controls import has_log, log_of
+from cloud_tier.lake.device_state import landed_rows
 from cloud_tier.lake.shared import table_of
-from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
+from cloud_tier.lake.tables import CONTROL, MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import make_durable
 from crdts import ControlLog, Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal, SharedNews
+from lasp_edge.protocol.lake_columns import CONTROL_ENTRY
 
 KEPT_BYTES: Final = 4096
 """Bytes of a refused frame that `rejects` keeps: its envelope and its first entries."""
@@ -75,28 +76,29 @@ class Landing:
 
     def incarnations(self) -> dict[str, int]:
         """Return the greatest incarnation of each device that has landed."""
-        query = (
-            "SELECT device, max(incarnation) AS incarnation FROM source "  # noqa: S608 - our own constant
-            f"WHERE kind = '{PROMISE}' GROUP BY device"
-        )
-        found = selected(self._landing, query).to_pylist()
-        return {row["device"]: row["incarnation"] for row in found}
+        found: dict[str, int] = {}
+        for row in self._rows(PROMISE, "device", "incarnation"):
+            device, incarnation = row["device"], row["incarnation"]
+            found[device] = max(incarnation, found.get(device, incarnation))
+        return found
 
     def membership(self) -> Membership:
         """Return the join of all member commands that have landed."""
-        query = (
-            "SELECT DISTINCT device, control, retired, incarnation, nonce, seq FROM source "  # noqa: S608 - our own constant
-            f"WHERE kind = '{MEMBER}'"
-        )
         found = Membership()
-        for row in selected(self._landing, query).to_pylist():
+        columns = ("device", "control", "retired", "incarnation", "nonce", "seq")
+        for row in self._rows(MEMBER, *columns):
             version = Version(row["incarnation"], row["nonce"], row["seq"])
             found |= Membership({row["device"]: Member(row["control"], row["retired"], version)})
         return found
 
     def control_log(self) -> ControlLog:
         """Return the log of parameters, as far as it has landed."""
-        return stored_log(self._landing) or ControlLog()
+        if not has_log(self._landing):
+            return ControlLog()
+        return log_of({"kind": CONTROL, **row} for row in self._rows(CONTROL, CONTROL_ENTRY))
+
+    def _rows(self, kind: str, *columns: str) -> Iterator[dict[str, Any]]:
+        return landed_rows(self._lake, self._landing, kind, columns)
 
     def _beside(self, table: DeltaTable, path: str, rows: pa.Table, number: int) -> None:
         """Commit rows of a segment to another table, unless an earlier process has."""

@@ -1,13 +1,17 @@
 """Landing: what a lander that starts again reads back; decoding without the garbage collector."""
 
 import gc
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from cloud_tier.lake.statements import statement_text
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
-from crdts import Membership, Version
+from crdts import Member, Membership, Version
 from lasp_edge.protocol.frontier import Listening, Tick
 from tests.lasp_edge.protocol.support_frames import (
     BEGIN_US,
@@ -37,6 +41,36 @@ def test_a_lander_that_starts_again_knows_who_was_retired_and_every_incarnation(
     assert Landing(lake, "two").incarnations() == {"pi-0": 3}
     again = acceptance(PLAN, membership).take(records[:3])
     assert (again.rows, again.refused) == ([], {}), "they are known"
+
+
+def test_a_lander_opens_no_file_whose_rows_are_merged_when_it_starts(tmp_path):
+    """So its start costs the same after years; the file of the first segment is gone here."""
+    lake = LakeTables(tmp_path)
+    lake.create(PLAN.columns)
+    landing = Landing(lake, "one")
+    columns = LandedColumns(PLAN)
+    segments = [(command(1, seq=5), beat(1, 10)), (command(2, retired=False, seq=5), beat(1, 11))]
+    for number, frames in enumerate(segments, 1):
+        accepted = acceptance(PLAN).take([record(frame) for frame in frames])
+        rows = columns.table(accepted, "one", Tick(number, Listening(NOW_US, BEGIN_US)))
+        landing.land(number, rows, accepted.refused)
+        if number == 1:
+            merge(lake, rows, DeltaTable(lake.landing).version())
+            (merged,) = Path(lake.landing).glob("*.parquet")
+    merged.unlink()
+    again = Landing(lake, "two")
+    assert again.membership() == Membership(
+        {"pi-0": Member(2, retired=False, version=Version(3, 7, 5))}
+    )
+    assert again.incarnations() == {"pi-0": 3}
+
+
+def merge(lake, rows, version):
+    """Write rows to `lattice` as the job does."""
+    day = pa.array([0] * rows.num_rows, pa.int32()).cast(pa.date32())
+    stated = CommitProperties(custom_metadata={"userMetadata": statement_text(version, {}, None)})
+    dated = rows.append_column("pane_date", day)
+    write_deltalake(lake.lattice, dated, mode="append", commit_properties=stated)
 
 
 def test_collector_is_off_while_decoding_and_on_again_whatever_happens():
