@@ -26,7 +26,7 @@ _NEWEST_FIRST: Final = (
     "incarnation DESC, nonce DESC, seq DESC, low_us DESC NULLS LAST, done DESC, received_us"
 )
 """The order of promises, as `crdts.Frontier` joins them, and of a lander's ticks."""
-_MOST_REPEATED: Final = 4
+_MOST_REPEATED: Final = 2
 """Times that a row is there on average, up to which repeats are read and left out by the driver."""
 
 

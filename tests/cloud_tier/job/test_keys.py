@@ -19,12 +19,6 @@ from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, tick
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(autouse=True)
-def clock_that_stands_still(monkeypatch):
-    """What a start reads is compared with what the steps before it knew."""
-    monkeypatch.setattr("cloud_tier.lake.coverage.host_us", lambda: BEGIN_US + 10**12)
-
-
 def by_room():
     """A program with two dynamic folds over one keyed variable, and one without keys."""
     program = Program("by room")
