@@ -11,12 +11,15 @@ clock, which never jumps:
                         this release was made, or while it stands where the fleet refuted it
     the time before     2: the last trusted time and what has passed since, in the same boot
     an earlier boot     2, against a time that is before the last one that was trusted
-    the fleet           2 for each device and 4 for each lander that agree; see `witnesses`
+    the fleet           2 for each device and lander that agree, 1 for one alone; see `witnesses`.
+                        Those that agree with the wall clock instead are counted with that
 
 The claim that has more than half of the weight, with all that lie near it, is trusted. So a device
 alone trusts a plausible wall clock at once, and a jump of it only when that has lasted for
-`wait_us`, or the kernel or the fleet says so. While no claim has, the device waits. Where the wall
-clock is not the one that is trusted, it is `ahead` or `behind`, and time is kept without it.
+`wait_us`, or the kernel or the fleet says so. One other clock never corrects a wall clock that is
+plausible and has not jumped, for either may be the wrong one; nor do as many as agree with it.
+While no claim has, the device waits. Where the wall clock is not the one that is trusted, it is
+`ahead` or `behind`, and time is kept without it.
 
     >>> judgement = Judgement(near_us=300, wait_us=900)
     >>> right_us = RELEASED_US + 5_000
@@ -24,7 +27,7 @@ clock is not the one that is trusted, it is `ahead` or `behind`, and time is kep
     'trusted'
     >>> judgement.judge(ClockReading(right_us + 7_200, 200, "b"), None)  # alone: which one is it?
     'waiting'
-    >>> judgement.judge(ClockReading(right_us + 7_300, 300, "b"), Claim(right_us - 100, 4))
+    >>> judgement.judge(ClockReading(right_us + 7_300, 300, "b"), Claim(right_us - 100, 1))
     'ahead'
     >>> judgement.offset_us == right_us - 100
     True
@@ -34,7 +37,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from device_agent.agent.clock import ClockReading
-from device_agent.agent.timing.witnesses import PEER_WEIGHT, Claim
+from device_agent.agent.timing.witnesses import WITNESS_WEIGHT, Claim
 
 State = Literal["trusted", "waiting", "ahead", "behind"]
 
@@ -42,8 +45,8 @@ RELEASED_US = 1_735_689_600_000_000
 """The beginning of the year 2025: no clock that is right is before it, for this was not written."""
 OWN_WEIGHT = 2
 SYNCHRONISED_WEIGHT = 6
-"""The weight of a wall clock that the kernel says is synchronised: a lander alone does not outweigh
-it, a lander and two devices that agree with each other do."""
+"""The weight of a wall clock that the kernel says is synchronised: three others that agree do not
+outweigh it, four do."""
 ANCHOR_US = 86_400_000_000
 """Microseconds for which a jump is measured from the same time before: a clock that stands still,
 or runs more than 0.3 % too fast, jumps in small steps."""
@@ -100,19 +103,19 @@ class Judgement:
         wall_us = reading.wall_us - reading.monotonic_us
         if trust:
             return self._trust(wall_us, reading.monotonic_us, afresh=True)
-        if not self._is_refuted(wall_us, fleet):
-            self._refuted_us = None
-        wall = self._wall(reading, wall_us)
+        self._refuted_us = self._still_refuted_us(wall_us, fleet)
+        wall = self._wall(reading, wall_us, fleet)
         before = None if self._anchor is None else Claim(self._anchor[0], OWN_WEIGHT)
         jumped = before is not None and not self._agree(wall_us, before.offset_us)
         if wall and not jumped:
             before = None  # it is the wall clock's own word
         claims = [claim for claim in (wall, before, fleet) if claim is not None]
         total = sum(claim.weight for claim in claims)
+        unmoved = None if jumped or self._anchor is None else wall
+        if unmoved is not None and (fleet is None or fleet.weight <= unmoved.weight):
+            return self._trust(wall_us, reading.monotonic_us, afresh=False)
         for claim in claims:
-            support = sum(
-                other.weight for other in claims if self._agree(claim.offset_us, other.offset_us)
-            )
+            support = self._support(claim.offset_us, claims)
             if 2 * support > total + self._against(claim.offset_us + reading.monotonic_us):
                 if claim is wall:
                     return self._trust(wall_us, reading.monotonic_us, afresh=jumped)
@@ -127,25 +130,32 @@ class Judgement:
         if self.offset_us is not None:
             self._anchor = self.offset_us, reading.monotonic_us
 
-    def _is_refuted(self, wall_us: int, fleet: Claim | None) -> bool:
-        """Return whether the wall clock stands where the fleet refuted it, and still does."""
+    def _still_refuted_us(self, wall_us: int, fleet: Claim | None) -> int | None:
+        """Return where the fleet refuted the wall clock, if that still holds."""
         if self._refuted_us is None or not self._agree(wall_us, self._refuted_us):
-            return False
-        return fleet is None or not self._agree(wall_us, fleet.offset_us)
+            return None
+        is_near = fleet is not None and self._agree(wall_us, fleet.offset_us)
+        return None if is_near else self._refuted_us
 
-    def _wall(self, reading: ClockReading, wall_us: int) -> Claim | None:
+    def _wall(self, reading: ClockReading, wall_us: int, fleet: Claim | None) -> Claim | None:
         """Return what the wall clock claims; None while it is not worth anything."""
+        others_us = () if fleet is None else fleet.against_us
+        borne_out = WITNESS_WEIGHT * sum(self._agree(wall_us, each_us) for each_us in others_us)
         if reading.synchronised:
-            return Claim(wall_us, SYNCHRONISED_WEIGHT)
+            return Claim(wall_us, SYNCHRONISED_WEIGHT + borne_out)
         if reading.wall_us < self._released_us or self._refuted_us is not None:
             return None
-        return Claim(wall_us, OWN_WEIGHT)
+        return Claim(wall_us, OWN_WEIGHT + borne_out)
 
     def _against(self, time_us: int) -> int:
         """Return what weighs against this time: it is before the last one that was trusted."""
         if self._anchor is not None or self._past_us is None:
             return 0
         return OWN_WEIGHT if time_us < self._past_us - self._near_us else 0
+
+    def _support(self, offset_us: int, claims: list[Claim]) -> int:
+        """Return the weight of all claims that agree with an offset."""
+        return sum(each.weight for each in claims if self._agree(each.offset_us, offset_us))
 
     def _agree(self, one_us: int, other_us: int) -> bool:
         return abs(one_us - other_us) <= self._near_us
@@ -156,7 +166,7 @@ class Judgement:
         self._contradicted = None
         self._anchor = claim.offset_us, monotonic_us
         self.offset_us, self.off_us = claim.offset_us, wall_us - claim.offset_us
-        strong = fleet is not None and fleet.weight > PEER_WEIGHT
+        strong = fleet is not None and fleet.weight > WITNESS_WEIGHT
         if strong and fleet is not None and self._agree(claim.offset_us, fleet.offset_us):
             self._refuted_us = wall_us
         return "ahead" if self.off_us > 0 else "behind"

@@ -12,7 +12,7 @@ from device_agent.agent.clock import EARLIEST_US, ClockReading
 from device_agent.agent.facts import Facts
 from device_agent.agent.parts import Handler, Part
 from device_agent.agent.timing.judgement import LEAST_NEAR_US, Judgement, State
-from device_agent.agent.timing.witnesses import LANDER_WEIGHT, PEER_WEIGHT, Witnesses
+from device_agent.agent.timing.witnesses import Witnesses
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
@@ -60,22 +60,21 @@ class Timing(Part):
 
     def _hear_beat(self, frame: BeatFrame, now_us: int) -> None:
         if frame.sender.device != self._agent.replica.device:
-            self._hear(frame, frame.clock_s, now_us, PEER_WEIGHT)
+            self._hear(frame, frame.clock_s, now_us)
 
     def _hear_ack(self, frame: AckFrame, now_us: int) -> None:
         if frame.about == self._agent.replica.device:
-            self._hear(frame, frame.clock_s, now_us, LANDER_WEIGHT)
+            self._hear(frame, frame.clock_s, now_us)
 
-    def _hear(self, frame: Frame, clock_s: int | None, now_us: int, weight: int) -> None:
+    def _hear(self, frame: Frame, clock_s: int | None, now_us: int) -> None:
         if clock_s is None or clock_s * SECOND_US < EARLIEST_US:
             return
         incarnation, nonce, name = frame.sender
         self._witnesses.hear(
-            name if weight == PEER_WEIGHT else f"lander {name}",
+            name if isinstance(frame, BeatFrame) else f"lander {name}",
             (incarnation, nonce, frame.number),
             clock_s * SECOND_US + SECOND_US // 2,
             monotonic_us=self.monotonic_us(now_us),
-            weight=weight,
         )
 
     def monotonic_us(self, now_us: int) -> int:
@@ -146,11 +145,29 @@ class Timing(Part):
     def says(self) -> str:
         """Return for people what is wrong with the clock; "" if nothing is."""
         if self.state == "trusted":
-            return ""
+            return self._contradicted()
         if self.state == "waiting":
             return "waiting for the clock: the machine's clock is not trusted"
         hours = abs(self._judgement.off_us) / (3_600 * SECOND_US)
         return f"the machine's clock is {hours:.1f} hours {self.state}: time is kept without it"
+
+    def _contradicted(self) -> str:
+        """Return whose clocks contradict this machine's, which is trusted; "" for nobody's."""
+        reading = self._reading
+        if reading is None:
+            return ""
+        apart = self._witnesses.apart(
+            reading.wall_us - reading.monotonic_us, reading.monotonic_us, self._near_us
+        )
+        if not apart:
+            return ""
+        name, off_us = max(apart.items(), key=lambda each: (abs(each[1]), each[0]))
+        others = f", and {len(apart) - 1} more differ" if len(apart) > 1 else ""
+        hours, way = abs(off_us) / (3_600 * SECOND_US), "ahead of" if off_us > 0 else "behind"
+        return (
+            f"the clock of {name} is {hours:.1f} hours {way} this machine's{others}, "
+            "which is kept; type timedatectl on both, and set the wrong one right"
+        )
 
     def report(self) -> dict[str, Any]:
         return {

@@ -5,25 +5,23 @@ witness reported within a minute the latest time counts. A device whose own cloc
 reports nothing, so no two devices can confirm each other in an error of a third.
 
 The verdict is the weighted median, if more than half of the weight lies near it: one liar among
-three moves nothing. Its weight is that of those who agree with it.
+three moves nothing. Its weight is that of those who agree with it; the others may bear out the
+device's own clock, so they are counted together with that.
 
     >>> witnesses = Witnesses()
     >>> for name, clock_us in (("a", 1_000_000_000), ("b", 9_000_000_000), ("c", 1_000_000_001)):
-    ...     witnesses.hear(name, (1, 1), clock_us, monotonic_us=400, weight=PEER_WEIGHT)
+    ...     witnesses.hear(name, (1, 1), clock_us, monotonic_us=400)
     >>> witnesses.verdict(monotonic_us=500, near_us=1_000_000)
-    Claim(offset_us=999999601, weight=4)
+    Claim(offset_us=999999601, weight=4, against_us=(8999999600,))
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-PEER_WEIGHT = 2
-"""The weight of another device's clock; that of a device's own is the same."""
-LANDER_WEIGHT = 4
-"""The weight of a lander's clock: it runs on a server, where time servers are heard, and a lander
-refuses what lies far ahead of its clock in any case."""
-LONE_PEER_WEIGHT = 1
-"""The weight of a verdict that one device alone gives: less than that of the own clock."""
+WITNESS_WEIGHT = 2
+"""The weight of another clock, a lander's too; that of a device's own is the same."""
+LONE_WEIGHT = 1
+"""The weight of a verdict that one clock alone gives: less than that of the own clock."""
 WITNESSES = 64
 """Witnesses, at most: their median is not more exact with more of them."""
 KEPT_US = 3_600_000_000
@@ -38,10 +36,12 @@ class Claim(NamedTuple):
     Attributes:
         offset_us: the time less the monotonic clock.
         weight: of all that say so.
+        against_us: the offsets of other clocks, which do not.
     """
 
     offset_us: int
     weight: int
+    against_us: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -51,7 +51,6 @@ class _Witness:
     version: tuple[int, ...]
     offset_us: int
     heard_us: int
-    weight: int
 
 
 class _Judged(NamedTuple):
@@ -77,7 +76,7 @@ class Witnesses:
         self._full_until_us = 0
 
     def hear(
-        self, name: str, version: tuple[int, ...], clock_us: int, *, monotonic_us: int, weight: int
+        self, name: str, version: tuple[int, ...], clock_us: int, *, monotonic_us: int
     ) -> None:
         """Take what a clock says.
 
@@ -86,7 +85,6 @@ class Witnesses:
             version: rises with each message of it; an earlier one changes nothing.
             clock_us: the time it tells.
             monotonic_us: when that was heard.
-            weight: what its word weighs.
         """
         offset_us = clock_us - monotonic_us
         known = self._witnesses.get(name)
@@ -98,7 +96,7 @@ class Witnesses:
         elif monotonic_us < known.heard_us + SLOW_US and offset_us < known.offset_us:
             known.version = version  # it was longer under way than the one before it
             return
-        self._witnesses[name] = _Witness(version, offset_us, monotonic_us, weight)
+        self._witnesses[name] = _Witness(version, offset_us, monotonic_us)
         self._judged = None
 
     def _forget(self, monotonic_us: int) -> bool:
@@ -120,24 +118,26 @@ class Witnesses:
             judged = self._judged = _Judged(_verdict(known, near_us), near_us, until_us)
         return judged.claim
 
+    def apart(self, offset_us: int, monotonic_us: int, near_us: int) -> dict[str, int]:
+        """Return whose clocks do not agree with a clock, and by how far they are ahead of it."""
+        return {
+            name: witness.offset_us - offset_us
+            for name, witness in self._witnesses.items()
+            if abs(witness.offset_us - offset_us) > near_us and _counts(witness, monotonic_us)
+        }
+
 
 def _verdict(known: list[_Witness], near_us: int) -> Claim | None:
     if not known:
         return None
-    ordered = sorted(known, key=lambda witness: witness.offset_us)
-    total, sum_ = sum(witness.weight for witness in known), 0
-    median_us = 0
-    for witness in ordered:
-        sum_ += witness.weight
-        if 2 * sum_ >= total:
-            median_us = witness.offset_us
-            break
-    agreeing = [w for w in known if abs(w.offset_us - median_us) <= near_us]
-    weight = sum(witness.weight for witness in agreeing)
-    if 2 * weight <= total:
+    ordered = sorted(witness.offset_us for witness in known)
+    median_us = ordered[(len(ordered) - 1) // 2]
+    against_us = tuple(each for each in ordered if abs(each - median_us) > near_us)
+    agreeing = len(ordered) - len(against_us)
+    if agreeing <= len(against_us):
         return None
-    alone = len(agreeing) == 1 and weight == PEER_WEIGHT
-    return Claim(median_us, LONE_PEER_WEIGHT if alone else weight)
+    weight = LONE_WEIGHT if agreeing == 1 else WITNESS_WEIGHT * agreeing
+    return Claim(median_us, weight, against_us)
 
 
 def _counts(witness: _Witness, monotonic_us: int) -> bool:

@@ -144,12 +144,12 @@ def test_a_clock_that_jumps_days_ahead_and_back_moves_no_reading(stage):
     assert times_us == sorted(set(times_us))
 
 
-def test_a_device_two_days_ahead_from_the_start_is_set_right_by_the_lander(stage):
+def test_one_landers_clock_is_named_where_it_differs_and_tells_which_way_a_jump_went(stage):
     stage.clock_is("+2d")
     agent = stage.host()
-    stage.waits(lambda: agent.newest()["accepted"] > 2)  # nobody has told it the time yet
-    stage.lander.serve(lambda: state(agent) == "ahead")
-    stage.lander.serve(more_than(agent, 10))
+    stage.lander.serve(lambda: "is 48.0 hours behind this" in str(agent.newest().get("clock")))
+    assert state(agent) == "trusted"  # either of the two may be the wrong one
+    stage.lander.serve(more_than(agent, 3))
     agent.end(signal.SIGKILL)
     stage.clock_is("+0")
     again = stage.host()
@@ -158,7 +158,7 @@ def test_a_device_two_days_ahead_from_the_start_is_set_right_by_the_lander(stage
     assert again.end() == 0
     placed = in_true_time(stage, again)
     wrong = placed.index(True)
-    assert wrong > 2
+    assert wrong > 3
     assert all(placed[wrong:])
     status = again.status()
     assert status["too_late"] == status["in_the_future"] == 0

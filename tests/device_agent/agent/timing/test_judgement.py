@@ -6,7 +6,7 @@ import pytest
 
 from device_agent.agent.clock import ClockReading
 from device_agent.agent.timing.judgement import RELEASED_US, Judgement
-from device_agent.agent.timing.witnesses import LANDER_WEIGHT, PEER_WEIGHT, Witnesses
+from device_agent.agent.timing.witnesses import Witnesses
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import DAY_US, HOUR_US, MINUTE_US
 
@@ -51,7 +51,7 @@ class Machine:
             said.add(self.look())
         return said
 
-    def hears(self, weight: int = PEER_WEIGHT, **off_us: int) -> None:
+    def hears(self, **off_us: int) -> None:
         """Hear the clocks of others, which are off by so much."""
         for name, off in off_us.items():
             self.witnesses.hear(
@@ -59,7 +59,6 @@ class Machine:
                 (self.monotonic_us,),
                 self.true_us + off,
                 monotonic_us=self.monotonic_us,
-                weight=weight,
             )
 
     @property
@@ -82,10 +81,9 @@ def test_a_clock_of_1970_waits_until_it_is_set():
     assert (machine.look(), machine.error_us) == ("trusted", 0)
 
 
-@pytest.mark.parametrize("weight", [PEER_WEIGHT, LANDER_WEIGHT])
-def test_a_clock_of_1970_is_replaced_by_that_of_a_single_other(weight):
+def test_a_clock_of_1970_is_replaced_by_that_of_a_single_other():
     machine = Machine(off_us=-TRUE_US)
-    machine.hears(weight, other=0)
+    machine.hears(other=0)
     assert (machine.look(), machine.error_us) == ("behind", 0)
 
 
@@ -151,12 +149,12 @@ def test_a_small_step_is_followed_at_once():
     assert (machine.look(), machine.error_us) == ("trusted", 4 * MINUTE_US)
 
 
-def test_a_clock_that_is_ahead_from_the_start_is_replaced_by_the_landers():
+def test_a_clock_that_is_ahead_from_the_start_is_replaced_by_that_of_two_others():
     machine = Machine(off_us=2 * DAY_US)
     assert (machine.said, machine.error_us) == ("trusted", 2 * DAY_US)
-    machine.hears(LANDER_WEIGHT, lander=0)
+    machine.hears(a=0, b=0)
     assert (machine.look(), machine.error_us) == ("ahead", 0)
-    assert machine.goes_on(3 * HOUR_US) == {"ahead"}, "also when the lander is gone"
+    assert machine.goes_on(3 * HOUR_US) == {"ahead"}, "also when the others are gone"
     assert machine.error_us == 0
     machine.off_us = 0
     assert (machine.look(), machine.error_us) == ("trusted", 0)
@@ -183,10 +181,35 @@ def test_a_lone_peer_does_not_outweigh_the_own_clock():
     assert (machine.look(), machine.error_us) == ("trusted", 0)
 
 
-def test_a_lander_does_not_outweigh_a_synchronised_clock():
+def test_three_others_do_not_outweigh_a_synchronised_clock():
     machine = Machine()
     machine.synchronised = True
-    machine.hears(LANDER_WEIGHT, lander=DAY_US)
+    machine.hears(lander=DAY_US, a=DAY_US, b=DAY_US)
+    assert (machine.look(), machine.error_us) == ("trusted", 0)
+
+
+@pytest.mark.parametrize("off_us", [HOUR_US, -HOUR_US, 400 * SECOND_US])
+@pytest.mark.parametrize("peers", [0, 1, 2, 9])
+def test_a_clock_that_has_not_jumped_is_not_corrected_by_one_wrong_gateway(off_us, peers):
+    machine = Machine()
+    machine.hears(gateway=off_us, **{f"pi-{number}": 0 for number in range(peers)})
+    assert machine.goes_on(HOUR_US // 2) == {"trusted"}
+    assert machine.error_us == 0
+
+
+def test_others_that_bear_the_own_clock_out_are_counted_with_it():
+    machine = Machine()
+    machine.hears(a=0, b=0, **{f"lander-{number}": DAY_US for number in range(3)})
+    assert (machine.look(), machine.error_us) == ("trusted", 0)
+    machine.hears(c=DAY_US)
+    assert (machine.look(), machine.error_us) == ("behind", DAY_US)
+
+
+def test_one_other_clock_tells_which_way_a_jump_went():
+    machine = Machine(off_us=-2 * DAY_US)  # restored at boot from the last shutdown
+    machine.hears(gateway=0)
+    assert (machine.look(), machine.error_us) == ("trusted", -2 * DAY_US)
+    machine.off_us = 0  # a time server was reached
     assert (machine.look(), machine.error_us) == ("trusted", 0)
 
 
@@ -235,12 +258,12 @@ def test_a_clock_that_is_told_to_be_right_is_trusted_whatever_speaks_against_it(
     assert judgement.offset_us == 2
 
 
-def test_a_clock_that_a_lander_refuted_is_trusted_when_the_lander_was_wrong():
+def test_a_clock_that_others_refuted_is_trusted_when_they_were_wrong():
     machine = Machine()
-    machine.hears(LANDER_WEIGHT, lander=-2 * DAY_US)
+    machine.hears(lander=-2 * DAY_US, a=-2 * DAY_US)
     assert machine.look() == "ahead"
     assert machine.goes_on(MINUTE_US) == {"ahead"}
-    machine.hears(LANDER_WEIGHT, lander=0)
+    machine.hears(lander=0, a=0)
     assert machine.look() == "trusted"
     assert machine.goes_on(2 * HOUR_US) == {"trusted"}
     assert machine.judgement.off_us == 0

@@ -4,10 +4,9 @@ import random
 
 from device_agent.agent.timing.witnesses import (
     KEPT_US,
-    LANDER_WEIGHT,
-    LONE_PEER_WEIGHT,
-    PEER_WEIGHT,
+    LONE_WEIGHT,
     SLOW_US,
+    WITNESS_WEIGHT,
     WITNESSES,
     Witnesses,
 )
@@ -16,10 +15,10 @@ NEAR_US = 300_000_000
 TRUE_US = 10**15
 
 
-def told(*offs_us: int, weight: int = PEER_WEIGHT) -> Witnesses:
+def told(*offs_us: int) -> Witnesses:
     witnesses = Witnesses()
     for number, off_us in enumerate(offs_us):
-        witnesses.hear(f"pi-{number}", (1,), TRUE_US + off_us, monotonic_us=0, weight=weight)
+        witnesses.hear(f"pi-{number}", (1,), TRUE_US + off_us, monotonic_us=0)
     return witnesses
 
 
@@ -32,8 +31,7 @@ def test_two_that_disagree_say_nothing():
 
 
 def test_one_device_alone_weighs_less_than_an_own_clock():
-    assert told(5).verdict(0, NEAR_US) == (TRUE_US + 5, LONE_PEER_WEIGHT)
-    assert told(5, weight=LANDER_WEIGHT).verdict(0, NEAR_US) == (TRUE_US + 5, LANDER_WEIGHT)
+    assert told(5).verdict(0, NEAR_US) == (TRUE_US + 5, LONE_WEIGHT, ())
 
 
 def test_a_minority_of_liars_never_moves_the_verdict_out_of_the_honest_ones():
@@ -50,21 +48,21 @@ def test_a_minority_of_liars_never_moves_the_verdict_out_of_the_honest_ones():
 
 def test_a_message_that_was_long_under_way_does_not_set_a_clock_back():
     witnesses = told(0)
-    witnesses.hear("pi-0", (2,), TRUE_US, monotonic_us=SLOW_US - 1, weight=PEER_WEIGHT)
-    assert witnesses.verdict(SLOW_US, NEAR_US) == (TRUE_US, LONE_PEER_WEIGHT)
+    witnesses.hear("pi-0", (2,), TRUE_US, monotonic_us=SLOW_US - 1)
+    assert witnesses.verdict(SLOW_US, NEAR_US) == (TRUE_US, LONE_WEIGHT, ())
 
 
 def test_a_clock_that_was_put_right_is_believed_after_a_minute():
     witnesses = told(10**12)
-    witnesses.hear("pi-0", (2,), TRUE_US + SLOW_US, monotonic_us=SLOW_US, weight=PEER_WEIGHT)
-    assert witnesses.verdict(SLOW_US, NEAR_US) == (TRUE_US, LONE_PEER_WEIGHT)
+    witnesses.hear("pi-0", (2,), TRUE_US + SLOW_US, monotonic_us=SLOW_US)
+    assert witnesses.verdict(SLOW_US, NEAR_US) == (TRUE_US, LONE_WEIGHT, ())
 
 
 def test_an_earlier_message_and_one_that_comes_again_change_nothing():
     witnesses = told(0)
-    witnesses.hear("pi-0", (1,), TRUE_US + 10**12, monotonic_us=0, weight=PEER_WEIGHT)
-    witnesses.hear("pi-0", (0,), TRUE_US + 10**12, monotonic_us=0, weight=PEER_WEIGHT)
-    assert witnesses.verdict(0, NEAR_US) == (TRUE_US, LONE_PEER_WEIGHT)
+    witnesses.hear("pi-0", (1,), TRUE_US + 10**12, monotonic_us=0)
+    witnesses.hear("pi-0", (0,), TRUE_US + 10**12, monotonic_us=0)
+    assert witnesses.verdict(0, NEAR_US) == (TRUE_US, LONE_WEIGHT, ())
 
 
 def test_who_was_not_heard_for_an_hour_counts_no_more():
@@ -74,27 +72,27 @@ def test_who_was_not_heard_for_an_hour_counts_no_more():
 def test_many_invented_witnesses_do_not_push_out_the_known_ones():
     witnesses = told(*[0] * WITNESSES)
     for number in range(10_000):
-        witnesses.hear(f"x-{number}", (1,), 7, monotonic_us=1, weight=LANDER_WEIGHT)
-    assert witnesses.verdict(1, NEAR_US) == (TRUE_US, WITNESSES * PEER_WEIGHT)
-    witnesses.hear("late", (1,), 7, monotonic_us=KEPT_US, weight=LANDER_WEIGHT)
-    assert witnesses.verdict(KEPT_US, NEAR_US) == (7 - KEPT_US, LANDER_WEIGHT)
+        witnesses.hear(f"x-{number}", (1,), 7, monotonic_us=1)
+    assert witnesses.verdict(1, NEAR_US) == (TRUE_US, WITNESSES * WITNESS_WEIGHT, ())
+    witnesses.hear("late", (1,), 7, monotonic_us=KEPT_US)
+    assert witnesses.verdict(KEPT_US, NEAR_US) == (7 - KEPT_US, LONE_WEIGHT, ())
 
 
 def test_a_verdict_stands_until_a_witness_counts_no_more():
     witnesses = told(0, 5)
-    witnesses.hear("pi-0", (2,), TRUE_US + SLOW_US, monotonic_us=SLOW_US, weight=PEER_WEIGHT)
+    witnesses.hear("pi-0", (2,), TRUE_US + SLOW_US, monotonic_us=SLOW_US)
     asked_us = (SLOW_US, KEPT_US - 1, KEPT_US, KEPT_US + SLOW_US - 1, KEPT_US + SLOW_US)
     weights = [
         claim and claim.weight for at in asked_us for claim in [witnesses.verdict(at, NEAR_US)]
     ]
-    alone = LONE_PEER_WEIGHT
-    assert weights == [2 * PEER_WEIGHT, 2 * PEER_WEIGHT, alone, alone, None]
+    alone = LONE_WEIGHT
+    assert weights == [2 * WITNESS_WEIGHT, 2 * WITNESS_WEIGHT, alone, alone, None]
 
 
 def test_where_many_are_known_a_further_one_is_heard_once_another_counts_no_more():
     witnesses = told(*range(WITNESSES))
     for at_us in (0, KEPT_US - 1):
-        witnesses.hear("late", (1,), TRUE_US, monotonic_us=at_us, weight=LANDER_WEIGHT)
+        witnesses.hear("late", (1,), TRUE_US, monotonic_us=at_us)
         assert witnesses.verdict(at_us, NEAR_US) == told(*range(WITNESSES)).verdict(at_us, NEAR_US)
-    witnesses.hear("late", (1,), TRUE_US + KEPT_US, monotonic_us=KEPT_US, weight=LANDER_WEIGHT)
-    assert witnesses.verdict(KEPT_US, NEAR_US) == (TRUE_US, LANDER_WEIGHT)
+    witnesses.hear("late", (1,), TRUE_US + KEPT_US, monotonic_us=KEPT_US)
+    assert witnesses.verdict(KEPT_US, NEAR_US) == (TRUE_US, LONE_WEIGHT, ())
