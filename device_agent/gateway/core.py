@@ -241,7 +241,8 @@ class GatewayCore:
             self._ticks += 1
             ticks = {"": Tick(self._ticks, listening)}
         members = self._acceptance.membership
-        self._liveness = Liveness(promises, ticks, members, before.former_us)
+        host_us = None if listening is None else listening.now_us
+        self._liveness = Liveness(promises, ticks, members, before.former_us, host_us)
         known, found = before.promises.entries, promises.entries
         return steps_of(found[d] for d in accepted.promises.entries if found[d] != known.get(d))
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from crdts import Replica
+from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.results import FleetResults
 from device_agent.gateway.store import INODE, PROGRAM, STORE_ID, FleetStore
@@ -29,7 +30,6 @@ from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Se
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame
-from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
@@ -243,11 +243,11 @@ class _Running:
             seal=seal,
             expects_refusal=lambda topic: is_left_to_operators(topic, topics),
         )
+        self._clock = ListeningClock()
         self._records: list[Record] = []
         self._bytes = 0
-        self._due_us = _now_us() + self._idle_us
-        self._since_us: int | None = None
-        self._new_us = _now_us() if restored else None
+        self._due_us = self._clock.now_us + self._idle_us
+        self._new_us = self._clock.now_us if restored else None
         self._line_timer = Timer(LINE_EVERY_US)
         self._line = ""
         self._counts = {"entries": 0, "rows": 0, "late": 0}
@@ -258,7 +258,7 @@ class _Running:
         until_us, new_us = self._settings.until_idle_us, self._new_us
         if until_us is None or new_us is None:
             return False
-        return _now_us() - new_us >= until_us
+        return self._clock.now_us - new_us >= until_us
 
     @property
     def _idle_us(self) -> int:
@@ -266,10 +266,12 @@ class _Running:
 
     def turn(self) -> None:
         """Take in what has come, commit what is due, and send what is owed."""
-        wait_us = min(max(0, self._due_us - _now_us()), SECOND_US // 2)
+        wait_us = min(max(0, self._due_us - self._clock.now_us), SECOND_US // 2)
         for event in self.link.poll(wait_us / SECOND_US):
             self._take(event)
-        if _now_us() >= self._due_us or self._bytes >= FULL_BYTES:
+        if self._clock.look():
+            self._begin_again()
+        if self._clock.now_us >= self._due_us or self._bytes >= FULL_BYTES:
             self._commit()
         self._send()
 
@@ -282,19 +284,29 @@ class _Running:
         self.link.publish(will.topic, will.payload, retain=will.retain)
 
     def _take(self, event: object) -> None:
-        now_us = _now_us()
+        now_us = self._clock.now_us
         if isinstance(event, Message):
             if not self._results.hear(event.topic, event.payload, now_us):
                 self._keep(event, now_us)
         elif isinstance(event, Connected):
             log.info("connected to the broker (MQTT %s)", event.protocol)
-            self._since_us = now_us
+            self._clock.begin()
             self._acceptance.connected(now_us)
             self._results.connected()
         elif isinstance(event, Disconnected):
             log.warning("no broker: %s", event.reason)
             self._commit()
-            self._since_us = None
+            self._clock.end()
+
+    def _begin_again(self) -> None:
+        """Wait for every device as after a start: the clock was set, or nobody listened."""
+        log.warning(
+            "the clock was set, or this gateway was stopped: all devices are waited for again"
+        )
+        now_us = self._clock.now_us
+        self._due_us = now_us + self._idle_us
+        if self._new_us is not None:
+            self._new_us = now_us
 
     def _keep(self, message: Message, now_us: int) -> None:
         """Hold a message for the next commit."""
@@ -307,10 +319,10 @@ class _Running:
         self._due_us = min(self._due_us, now_us + commits * self._settings.commit_us)
 
     def _commit(self) -> None:
-        now_us = _now_us()
+        now_us = self._clock.now_us
         records, self._records, self._bytes = self._records, [], 0
         self._due_us = now_us + self._idle_us
-        listening = None if self._since_us is None else Listening(now_us, self._since_us)
+        listening = self._clock.listening
         turn = self._core.take(records, listening)
         due_at_us = self._core.due_at_us
         if due_at_us is not None and listening is not None:
@@ -338,7 +350,7 @@ class _Running:
             self._new_us = now_us
 
     def _send(self) -> None:
-        now_us, connected = _now_us(), self._since_us is not None
+        now_us, connected = self._clock.now_us, self._clock.listening is not None
         if connected:
             self._core.replies.answer(self._publish, now_us)
             self._core.replies.remind(self._publish, now_us, is_connected=connected)
@@ -355,7 +367,7 @@ class _Running:
 
     def _print(self, *, now: bool = False) -> None:
         """Print a line for people, if there is something new."""
-        if not now and not self._line_timer.is_due(_now_us()):
+        if not now and not self._line_timer.is_due(self._clock.now_us):
             return
         line = self._in_words()
         if line != self._line:
@@ -385,7 +397,3 @@ def _subscriptions(topics: Topics) -> list[str]:
     """Return the filters for what a lander takes, but for variables, which devices hold."""
     unused = {topics.every(FRAME_KINDS[frame.kind].topic) for frame in _UNUSED}
     return [each for each in subscriptions(topics, Subscriber.LANDER) if each not in unused]
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1000  # noqa: TID251 - the clock of the process

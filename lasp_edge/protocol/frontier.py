@@ -139,11 +139,13 @@ class Liveness(NamedTuple):
     def silence_us(self, promise: Promise | None, listening: Listening) -> int:
         """Return for how long a device was silent; see `Listening.silence_us`.
 
-        A promise that arrived at a time which nobody bears out counts as of its own time.
+        A promise that arrived at a time which nobody bears out counts as of its own time; where
+        nobody bears that out either, as of the time since which they have listened.
         """
-        least_us = listening.now_us + CLOCKS_DIFFER_US
-        if promise is not None and self.host_us is not None and promise.heard_us > least_us:
-            promise = promise._replace(heard_us=promise.low_us or BOTTOM_US)
+        last_us = listening.now_us + CLOCKS_DIFFER_US
+        if promise is not None and self.host_us is not None and promise.heard_us > last_us:
+            low_us = promise.low_us or BOTTOM_US
+            promise = promise._replace(heard_us=low_us if low_us <= last_us else BOTTOM_US)
         return listening.silence_us(promise)
 
 

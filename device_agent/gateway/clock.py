@@ -1,0 +1,75 @@
+"""The clock of a gateway, and since when it listens by it: who is silent is decided by both.
+
+A wall clock is stepped: a Pi without a battery starts in 1970, or where it was switched off, until
+a time server is reached. Silence and listening would then have lasted for decades, or for less than
+nothing. And a process that was stopped, or whose machine slept, heard nobody meanwhile. So the wall
+clock is compared with the monotonic one at each look: after a step, and where nobody looked for a
+while, the gateway begins to listen again, and waits for every device as if it had just started.
+
+    >>> now = [5_000_000, 100]
+    >>> clock = ListeningClock(lambda: now[0], lambda: now[1])
+    >>> clock.begin()
+    >>> now[:] = [1_700_000_000_000_000, 1_000_100]
+    >>> clock.look(), clock.listening
+    (True, Listening(now_us=1700000000000000, since_us=1700000000000000))
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from lasp_edge.protocol.frontier import Listening
+from lasp_edge.units import SECOND_US
+
+STEP_US: Final = 2 * SECOND_US
+"""Microseconds between two looks by which the clocks differ after a step: a clock that is slewed
+changes by 0.0005 of the time between them."""
+PAUSE_US: Final = 60 * SECOND_US
+"""Microseconds without a look from which on nobody was heard: the loop looks twice a second, and a
+commit takes seconds at most. MQTT's keep-alive is as long."""
+
+
+class ListeningClock:
+    """A clock that knows since when its process has listened.
+
+    Args:
+        wall_us: reads the wall clock, microseconds since the epoch.
+        monotonic_us: reads a clock that is never stepped; it stands still while the machine sleeps.
+    """
+
+    def __init__(
+        self,
+        wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,  # noqa: TID251 - the process's
+        monotonic_us: Callable[[], int] = lambda: time.monotonic_ns() // 1000,
+    ) -> None:
+        self._read_wall_us, self._read_monotonic_us = wall_us, monotonic_us
+        self._looked = wall_us(), monotonic_us()
+        self._since_us: int | None = None
+
+    @property
+    def now_us(self) -> int:
+        """The wall clock."""
+        return self._read_wall_us()
+
+    @property
+    def listening(self) -> Listening | None:
+        """The clock, and since when it has listened; None while there is no broker."""
+        return None if self._since_us is None else Listening(self.now_us, self._since_us)
+
+    def begin(self) -> None:
+        """Begin to listen: there is a broker."""
+        self._since_us = self.now_us
+
+    def end(self) -> None:
+        """Listen no more."""
+        self._since_us = None
+
+    def look(self) -> bool:
+        """Return whether the clock was stepped, or nobody looked for long; then it begins again."""
+        before_us, monotonic_before_us = self._looked
+        now_us, monotonic_us = self._looked = self._read_wall_us(), self._read_monotonic_us()
+        passed_us = monotonic_us - monotonic_before_us
+        is_other = abs(now_us - before_us - passed_us) >= STEP_US or passed_us >= PAUSE_US
+        if is_other and self._since_us is not None:
+            self._since_us = now_us
+        return is_other

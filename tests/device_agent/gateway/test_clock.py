@@ -1,0 +1,96 @@
+"""Who is silent, and for how long a gateway has listened, whatever happens to its wall clock."""
+
+import pytest
+
+from device_agent.gateway.clock import ListeningClock
+from device_agent.gateway.core import WaitingTerms
+from lasp_edge.units import SECOND_US
+from simulations.oracle import Reading
+from tests.cloud_tier.support_devices import BEGIN_US, Device, rooms
+from tests.device_agent.gateway.support_gateway import GatewayUnderTest, accepted_of
+
+PLAN = rooms()
+MINUTE_US, HOUR_US, YEAR_US = 60 * SECOND_US, 3_600 * SECOND_US, 31_536_000 * SECOND_US
+
+
+class Gateway(GatewayUnderTest):
+    """A core on a machine whose wall clock is off; it looks once a second, as its process does."""
+
+    def __init__(self, *, off_us=0, **terms):
+        super().__init__(PLAN, terms=WaitingTerms(None, 10 * MINUTE_US, **terms))
+        self.passed_us, self.off_us = 0, off_us
+        self.clock = ListeningClock(
+            lambda: BEGIN_US + self.passed_us + self.off_us, lambda: self.passed_us
+        )
+        self.clock.begin()
+        self.devices = {}
+
+    def goes_on(self, time_us, *speaking, looks=True):
+        """Let time pass, in which some devices send a reading and a promise every ten seconds."""
+        for second in range(time_us // SECOND_US):
+            self.passed_us += SECOND_US
+            if looks:
+                self.clock.look()
+            if second % 10 == 0:
+                self.hear(*speaking)
+
+    def hear(self, *speaking):
+        """Take what devices, whose clocks are right, send now."""
+        accepted, true_us = [], BEGIN_US + self.passed_us
+        for name in speaking:
+            device = self.devices.setdefault(name, Device(PLAN, name))
+            accepted += device.accept([Reading(name, "temperature", 20.0, true_us, {"room": "a"})])
+            accepted.append(device.promise(true_us, self.clock.now_us))
+        turn = self.core.join(accepted_of(PLAN, accepted)[0], self.clock.listening)
+        self.keeper.commit(turn.changes)
+
+    @property
+    def behind_us(self):
+        """How far F is behind true time; None while it is at bottom."""
+        frontier_us = self.core.coverage.frontier
+        return None if frontier_us is None else BEGIN_US + self.passed_us - frontier_us
+
+
+@pytest.mark.parametrize("off_us", [-BEGIN_US, -2 * HOUR_US, 2 * HOUR_US])
+def test_a_clock_that_is_set_right_after_the_start_shortens_no_listening(off_us):
+    gateway = Gateway(off_us=off_us)
+    gateway.goes_on(20 * SECOND_US, "a")
+    gateway.off_us = 0
+    gateway.goes_on(10 * MINUTE_US, "a", "b")
+    assert gateway.behind_us is None
+    gateway.goes_on(20 * SECOND_US, "a", "b")
+    assert gateway.behind_us <= 10 * SECOND_US
+
+
+@pytest.mark.parametrize("off_us", [-YEAR_US, -HOUR_US, HOUR_US, YEAR_US])
+def test_a_step_of_the_clock_makes_nobody_silent_and_lets_nobody_be_silent_for_longer(off_us):
+    gateway = Gateway()
+    gateway.goes_on(11 * MINUTE_US, "a", "b")
+    gateway.off_us = off_us
+    gateway.goes_on(9 * MINUTE_US, "b")
+    assert gateway.core.coverage.excluded == ()
+    assert gateway.behind_us > 9 * MINUTE_US, "it waits for the one that is silent"
+    gateway.goes_on(2 * MINUTE_US, "b")
+    assert gateway.core.coverage.excluded == ("a",)
+    gateway.off_us = 0
+    gateway.goes_on(MINUTE_US, "a", "b")
+    assert gateway.core.coverage.excluded == ()
+
+
+def test_whoever_spoke_while_the_gateway_was_stopped_is_not_silent():
+    gateway = Gateway()
+    gateway.goes_on(11 * MINUTE_US, "a", "b")
+    gateway.goes_on(HOUR_US, looks=False)
+    gateway.clock.look()
+    gateway.hear("a")
+    assert gateway.core.coverage.excluded == ()
+    gateway.goes_on(11 * MINUTE_US, "a")
+    assert gateway.core.coverage.excluded == ("b",)
+
+
+def test_a_clock_that_runs_somewhat_fast_is_followed():
+    gateway = Gateway()
+    for _ in range(12):
+        gateway.goes_on(MINUTE_US, "a")
+        gateway.off_us += MINUTE_US * 200 // 1_000_000
+    assert gateway.behind_us <= 10 * SECOND_US
