@@ -20,13 +20,14 @@ from cloud_tier.command.lander import add_lake_arguments
 from cloud_tier.job import own_combine
 from cloud_tier.job.control import check_functions
 from cloud_tier.job.job import Job
-from cloud_tier.job.repair import repair
+from cloud_tier.job.repair import repair, repair_all
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
 from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.deletion import kept_days, recompute_is_due
 from cloud_tier.lake.status import JOB_LOCK
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
@@ -121,6 +122,12 @@ def _prepared(
 ) -> int:
     """Merge into a lake that no other job merges into."""
     changed = prepare(plan, lake)
+    kept = kept_days(lake)
+    if kept is not None and arguments.retain_days > kept:
+        raise UsageError(
+            f"--retain-days {arguments.retain_days:g}: `lake retain` has left {kept} days, and "
+            "windows before that would lack readings"
+        )
     job = Job(
         plan,
         lake,
@@ -206,6 +213,9 @@ def _merge(
     say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
     if line := patience.in_words():
         say(line)
+    if recompute_is_due(job.lake):
+        repair_all(spark, job)
+        say("windows, from which `lake forget` took something, are made again")
     if repairs:
         say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()

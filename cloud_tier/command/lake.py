@@ -1,26 +1,35 @@
-r"""Print how a lake is, or the shared variables in it.
+r"""Print how a lake is, or the shared variables in it; delete from it.
 
 `status`: its tables, how far results are final and who holds them, what was refused. Give
 --roster, --dead-after and --tentative-after the job's values: by these it waits for devices.
 `shared`: the values of the variables that all devices share, or of one: a set's elements, a map's
 keys, a counter's number, values as JSON.
 
-Both read the tables without Spark; the job may be running.
+`forget`: delete all that is of a device or a key from all tables and their files. The job must not
+run; at its next start it makes the windows from the rest. `retain`: delete what is old; the job may
+run.
+
+All work without Spark.
 
   lasp-edge lake status --lake ./lake
   lasp-edge lake status --lake ./lake --json
   lasp-edge lake status --lake ./lake --fail-if-behind 900
   lasp-edge lake shared --lake ./lake
   lasp-edge lake shared NAME --lake ./lake --csv
+  lasp-edge lake forget --lake ./lake --device attic
+  lasp-edge lake forget --lake ./lake --key attic --before 2025-01-01
+  lasp-edge lake retain --lake ./lake --days 400
 """
 
 import argparse
 import json
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import pyarrow as pa
 
 from cloud_tier.command import table
+from cloud_tier.command.deletion import add_deletion_arguments, forget_rows, retain_days
 from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.status import status
@@ -41,7 +50,7 @@ _MOST_DEVICES = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("action", choices=["status", "shared"], help="what to say of it")
+    parser.add_argument("action", choices=list(_ACTIONS), help="what to do")
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help="one shared variable (default: all)"
     )
@@ -56,14 +65,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print only what is wrong, and end with 1, where results are final up to more than S "
         "seconds ago (status)",
     )
+    add_deletion_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    if arguments.action == "shared":
-        return _show_shared(Lake(arguments.lake), arguments)
-    if arguments.name is not None:
-        raise UsageError("lake status: it takes no NAME; `lake shared NAME` does")
+    if arguments.action != "shared" and arguments.name is not None:
+        raise UsageError(f"lake {arguments.action}: it takes no NAME; `lake shared NAME` does")
+    return _ACTIONS[arguments.action](arguments)
+
+
+def _show_status(arguments: argparse.Namespace) -> int:
     dead_after_us = Patience.of(arguments).dead_after_us
     found = status(LakeTables(arguments.lake), roster=arguments.roster, dead_after_us=dead_after_us)
     if arguments.fail_if_behind is not None:
@@ -102,7 +114,18 @@ def _age(now_us: int, final_us: int) -> str:
     return f"final up to {shown_time(final_us)} UTC, {(now_us - final_us) // SECOND_US:,} s ago"
 
 
-def _show_shared(lake: Lake, arguments: argparse.Namespace) -> int:
+def _forget(arguments: argparse.Namespace) -> int:
+    print(forget_rows(arguments))  # noqa: T201
+    return Exit.FINE
+
+
+def _retain(arguments: argparse.Namespace) -> int:
+    print(retain_days(arguments))  # noqa: T201
+    return Exit.FINE
+
+
+def _show_shared(arguments: argparse.Namespace) -> int:
+    lake = Lake(arguments.lake)
     names = lake.shared_names() if arguments.name is None else [arguments.name]
     found = []
     for name in names:
@@ -218,3 +241,11 @@ def _rejects(rejects: list[dict[str, Any]]) -> list[str]:
 
 def _time(time_us: int | None) -> str:
     return UNKNOWN if time_us is None else shown_time(time_us)
+
+
+_ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
+    "status": _show_status,
+    "shared": _show_shared,
+    "forget": _forget,
+    "retain": _retain,
+}

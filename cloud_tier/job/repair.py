@@ -5,6 +5,9 @@ window whose size or slide was changed over panes that are there, and for operat
 sure. What comes out the same is not appended.
 """
 
+from dataclasses import replace
+from typing import Final
+
 from pyspark.sql import SparkSession
 
 from cloud_tier.job.control import promised_under_log
@@ -13,7 +16,11 @@ from cloud_tier.job.finality import finality_of
 from cloud_tier.job.formed import StepWindows
 from cloud_tier.job.job import Job
 from cloud_tier.job.starts import all_starts
-from cloud_tier.job.step import MergedState, append_globals, append_windows
+from cloud_tier.job.step import MergedState, append_globals, append_windows, recalled
+from cloud_tier.lake.deletion import DAY_US, kept_days, recomputed
+
+_ALWAYS_US: Final = 10**17
+"""In microseconds: three thousand years, longer than any lake is kept."""
 
 
 def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
@@ -33,3 +40,11 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
     promised_us = promised_under_log(job, known.control, known.liveness)
     starts = all_starts(job, known.control.regimes, known.frontier)
     return append_windows(spark, StepWindows(job, known.control, starts, promised_us), recorded)
+
+
+def repair_all(spark: SparkSession, job: Job) -> None:
+    """Make all windows again for which there are panes, however old: some were deleted."""
+    kept = kept_days(job.lake)
+    wide = replace(job, retain_us=_ALWAYS_US if kept is None else kept * DAY_US)
+    repair(spark, wide, recalled(wide))
+    recomputed(job.lake)

@@ -1,0 +1,89 @@
+"""The actions of `lasp-edge lake` that delete: what is of a device or key, and what is old."""
+
+import argparse
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from cloud_tier.job.opened import OpenTables
+from cloud_tier.lake.deletion import Wanted, forget, retain
+from cloud_tier.lake.status import JOB_LOCK
+from cloud_tier.lake.tables import LakeTables
+from lasp_edge.errors import UsageError
+from lasp_edge.tool.times import read_time
+
+LEAST_DAYS = 8
+"""Days that are kept at least: a job takes late readings for seven, unless one says otherwise."""
+
+
+def add_deletion_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what `forget` and `retain` take."""
+    group = parser.add_argument_group("forget, retain")
+    group.add_argument("--device", default="", metavar="D", help="forget all that is of a device")
+    group.add_argument("--key", metavar="K", help="forget all that is of a key")
+    group.add_argument("--before", metavar="TIME", help="forget only what was measured before then")
+    days = "retain what is less than N days behind the newest final window"
+    group.add_argument("--days", type=int, metavar="N", help=days)
+
+
+def forget_rows(arguments: argparse.Namespace) -> str:
+    """Delete what a person wants to be forgotten; return what is printed.
+
+    Raises:
+        UsageError: nothing was named, or a job runs on this machine.
+    """
+    if not arguments.device and arguments.key is None:
+        raise UsageError("lake forget: --device D or --key K is needed")
+    try:
+        before_us = None if arguments.before is None else read_time(arguments.before)
+    except ValueError:
+        raise UsageError(
+            f"--before: a time such as 2025-01-01T00:00:50, not {arguments.before!r}"
+        ) from None
+    tables = LakeTables(arguments.lake)
+    tables.table(tables.landing)
+    with _no_job(tables):
+        OpenTables(tables).claim()  # a job on another machine ends
+        counts = forget(tables, Wanted(arguments.device, arguments.key, before_us))
+    lines = [_counted(counts), "start `lasp-edge cloud` again: it makes the windows from the rest"]
+    if arguments.device:
+        lines.append(
+            f"{arguments.device} has its own store, and the broker its last values: "
+            f"`lasp-edge retire {arguments.device}` keeps them out; deleting its --data-dir is left"
+        )
+    return "\n".join(lines)
+
+
+def retain_days(arguments: argparse.Namespace) -> str:
+    """Delete what is old; return what is printed.
+
+    Raises:
+        UsageError: the days were not named, or are so few that late readings would find no panes.
+    """
+    if arguments.days is None or arguments.days < LEAST_DAYS:
+        raise UsageError(f"lake retain: --days N is needed, {LEAST_DAYS} or more")
+    tables = LakeTables(arguments.lake)
+    tables.table(tables.landing)
+    return _counted(retain(tables, arguments.days))
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return "deleted: " + ", ".join(f"{rows:,} rows of {name}" for name, rows in counts.items())
+
+
+@contextmanager
+def _no_job(tables: LakeTables) -> Iterator[None]:
+    """Keep a job off a lake of this machine while the block lasts."""
+    if not tables.is_local:
+        yield
+        return
+    with Path(tables.root, JOB_LOCK).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                "a job merges into this lake: stop it, and start it again afterwards; landers "
+                "and devices may go on"
+            ) from None
+        yield

@@ -1,0 +1,242 @@
+"""Deleting from a lake: all that is of a device or a key, or all that is old.
+
+Rows of a device are in `landing` and `lattice`; what they were added to, rows of windows and of
+values, is deleted as a whole, and made again by the next job from the rows that remain. That may
+be any number of years, so the table `lattice` carries a property until a job has done it. A driver
+that runs is fenced off first. Landers and devices go on: an append beside a deletion is no
+conflict.
+
+Delta keeps the files of older versions, so those that a deletion replaced are deleted too, and with
+them all that no version needs any more.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileInfo, FileType, PyFileSystem
+
+from cloud_tier.lake.coverage import host_us, recorded_frontier
+from cloud_tier.lake.query import selected
+from cloud_tier.lake.sqltext import any_of, standard_literal
+from cloud_tier.lake.tables import PANE, PROMISE, TICK, VARIABLE, LakeTables
+from lasp_edge.errors import UsageError
+from lasp_edge.units import SECOND_US
+
+DUE: Final = "lasp-edge.recompute"
+"""The property of `lattice` by which a start makes all windows again; "true" or "false"."""
+KEPT_DAYS: Final = "lasp-edge.kept-days"
+"""The property of `lattice` that tells how many days behind the frontier panes are kept."""
+DAY_US: Final = 86_400 * SECOND_US
+_TRIES: Final = 20
+_WAIT_S: Final = 0.1
+"""In seconds, between two of them."""
+_IN_FLIGHT_US: Final = 3_600 * SECOND_US
+"""In microseconds: a file that is younger may be of a commit that is under way."""
+
+
+class Wanted(NamedTuple):
+    """The rows that are to be forgotten.
+
+    Attributes:
+        device: whose; empty for all devices.
+        key: of which key; None for all keys.
+        before_us: only what is of a time before that; None for all.
+    """
+
+    device: str = ""
+    key: str | None = None
+    before_us: int | None = None
+
+    def rows(self, kinds: str, time: str) -> str:
+        """Return which rows of a table these are, as SQL.
+
+        Args:
+            kinds: a condition that they fulfil besides; empty for none.
+            time: the column of a row's time.
+        """
+        found = [kinds] if kinds else []
+        if self.device:
+            found.append(f"device = {standard_literal(self.device)}")
+        if self.key is not None:
+            found.append(f"key = {standard_literal(self.key)}")
+        if self.before_us is not None:
+            found.append(f"{time} < {self.before_us}")
+        return " AND ".join(found)
+
+
+def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
+    """Delete what is wanted from all tables; return how many rows went, by table.
+
+    No job may run.
+
+    Args:
+        tables: of the lake.
+        wanted: the rows.
+    """
+    _set(tables.table(tables.lattice), DUE, "true")
+    panes = wanted.rows(f"kind = '{PANE}'", "pane_us")
+    kinds = f"kind = '{PANE}'"
+    if wanted.before_us is None:
+        others = (PANE, VARIABLE) if wanted.key is not None else (PANE, VARIABLE, PROMISE)
+        kinds = f"kind IN ({', '.join(map(standard_literal, others))})"
+    landed = wanted.rows(kinds, "pane_us")
+    conditions = {
+        # The windows first: which ones they are, the panes tell.
+        tables.windows: _windows(tables, panes),
+        tables.results: wanted.rows("", "time_us"),
+        tables.lattice: landed,
+        tables.landing: landed,
+    }
+    if wanted.before_us is None:
+        conditions[tables.globals] = "true" if wanted.key is None else wanted.rows("", "")
+    if wanted.device and wanted.key is None:
+        named = f"topic LIKE '%/' || {standard_literal(wanted.device)}"
+        old = "" if wanted.before_us is None else f" AND received_us < {wanted.before_us}"
+        conditions[tables.rejects] = named + old
+    return _deleted(tables, conditions, at_once=True)
+
+
+def retain(tables: LakeTables, days: int) -> dict[str, int]:
+    """Delete what is older than some days behind the frontier; return how many rows went, by table.
+
+    A window that ends later keeps all of its panes. Commands of operators stay, and the newest
+    promises of devices, which are in `lattice`.
+
+    Raises:
+        UsageError: nothing is final yet, so nothing is old.
+    """
+    frontier_us = recorded_frontier(tables)
+    if frontier_us is None:
+        raise UsageError(f"{tables.root}: no window is final yet, so nothing is old")
+    from_us = frontier_us - days * DAY_US
+    query = "SELECT max(end_us - start_us) AS longest_us FROM source"
+    longest_us = selected(tables.table(tables.windows), query).to_pylist()[0]["longest_us"] or 0
+    lattice = tables.table(tables.lattice)
+    known = kept_days(tables)
+    _set(lattice, KEPT_DAYS, str(days if known is None else min(known, days)))
+    panes = f"kind = '{PANE}' AND pane_us < {from_us - longest_us}"
+    others = ", ".join(map(standard_literal, (PROMISE, TICK, VARIABLE)))
+    return _deleted(
+        tables,
+        {
+            tables.windows: f"end_us <= {from_us}",
+            tables.results: f"time_us < {from_us}",
+            tables.rejects: f"received_us < {from_us}",
+            tables.lattice: panes,
+            tables.landing: f"({panes}) OR (kind IN ({others}) AND received_us < {from_us})",
+        },
+        at_once=False,
+    )
+
+
+def recompute_is_due(tables: LakeTables) -> bool:
+    """Return whether all windows are to be made again, however old they are."""
+    return tables.table(tables.lattice).metadata().configuration.get(DUE) == "true"
+
+
+def recomputed(tables: LakeTables) -> None:
+    """Note that all windows were made again."""
+    _set(tables.table(tables.lattice), DUE, "false")
+
+
+def kept_days(tables: LakeTables) -> int | None:
+    """Return how many days behind the frontier panes are kept; None for all."""
+    text = tables.table(tables.lattice).metadata().configuration.get(KEPT_DAYS)
+    return None if text is None else int(text)
+
+
+def _windows(tables: LakeTables, panes: str) -> str:
+    """Return which windows the panes are part of: for each key, from the first to the last one."""
+    spans: dict[str, tuple[int, int]] = {}
+    query = (
+        f"SELECT key, min(pane_us) AS first_us, max(pane_us) AS last_us FROM source WHERE {panes} "  # noqa: S608 - made of quoted parts
+        "GROUP BY key"
+    )
+    for path in (tables.lattice, tables.landing):
+        for row in selected(tables.table(path), query).to_pylist():
+            key, first_us, last_us = row["key"], row["first_us"], row["last_us"]
+            known = spans.get(key, (first_us, last_us))
+            spans[key] = min(known[0], first_us), max(known[1], last_us)
+    if not spans:
+        return "false"
+    return any_of(
+        f"(key = {standard_literal(key)} AND start_us <= {last_us} AND end_us > {first_us})"
+        for key, (first_us, last_us) in sorted(spans.items())
+    )
+
+
+def _deleted(tables: LakeTables, conditions: dict[str, str], *, at_once: bool) -> dict[str, int]:
+    """Delete rows; return how many, by table.
+
+    Args:
+        tables: of the lake.
+        conditions: path of a table -> which rows.
+        at_once: the files that held them go too; else when no version in the retention needs them.
+    """
+    found = {}
+    for path, condition in conditions.items():
+        if not DeltaTable.is_deltatable(path):  # an earlier release made fewer
+            continue
+        table = tables.table(path)
+        was = table.metadata().configuration.get("delta.appendOnly", "false")
+        if was == "true":  # Delta refuses to delete from such a table
+            _set(table, "delta.appendOnly", "false")
+        try:
+            name = path.rpartition("/")[2]
+            found[name] = _delete(path, condition)
+        finally:
+            if was == "true":
+                _set(tables.table(path), "delta.appendOnly", "true")
+        if at_once:
+            _delete_files(tables.table(path))
+    return found
+
+
+def _delete_files(table: DeltaTable) -> None:
+    """Delete the files that the newest version does not need, unless a commit is under way."""
+    files = PyFileSystem(DeltaStorageHandler(table.table_uri))
+    unused = table.vacuum(0, dry_run=True, enforce_retention_duration=False)
+    removed = set(_removed(files, table.version()))
+    for path in unused:
+        info = files.get_file_info(path)
+        if info.type == FileType.File and (path in removed or not _is_young(info)):
+            files.delete_file(path)
+
+
+def _removed(files: PyFileSystem, version: int) -> Iterator[str]:
+    """Yield the files that young commits have removed, the newest first."""
+    for number in range(version, -1, -1):
+        path = f"_delta_log/{number:020d}.json"
+        info = files.get_file_info(path)
+        if info.type != FileType.File or not _is_young(info):
+            return
+        with files.open_input_stream(path) as log:
+            actions = map(json.loads, log.read().splitlines())
+            yield from (unquote(each["remove"]["path"]) for each in actions if "remove" in each)
+
+
+def _is_young(file: FileInfo) -> bool:
+    """Return whether a file may be of a commit that is under way."""
+    return file.mtime_ns is None or file.mtime_ns // 1000 > host_us() - _IN_FLIGHT_US
+
+
+def _set(table: DeltaTable, name: str, value: str) -> None:
+    table.alter.set_table_properties({name: value}, raise_if_not_exists=False)
+
+
+def _delete(path: str, condition: str) -> int:
+    """Delete rows, again where a lander has committed meanwhile; return how many."""
+    for left in range(_TRIES, -1, -1):
+        try:
+            return int(DeltaTable(path).delete(condition)["num_deleted_rows"] or 0)
+        except CommitFailedError:
+            if not left:
+                raise
+            time.sleep(_WAIT_S)
+    raise AssertionError("it returns or raises")

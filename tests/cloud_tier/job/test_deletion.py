@@ -1,0 +1,154 @@
+"""What is deleted from a lake is gone from all of it, and what remains is that of the others.
+
+The windows must be those of a recomputation from the readings that are left.
+"""
+
+import fcntl
+import re
+from pathlib import Path
+
+import pytest
+
+from cloud_tier.job.opened import Superseded
+from cloud_tier.job.repair import repair_all
+from cloud_tier.lake.deletion import Wanted, forget, kept_days, recompute_is_due, retain
+from cloud_tier.lake.status import JOB_LOCK
+from lasp_edge.errors import Exit, UsageError
+from lasp_edge.tool.command_line import main
+from tests.cloud_tier.job.test_restored import Restored
+from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, readings_of, rooms, true_windows
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = rooms()
+READINGS = readings_of(11, each=4)
+MIDDLE_US = BEGIN_US + 90 * SECOND_US
+
+
+class Deleted(Restored):
+    """A lake from which something is deleted while devices go on."""
+
+    def forget(self, **wanted):
+        """Delete between two runs of the job, as the command does, while a lander lands."""
+        counts = forget(self.tables, Wanted(**wanted))
+        assert recompute_is_due(self.tables)
+        return counts
+
+    def merge(self, **options):
+        if recompute_is_due(self.tables):
+            repair_all(self.lake.spark, self.lake.job)
+        super().merge(**options)
+
+    def files_with(self, text):
+        """Return the data files in which a text is, in any version."""
+        found = Path(self.tables.root).glob("*/**/*.parquet")
+        return [file for file in found if text.encode() in file.read_bytes()]
+
+
+@pytest.fixture
+def lake(spark, tmp_path):
+    made = Deleted(spark, tmp_path)
+    while len(made.parts) > 1:
+        made.land()
+        made.merge()
+    return made
+
+
+def others(**left_out):
+    """Return the true windows of the readings that a device or a room is not in."""
+    device, room = left_out.get("device"), left_out.get("key")
+    kept = [each for each in READINGS if each.device != device and each.tags["room"] != room]
+    return true_windows(PROGRAM, kept)
+
+
+def test_a_device_that_is_forgotten_is_in_no_table_and_in_no_file(lake):
+    """Its last part lands behind the deletion: it sends again what is in its own store."""
+    lake.parts[0] = [row for row in lake.parts[0] if row["device"] != "pi-1"]
+    counts = lake.forget(device="pi-1")
+    assert counts["landing"] > 0 < counts["windows"]
+    lake.land()
+    lake.merge()
+    assert lake.lake.current() == others(device="pi-1")
+    lake.lake.statuses()
+    assert "pi-1" not in {row["device"] for row in lake.lake.rows(lake.tables.landing)}
+    assert not [file for file in lake.files_with("pi-1") if "windows" not in str(file)]
+    assert lake.lake.globals()["global_average", ""].devices_in == 2
+    assert not recompute_is_due(lake.tables)
+    assert "pi-1" not in {row["device"] for row in lake.lake.rows(lake.tables.lattice)}
+
+
+def test_windows_that_are_too_old_for_late_readings_are_made_again_too(lake):
+    lake.lake.job = type(lake.lake.job)(PROGRAM, lake.tables, retain_us=0)
+    lake.parts[0] = [row for row in lake.parts[0] if row["device"] != "pi-1"]
+    lake.land()
+    lake.merge()
+    lake.forget(device="pi-1")
+    repair_all(lake.lake.spark, lake.lake.job)
+    assert lake.lake.current() == others(device="pi-1")
+
+
+def test_a_key_that_is_forgotten_leaves_the_other_keys_as_they_are(lake):
+    lake.forget(key="attic")
+    lake.parts[0] = [row for row in lake.parts[0] if row["key"] != "attic"]
+    lake.land()
+    lake.merge()
+    found = {at: row for at, row in lake.lake.current().items() if at[0] == "by_room"}
+    assert found == {at: row for at, row in others(key="attic").items() if at[0] == "by_room"}
+
+
+def test_what_was_measured_before_a_time_is_forgotten_and_later_readings_stay(lake, tmp_path):
+    def is_old(row):
+        return (row["device"], row["kind"]) == ("pi-1", "pane") and row["pane_us"] < MIDDLE_US
+
+    before = lake.lake.rows(lake.tables.landing)
+    counts = lake.forget(device="pi-1", before_us=MIDDLE_US)
+    lake.merge()
+    rows = lake.lake.rows(lake.tables.landing)
+    assert len(rows) == len(before) - counts["landing"] < len(before)
+    assert not list(filter(is_old, rows))
+    again = LakeUnderTest(lake.lake.spark, PROGRAM, tmp_path / "again")
+    again.step([row for row in before if not is_old(row)])
+    assert lake.lake.current() == again.current()
+
+
+def test_what_is_old_goes_and_windows_that_are_kept_keep_all_of_their_panes(lake, monkeypatch):
+    monkeypatch.setattr("cloud_tier.lake.deletion.DAY_US", 30 * SECOND_US)
+    lake.land()
+    lake.merge()
+    before = lake.lake.current()
+    frontier_us = lake.lake.known.frontier
+    assert frontier_us is None
+    with pytest.raises(UsageError, match="no window is final yet"):
+        retain(lake.tables, 1)
+    monkeypatch.setattr("cloud_tier.lake.deletion.recorded_frontier", lambda _: MIDDLE_US)
+    counts = retain(lake.tables, 1)
+    assert counts["windows"] > 0 < counts["landing"]
+    kept = {
+        at: row for at, row in before.items() if at[2] + size_us(at[0]) > MIDDLE_US - 30 * SECOND_US
+    }
+    assert lake.lake.current() == kept
+    assert kept_days(lake.tables) == 1
+    lake.merge()
+    assert lake.lake.current() == kept
+
+
+def test_the_command_deletes_and_the_job_has_to_stop_before(lake, capsys):
+    words = ["lake", "forget", "--lake", lake.tables.root]
+    assert main(words) == Exit.USAGE
+    assert main([*words, "--device", "pi-1", "--before", "x"]) == Exit.USAGE
+    with Path(lake.tables.root, JOB_LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert main([*words, "--device", "pi-1"]) == Exit.USAGE
+    assert "a job merges into this lake: stop it" in capsys.readouterr().err
+    assert main([*words, "--device", "pi-1"]) == Exit.FINE
+    printed = capsys.readouterr().out
+    assert re.search(r"deleted: \d+ rows of windows, .* \d+ rows of landing", printed)
+    assert "`lasp-edge retire pi-1` keeps them out" in printed
+    with pytest.raises(Superseded):
+        lake.lake.job.tables.claim()
+    assert main(["lake", "retain", "--lake", lake.tables.root, "--days", "7"]) == Exit.USAGE
+
+
+def size_us(window):
+    return PROGRAM.windows[window].size_us
