@@ -8,6 +8,7 @@ of an older definition of the same name are left out.
 
 import json
 import logging
+from collections.abc import Iterator
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -68,6 +69,8 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
     """
     known = _newest(lake)
     _check_program(plan, lake, known)
+    for line in _partial(plan, known):
+        log.warning("%s", line)
     fresh, changed = [], []
     texts = [
         (kind, name, json.dumps(description, ensure_ascii=False))
@@ -86,6 +89,33 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
         table = pa.table(columns, schema=arrow_schema(PROGRAMS))
         write_deltalake(lake.programs, table, mode="append")
     return changed
+
+
+def _partial(plan: Plan, known: Known) -> Iterator[str]:
+    """Yield a line about each window whose first rows lack the readings of an earlier definition.
+
+    Windows of one stream are made from the panes that are there; a changed fold, event, key or
+    name is another stream, for which devices have panes from their next start on.
+    """
+    before = {name: json.loads(text) for (kind, name), (_, text) in known.items() if kind == WINDOW}
+    for name, window in plan.windows.items() if before else ():
+        former = before.get(name)
+        if former is not None and former["stream"] == window.stream:
+            continue
+        what = "new" if former is None else "defined otherwise than before"
+        alike = [
+            other
+            for other, each in before.items()
+            if other not in plan.windows
+            and former is None
+            and each["fold"] == window.fold.description()
+        ]
+        renamed = f" Rows of {alike[0]!r} stay under that name." if len(alike) == 1 else ""
+        yield (
+            f"the window {name!r} is {what}: it has readings from the time at which each device "
+            f"starts with this program, and rows of windows that begin before that hold a part "
+            f"of them, also where they are final.{renamed}"
+        )
 
 
 def definitions(lake: LakeTables, kind: str) -> dict[str, ResultDefinition]:

@@ -23,6 +23,7 @@ from pyarrow import compute
 from cloud_tier.lake.feed import COMMIT, AppendedRows, appended_since
 from cloud_tier.lake.lowering import lowered
 from cloud_tier.lake.query import selected
+from cloud_tier.lake.readable import readable
 from cloud_tier.lake.sqltext import (
     identifier,
     literal,
@@ -234,6 +235,10 @@ class TimedRows(RevisedRows):
         Args and errors are those of `current`.
         """
         return self._chosen(**only, all_revisions=True)
+
+    def readable(self, **only: Unpack[Choice]) -> pa.Table:
+        """Return what `current` does with times as times, and values as doubles in their unit."""
+        return readable(self._chosen(**only))
 
     def _chosen(
         self,

@@ -209,6 +209,28 @@ def test_changed_definition_is_told_once(tmp_path):
     assert record(other.plan(), lake) == ["odd"]
 
 
+def test_a_window_that_begins_with_a_part_of_its_readings_is_logged(tmp_path, caplog):
+    def made(name, fold):
+        program = Program("rooms")
+        program.window(name, source=program.event("rain"), fold=fold, size_s=70)
+        return program.plan()
+
+    lake = LakeTables(tmp_path)
+    lake.create(made("a", folds.sum()).columns)
+    for plan in (made("a", folds.sum()), made("a", folds.sum())):
+        record(plan, lake)
+    assert not caplog.messages
+    record(made("b", folds.sum()), lake)
+    (line,) = caplog.messages
+    assert "the window 'b' is new: it has readings from the time" in line
+    assert line.endswith("Rows of 'a' stay under that name.")
+    caplog.clear()
+    lake.create(made("b", folds.max()).columns)
+    record(made("b", folds.max()), lake)
+    (line,) = caplog.messages
+    assert "the window 'b' is defined otherwise than before" in line
+
+
 def test_a_lake_of_another_program_is_refused_by_name_and_left_as_it_is(tmp_path):
     lake = LakeTables(tmp_path)
     lake.create(PROGRAM.columns)

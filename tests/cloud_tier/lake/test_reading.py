@@ -254,3 +254,15 @@ def test_column_that_no_table_can_hold_is_refused(tmp_path, name):
 def test_columns_that_differ_only_in_case_are_refused(tmp_path):
     with pytest.raises(UsageError, match="clashes"):
         LakeTables(tmp_path).create(columns(warm_q=Op.MAX, Warm_q=Op.MAX))
+
+
+def test_readable_rows_have_times_and_numbers_of_plain_types(tables):
+    found = Lake(tables.root).windows("by_room").readable(key="b", columns=None)
+    types = {field.name: str(field.type) for field in found.schema}
+    assert types["start"] == types["end"] == "timestamp[us, tz=UTC]"
+    assert (types["mean"], types["count"]) == ("double", "int64")
+    assert "total_q" not in types
+    first = found.to_pylist()[0]
+    assert (first["mean"], first["start"].timestamp()) == (22.0, 10e-6)
+    wide = Lake(tables.root).windows("by_room").readable(key="a")
+    assert wide.column("count").to_pylist() == [1e20]

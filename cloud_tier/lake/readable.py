@@ -1,0 +1,45 @@
+"""Rows as any tool reads them: times as times, values in the unit of the event, no wide numbers.
+
+A lake stores whole numbers, because these are equal everywhere. Whoever plots wants `21.37`, and a
+time that sorts as one. What is left out is what only a join needs: parts in steps of a resolution
+(`_q`) and the bytes of sketches.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import compute
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+_TIMES: Final = frozenset({"frontier"})
+"""Columns that hold a time without a name that says so; others end with `_us`."""
+
+
+def readable(rows: pa.Table) -> pa.Table:
+    """Return rows with times, doubles and texts only.
+
+    >>> rows = pa.table({"start_us": [1735689600000000], "mean": [21.5], "total_q": [2150]})
+    >>> readable(rows).to_pylist()[0]["start"].isoformat(), readable(rows).column_names
+    ('2025-01-01T00:00:00+00:00', ['start', 'mean'])
+    """
+    return pa.table(dict(_columns(rows)))
+
+
+def _columns(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if name.endswith("_us") or name in _TIMES:
+            yield name.removesuffix("_us"), column.cast(_TIME)
+        elif pa.types.is_decimal(column.type):
+            if not name.endswith("_q"):
+                yield name, _number(column)
+        elif not name.endswith("_q") and not pa.types.is_binary(column.type):
+            yield name, column
+
+
+def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a count as an integer of 64 bits, or as a double where it is greater."""
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return compute.cast(column, pa.float64())
