@@ -13,7 +13,7 @@ on their order, so devices, simulator and Spark agree to the last bit.
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, log10
+from math import ceil, floor, log10
 from operator import sub
 from typing import Any
 
@@ -152,6 +152,87 @@ class Resolution:
             return None
         off = list(map(sub, products, column))
         return column if max(off) < _CERTAIN and min(off) > -_CERTAIN else None
+
+
+class PlausibleRange(Resolution):
+    """A step, and the least and the greatest plausible value: a reading outside is refused.
+
+    Args:
+        step: of the values.
+        least, most: a number, or decimal text; None where that side is open.
+
+    Raises:
+        ValueError: one is no number, or nothing lies between them.
+
+    >>> sensor = PlausibleRange(Resolution("0.1"), -40, most=60)
+    >>> sensor.quantise(60.04), sensor.quantise_column([85.0, 21.57])
+    (600, [Refused('outside of -40 to 60'), 216])
+    """
+
+    __slots__ = ("_least", "_most", "span")
+
+    def __init__(self, step: Resolution, least: Any = None, most: Any = None) -> None:
+        super().__init__(step.text)
+        low, high = _number_or_none("least", least), _number_or_none("most", most)
+        self._least = -LIMIT if low is None else ceil(low / self.exact)
+        self._most = LIMIT if high is None else floor(high / self.exact)
+        if self._least > self._most:
+            raise ValueError(f"least={least} and most={most}: no value lies between them")
+        self.span = f"{least} to {most}"
+        if least is None or most is None:
+            self.span = f"{least} and more" if most is None else f"{most} and less"
+
+    def has(self, steps: int) -> bool:
+        """Return whether a number of steps is plausible."""
+        return self._least <= steps <= self._most
+
+    def quantise(self, value: Any) -> int:
+        steps = super().quantise(value)
+        if not self.has(steps):
+            raise self._outside()
+        return steps
+
+    def quantise_certain(self, values: Sequence[Any]) -> list[int] | None:
+        column = super().quantise_certain(values)
+        inside = not column or (self.has(min(column)) and self.has(max(column)))
+        return column if inside else None
+
+    def quantise_column(self, values: Sequence[Any]) -> Sequence[int | Refused]:
+        return [
+            steps if isinstance(steps, Refused) or self.has(steps) else self._outside()
+            for steps in super().quantise_column(values)
+        ]
+
+    def _outside(self) -> Refused:
+        return Refused(f"outside of {self.span}")
+
+
+def plausible_range(
+    what: str, step: Resolution | None, least: Any, most: Any
+) -> PlausibleRange | None:
+    """Return the range of what has this step; None where neither bound is given.
+
+    Raises:
+        ValueError: it has texts in place of numbers, or see `PlausibleRange`.
+    """
+    if least is None and most is None:
+        return None
+    if step is None:
+        raise ValueError(f"{what}: texts have no least and most")
+    return PlausibleRange(step, least, most)
+
+
+def _number_or_none(name: str, value: Any) -> Fraction | None:
+    """Return a bound as an exact number: of a float what it is printed as."""
+    if value is None:
+        return None
+    try:
+        found = Decimal(str(value))
+        if not isinstance(value, bool) and abs(found) <= LARGEST:
+            return Fraction(found)
+    except ArithmeticError:
+        pass
+    raise ValueError(f"{name}: a number such as -40 is needed, not {value!r}")
 
 
 def decimals(resolution: Resolution) -> int:

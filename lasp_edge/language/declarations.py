@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
-from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.numbers import PlausibleRange, Resolution
 from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
@@ -45,6 +45,13 @@ class EventType:
     unit: str = ""
     text: bool = False
     """Its readings are texts: streams alone read them."""
+    plausible: PlausibleRange | None = None
+    """What its readings may be; None where all numbers are plausible."""
+
+    @property
+    def scale(self) -> Resolution:
+        """The step, with the plausible range: it gives whole steps of a reading, or refuses it."""
+        return self.plausible or self.resolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class Parameter:
         resolution: the step of its values; None where it is one of some texts.
         unit: for people, such as "°C".
         choices: the texts that it can be; empty where it is a number.
+        plausible: the numbers that it can be; None where all can.
     """
 
     name: str
@@ -63,6 +71,7 @@ class Parameter:
     resolution: Resolution | None
     unit: str = ""
     choices: tuple[str, ...] = ()
+    plausible: PlausibleRange | None = None
 
     def __index__(self) -> int:
         """Return the default as a whole number: a set's bound can be a parameter."""

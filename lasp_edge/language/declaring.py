@@ -27,12 +27,13 @@ from lasp_edge.variables import Variable
 if TYPE_CHECKING:
     from lasp_edge.language.derivations import Derivations
 
+Decorator = Callable[[UserHandler], UserHandler]
 Source = EventType | Stream | str | list[Any] | tuple[Any, ...]
 """An event or stream, or its name; a list of several is their union."""
 
 
 class Declaring:
-    """The methods of a program that derive sets and streams."""
+    """The methods of a program that derive sets and streams, and wait for them."""
 
     _draft: Draft
     _derivations: "Derivations | None"
@@ -148,6 +149,29 @@ class Declaring:
         def register(handler: UserHandler) -> UserHandler:
             need_function(handler, "on_result", "(row, update)")
             draft.result_handlers.setdefault(name, []).append(handler)
+            return handler
+
+        return register
+
+    def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:
+        """Decorate a handler `(value, update)` that runs when a variable reaches a threshold.
+
+        It runs once after each start of a device, on every device, with the value that it reached.
+        So what it asks for should be right when it is asked for again, such as adding to a set.
+
+        Args:
+            variable: a shared variable, or one that is derived from such.
+            threshold: as for `Dataflow.read`; None waits until something was written.
+
+        Raises:
+            ValueError: the variable could fall below the threshold again.
+        """
+        awaited = self._derived_sets().awaited(variable, threshold)
+
+        def register(handler: UserHandler) -> UserHandler:
+            need_function(handler, "on_threshold", "(value, update)")
+            self._draft.awaited.append(awaited)
+            self._draft.reached.append(handler)
             return handler
 
         return register

@@ -3,6 +3,7 @@
 A value is a text wherever it travels or is kept. Here it is read: a number in steps of the
 parameter's resolution, or one of its choices.
 
+    >>> from lasp_edge.folds.numbers import Resolution
     >>> above = Parameter("above", "28", Resolution("0.1"), "°C")
     >>> (plain(above, "28.50"), canonical(above, "28.50"), shown(above, "28.50"))
     (28.5, '57/2', '28.5 °C')
@@ -19,7 +20,7 @@ from fractions import Fraction
 from typing import Any
 
 from crdts.control_log import PARAMETER_BYTES, VALUE_BYTES
-from lasp_edge.folds.numbers import LIMIT, Resolution
+from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.draft import Draft
 
@@ -64,19 +65,15 @@ class ParameterValues:
         return f"ParameterValues({dict(self._values)!r})"
 
 
-def declare_parameter(
-    draft: Draft,
-    name: Any,
-    default: Any,
-    resolution: str,
-    unit: str,
-    choices: tuple[Any, ...],
-) -> Parameter:
+def declare_parameter(draft: Draft, made: Parameter) -> Parameter:
     """Declare a parameter.
 
     Raises:
         ValueError: the name is taken, or something is not what it has to be.
     """
+    name: Any = made.name
+    default: Any = made.default
+    choices: tuple[Any, ...] = made.choices
     if not isinstance(name, str) or not name.isidentifier() or len(name.encode()) > PARAMETER_BYTES:
         raise ValueError(
             f"parameter: a name as of a variable in Python is needed, not {name!r}: it is typed "
@@ -90,8 +87,6 @@ def declare_parameter(
             raise ValueError(f"parameter {name!r}: a choice is a printable text, not {choice!r}")
     if len(set(choices)) < len(choices) or len(choices) > MOST_CHOICES:
         raise ValueError(f"parameter {name!r}: at most {MOST_CHOICES} different choices are needed")
-    step = None if choices else Resolution(resolution)
-    made = Parameter(name, default, step, unit, choices)
     if not isinstance(default, str):
         raise ValueError(f'parameter {name!r}: a text such as "28" is needed, not {default!r}')
     need_value(made, default)
@@ -115,6 +110,8 @@ def need_value(parameter: Parameter, text: str) -> str:
             if parameter.resolution is None
             else f"a number in steps of {parameter.resolution.text}"
         )
+        if parameter.plausible is not None:
+            needed += f", {parameter.plausible.span},"
         raise ValueError(f"parameter {parameter.name!r}: {needed} is needed, not {text!r}")
     return text
 
@@ -143,7 +140,9 @@ def is_value(parameter: Parameter, text: str) -> bool:
     if number is None:
         return False
     steps = number / parameter.resolution.exact
-    return steps.denominator == 1 and abs(steps) < LIMIT
+    if steps.denominator != 1 or abs(steps) >= LIMIT:
+        return False
+    return parameter.plausible is None or parameter.plausible.has(int(steps))
 
 
 def canonical(parameter: Parameter, text: str) -> str:

@@ -153,7 +153,7 @@ class Plan:
         return program_digest(
             self.name,
             [
-                (event.name, event.resolution.canonical, event.unit)
+                (event.name, event.resolution.canonical, event.unit, *_span(event))
                 for event in self.events.values()
             ],
             [
@@ -173,13 +173,14 @@ class Plan:
         )
 
     @property
-    def _parameters(self) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    def _parameters(self) -> list[tuple[Any, ...]]:
         return [
             (
                 each.name,
                 each.default,
                 each.resolution.canonical if each.resolution else "",
                 each.choices,
+                *_span(each),
             )
             for each in self.parameters.values()
         ]
@@ -243,3 +244,8 @@ class Plan:
         used = [source for made in self.derivations.values() for source in made.sources]
         used += [awaited.variable for awaited in self.awaited]
         return tuple(name for name in dict.fromkeys(used) if name not in self.derivations)
+
+
+def _span(declared: EventType | Parameter) -> tuple[str, ...]:
+    """Return the plausible range as a part of a digest; without a range nothing is added."""
+    return () if declared.plausible is None else (declared.plausible.span,)

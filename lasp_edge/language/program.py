@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
-from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.numbers import Resolution, plausible_range
 from lasp_edge.language.arguments import need_function, need_key
 from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, UserHandler, Window
-from lasp_edge.language.declaring import Declaring
+from lasp_edge.language.declaring import Declaring, Decorator
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
@@ -42,7 +42,6 @@ from lasp_edge.variables import Variable, named
 if TYPE_CHECKING:
     from lasp_edge.language.derivations import Derivations
 
-Decorator = Callable[[UserHandler], UserHandler]
 _ONE = Resolution("1")
 
 
@@ -68,7 +67,14 @@ class Program(Declaring):
         return plan_of(self._draft)
 
     def event(
-        self, name: str, *, resolution: str = "1", unit: str = "", text: bool = False
+        self,
+        name: str,
+        *,
+        resolution: str = "1",
+        unit: str = "",
+        text: bool = False,
+        least: float | str | None = None,
+        most: float | str | None = None,
     ) -> EventType:
         """Declare a kind of reading.
 
@@ -77,15 +83,19 @@ class Program(Declaring):
             resolution: the step of its values as decimal text; readings are rounded to it once.
             unit: for people, such as "°C".
             text: its readings are texts, which streams alone can read.
+            least: the least plausible reading, such as -40; one below it is refused and counted.
+            most: the greatest plausible reading.
 
         Raises:
-            ValueError: the name is taken or the resolution is not a positive decimal.
+            ValueError: the name is taken, or a number is not what it has to be.
         """
         if named(name, "event") in self._draft.events:
             raise ValueError(f"event {name!r} is declared twice")
         if name in self._draft.streams:
             raise ValueError(f"event {name!r}: the name is taken by a stream")
-        made = EventType(name, Resolution(resolution), unit, bool(text))
+        step = Resolution(resolution)
+        plausible = plausible_range(f"event {name!r}", None if text else step, least, most)
+        made = EventType(name, step, unit, bool(text), plausible)
         self._draft.events[name] = made
         return made
 
@@ -97,6 +107,8 @@ class Program(Declaring):
         resolution: str = "1",
         unit: str = "",
         choices: Iterable[str] = (),
+        least: float | str | None = None,
+        most: float | str | None = None,
     ) -> Parameter:
         """Declare what operators can change while the program runs (`lasp-edge set`).
 
@@ -106,13 +118,19 @@ class Program(Declaring):
             resolution: the step of its values as decimal text.
             unit: for people, such as "°C".
             choices: the texts that it can be, where it is no number.
+            least: the least number that it can be.
+            most: the greatest number that it can be.
 
         Raises:
             ValueError: the name is taken, or the default is no value of it.
         """
         from lasp_edge.language.parameters import declare_parameter  # noqa: PLC0415 - rare
 
-        return declare_parameter(self._draft, name, default, resolution, unit, tuple(choices))
+        step = None if (texts := tuple(choices)) else Resolution(resolution)
+        plausible = plausible_range(f"parameter {name!r}", step, least, most)
+        return declare_parameter(
+            self._draft, Parameter(name, default, step, unit, texts, plausible)
+        )
 
     def declare(
         self, bottom: Lattice, name: str, *, measures: EventType | str | None = None
@@ -305,29 +323,6 @@ class Program(Declaring):
         counts = (tuple(uses), value, where)
         given = WindowArguments(name, event, of_stream, *shape, *counts, wait_us)
         return declare_window(draft, given, partial(self._check_over_stream, event.name))
-
-    def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:
-        """Decorate a handler `(value, update)` that runs when a variable reaches a threshold.
-
-        It runs once after each start of a device, on every device, with the value that it reached.
-        So what it asks for should be right when it is asked for again, such as adding to a set.
-
-        Args:
-            variable: a shared variable, or one that is derived from such.
-            threshold: as for `Dataflow.read`; None waits until something was written.
-
-        Raises:
-            ValueError: the variable could fall below the threshold again.
-        """
-        awaited = self._derived_sets().awaited(variable, threshold)
-
-        def register(handler: UserHandler) -> UserHandler:
-            need_function(handler, "on_threshold", "(value, update)")
-            self._draft.awaited.append(awaited)
-            self._draft.reached.append(handler)
-            return handler
-
-        return register
 
     def on_value(
         self,

@@ -84,7 +84,7 @@ def _identified(plan: Plan, reading: Reading) -> tuple[Any, int]:
     if event is None or (event.text and not isinstance(reading.value, str)):
         return None, 0
     steps = 0 if event.text else quantised(reading.value, event.resolution)
-    if steps is None:
+    if steps is None or (event.plausible is not None and not event.plausible.has(steps)):
         return None, 0
     tags, counted = tuple(sorted(reading.tags.items())), reading.value if event.text else steps
     return (reading.device, reading.event, tags, reading.time_us, counted), steps

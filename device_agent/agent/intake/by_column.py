@@ -179,9 +179,10 @@ class ByColumn:
     ) -> Sequence[Sequence[Any]]:
         """Return times, quantised values, tags and values as read, without the refused."""
         times_us, read, tags = part
-        values: Sequence[int | Refused] | None = route.event.resolution.quantise_certain(read)
+        scale = route.event.scale
+        values: Sequence[int | Refused] | None = scale.quantise_certain(read)
         if values is None:
-            values = route.event.resolution.quantise_column(read)
+            values = scale.quantise_column(read)
             fit = [type(value) is int for value in values]
             for reason in compress(values, map(not_, fit)):
                 counted["refused"] += 1
@@ -342,7 +343,7 @@ def _at(places: Sequence[int], column: Sequence[int]) -> list[int]:
 
 def _distinct(tags: Sequence[Tags]) -> Sequence[Tags]:
     """Return the tags, or one of them if all are equal."""
-    return tags[:1] if tags.count(tags[0]) == len(tags) else tags
+    return tags[:1] if tags and tags.count(tags[0]) == len(tags) else tags
 
 
 def _kept(kept: Sequence[bool], *columns: Sequence[Any]) -> list[list[Any]]:

@@ -75,7 +75,7 @@ class Route:
 
     def __init__(self, plan: Plan, event: EventType) -> None:
         self.event = event
-        self.quantise = text_number if event.text else event.resolution.quantise
+        self.quantise = text_number if event.text else event.scale.quantise
         every = [w for w in plan.windows.values() if w.source.name == event.name]
         windows = [w for w in every if w.is_plain]
         self.kept = len(windows) < len(every)

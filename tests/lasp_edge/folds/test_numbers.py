@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lasp_edge.folds.numbers import LIMIT, Refused, Resolution
+from lasp_edge.folds.numbers import LIMIT, PlausibleRange, Refused, Resolution
 
 STEPS = ("0.01", "0.1", "5", "0.3", "1e-6", "1", "1e30", "1e-30")
 resolutions = st.sampled_from(STEPS).map(Resolution)
@@ -165,3 +165,34 @@ def test_resolutions_are_equal_by_what_they_are():
     assert Resolution("0.10").canonical == "1/10" == Resolution(" 1e-1 ").canonical
     assert len({Resolution("5"), Resolution("5.0"), Resolution("0.5")}) == 2
     assert Resolution("1") != 1
+
+
+SENSOR = PlausibleRange(Resolution("0.1"), -40, "60.05")
+
+
+@given(st.lists(st.one_of(st.integers(-500, 700).map(lambda tenths: tenths / 10), st.none())))
+def test_a_plausible_range_refuses_the_same_alone_and_in_a_column(column):
+    together = [
+        f"refused: {item}" if isinstance(item, Refused) else item
+        for item in SENSOR.quantise_column(column)
+    ]
+    assert together == [outcome(SENSOR.quantise, value) for value in column]
+    assert SENSOR.quantise_certain(column) in (None, together)
+
+
+def test_a_sensor_that_is_broken_or_just_switched_on_is_refused():
+    assert [SENSOR.quantise(value) for value in (-40, 60, 21.57)] == [-400, 600, 216]
+    for value in (-127, 85, -40.1, 60.1):
+        with pytest.raises(Refused, match=r"outside of -40 to 60\.05"):
+            SENSOR.quantise(value)
+    with pytest.raises(Refused, match="outside of 0 and more"):
+        PlausibleRange(Resolution("1"), least=0).quantise(-1)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "why"),
+    [(1, 0, "no value lies"), ("a", None, "least: a number"), (None, True, "most: a number")],
+)
+def test_a_range_has_to_hold_a_value(least, most, why):
+    with pytest.raises(ValueError, match=why):
+        PlausibleRange(Resolution("1"), least, most)

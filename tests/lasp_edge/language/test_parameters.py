@@ -6,7 +6,7 @@ import pytest
 
 from lasp_edge import Program, folds
 from lasp_edge.examples.greenhouse import program as without_parameters
-from lasp_edge.language.parameters import canonical, is_value, plain, shown
+from lasp_edge.language.parameters import canonical, is_value, need_value, plain, shown
 from tests.lasp_edge.language.support_controlled import greenhouse
 
 
@@ -184,3 +184,39 @@ def test_a_factory_of_folds_is_no_function_of_parameters():
     span = program.parameter("span_s", "60")
     window = program.window("hot", source=temperature, fold=folds.mean, size_s=span)
     assert not window.controls.fold
+
+
+def ranged(**given):
+    program = Program("p")
+    temperature = program.event("temperature", resolution="0.1", **given)
+    above = program.parameter("above", "28", resolution="0.5", **given)
+    where = (above,), lambda event, at: event.value > at[above]
+    window = {"source": temperature, "fold": folds.count(), "size_s": 60}
+    program.window("hot", **window, uses=where[0], where=where[1])
+    return program.plan()
+
+
+def test_a_value_outside_of_a_parameters_range_is_none():
+    (above,) = ranged(least=10, most=40).parameters.values()
+    assert is_value(above, "40")
+    assert not is_value(above, "3000")
+    with pytest.raises(ValueError, match=r"steps of 0\.5, 10 to 40, is needed, not '3000'"):
+        need_value(above, "3000")
+    with pytest.raises(ValueError, match="10 to 20, is needed, not '28'"):
+        Program("p").parameter("above", "28", least=10, most=20)
+    with pytest.raises(ValueError, match="texts have no least and most"):
+        Program("p").parameter("mode", "day", choices=("day",), least=10)
+
+
+def test_a_range_is_another_program_and_the_same_stream():
+    plain, narrow, wide = ranged(), ranged(least=10), ranged(least=0)
+    assert len({plain.digest, narrow.digest, wide.digest}) == 3
+    assert {plan.windows["hot"].stream for plan in (narrow, wide)} == {plain.windows["hot"].stream}
+    again = pickle.loads(pickle.dumps(narrow))
+    assert again.events["temperature"].scale.quantise_column([10, 11]) == [100, 110]
+    assert again.digest == narrow.digest
+
+
+def test_texts_have_no_range():
+    with pytest.raises(ValueError, match="texts have no least"):
+        Program("p").event("note", text=True, least=1)

@@ -29,7 +29,8 @@ ODD_VALUES = (None, True, float("nan"), float("inf"), 2**31, 10**400, "21", Deci
 def program(*, shared: bool = False) -> Program:
     """Return two events, each collected, the first in two windows."""
     made = Program("columns")
-    warm, moist = made.event("temperature", resolution="0.01"), made.event("humidity")
+    warm = made.event("temperature", resolution="0.01", least=20, most="20.03")
+    moist = made.event("humidity")
     samples = made.declare_dynamic(BoundedLWWSet(bound=5), "samples", measures=warm)
     made.collect(warm, into=samples)
     if shared:
@@ -75,7 +76,9 @@ def batches(draw):
     times_us = draw(st.lists(own, min_size=count, max_size=count))
     if None not in times_us and draw(st.booleans()):
         times_us.sort()
-    plain = st.integers(2000, 2004).map(lambda steps: steps / 100)
+    plain = st.integers(2000, draw(st.sampled_from([2003, 2003, 2004]))).map(
+        lambda steps: steps / 100
+    )
     value = draw(st.sampled_from([plain, plain, st.one_of(plain, st.sampled_from(ODD_VALUES))]))
     name = draw(
         st.sampled_from(
@@ -156,6 +159,9 @@ def of_times(*seconds, names=("temperature",)):
 @example(
     steps=[of_times(50, 0), of_times(-50, 51, -51, 0)], keep_readings=False, shared=False
 )  # edges
+@example(  # no reading of a batch is accepted
+    steps=[Batch("test", ["temperature"], [None], [None], [{}])], keep_readings=False, shared=False
+)
 @example(
     steps=[of_times(*range(9), names=("temperature", "warmth"))], keep_readings=False, shared=True
 )  # both are collected into one variable: their order counts
