@@ -15,8 +15,8 @@
 - `frontier`: how far every device has come
 - `control_log`: the values that operators gave to parameters, and from when on
 - `chain_map`: what all of these, and the counters, are made of: the greatest value of each key
-- `bounded_lww_set`: the last samples of one writer; made of `bounded_state` (join, order)
-  and `samples` (columns on the wire)
+- `bounded_lww_set`: the last samples of one writer; made of `bounded_state` (join, order,
+  columns on the wire)
 - `mutator`: the mark of the methods by which programs write
 - `tally`: 64 bits that tell a state from others, kept up to date while it is joined
 - `incremental`: what sets tell those who keep something up to date with them
@@ -25,6 +25,7 @@
 """
 
 from crdts.bounded_lww_set import BoundedLWWSet
+from crdts.bounded_state import Sample
 from crdts.causal_context import CausalContext
 from crdts.chain_map import ChainMap
 from crdts.control_log import ControlEntry, ControlLog, ControlPlace
@@ -47,7 +48,6 @@ from crdts.owned_map import Entry, OwnedMap
 from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
 from crdts.replica import NOBODY, Dot, Replica, Version
-from crdts.samples import Sample
 from crdts.twopset import TwoPSet
 from crdts.wire import decode, encode
 

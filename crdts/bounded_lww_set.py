@@ -36,12 +36,11 @@ Paulo Sérgio Almeida, Ali Shoker, Carlos Baquero, "Delta State Replicated Data 
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from crdts.bounded_state import BoundedState, need_limits
+from crdts.bounded_state import BoundedState, HeldSample, Sample, need_limits, need_time
 from crdts.incremental import IncrementalSet, MovedToken, Shadow, need_write
 from crdts.mutator import mutator
 from crdts.plain import COLUMN_INTEGERS, need_int, need_value
 from crdts.replica import SEQS, Replica
-from crdts.samples import HeldSample, Sample, need_time
 
 
 class BoundedLWWSet(BoundedState, Shadow, IncrementalSet):

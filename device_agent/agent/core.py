@@ -37,8 +37,7 @@ from device_agent.agent.fleet.voice import FleetVoice
 from device_agent.agent.fleet.witnessing import Witnessing
 from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.held import HeldBatch
-from device_agent.agent.intake.intake import Intake
+from device_agent.agent.intake.intake import HeldBatch, Intake
 from device_agent.agent.intake.peer_reports import KnownProgress
 from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.panes.cache import PaneCache

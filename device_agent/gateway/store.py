@@ -26,13 +26,13 @@ from device_agent.gateway.kept import (
 )
 from device_agent.storage.damage import DamagedStoreError
 from device_agent.storage.opening import StoreForm, check_format
-from device_agent.storage.sealed import unsealed
 from device_agent.storage.sealed_file import (
     SealedFile,
     StoreNames,
     finding_damage,
     put,
     transaction,
+    unsealed,
 )
 from lasp_edge.errors import NotFound
 from lasp_edge.language.fleet_regimes import StartSpan

@@ -1,6 +1,7 @@
 """The SQLite file of agent and gateway.
 
-- `sealed_file`: one file with one writer; `opening`: whether all of it is sound
+- `sealed_file`: one file with one writer, a checksum in each row; `opening`: whether all of it is
+  sound
 - `read_only`: a file that its owner may write meanwhile
-- `sealed`: a checksum in each row; `damage`: what is damaged, and where it is kept
+- `damage`: what is damaged, and where it is kept
 """

@@ -17,12 +17,13 @@ import struct
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from device_agent.storage.damage import DamagedStoreError
-from device_agent.storage.sealed import Row
 from lasp_edge.errors import UsageError
 
+Row = tuple[Any, ...]
+"""A row of a table."""
 PAGE_BYTES = 512
 """Bytes of a page, the least that SQLite takes. Some ten pages change in a commit, whatever their
 size; of 4 KiB they cost three times as much flash, and are not read or written any faster."""

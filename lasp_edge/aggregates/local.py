@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from crdts import BoundedLWWSet
-from crdts.samples import HeldSample
+from crdts.bounded_state import HeldSample
 from lasp_edge.aggregates.sliding import TwoStacks, keyed
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial

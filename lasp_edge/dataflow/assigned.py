@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crdts import BoundedLWWSet, Entry, Lattice, Membership, OwnedMap, Replica, Sample
-from crdts.samples import HeldSample
+from crdts.bounded_state import HeldSample
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.aggregates.local import ElementsFold, FoldError, Lifted, WindowFold
 from lasp_edge.dataflow.nodes import ChangesByName, Node

@@ -1,6 +1,6 @@
 """Shared variables as a lander knows them: it listens to what devices say, and never writes.
 
-What devices leave at the broker joins to the fleet's state (`device_agent.agent.variables.trace`),
+What devices leave at the broker joins to the fleet's state (`device_agent.agent.variables.states`),
 so a lander that subscribes is given all of it, whenever it comes. It holds the join, to tell what
 is news, and gives on nothing else. Should a message be lost on the way to it alone, a digest in
 some beat differs, and it asks that device for what it lacks, as devices ask each other.

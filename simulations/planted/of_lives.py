@@ -7,7 +7,7 @@ from device_agent.agent.fleet.answers import Answers
 from device_agent.agent.fleet.fence import Fence
 from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.intake.source_highs import SourceHighs
-from device_agent.agent.variables.sets import Sets
+from device_agent.agent.variables.samples import Sets
 from device_agent.gateway.kept import FleetChanges
 from lasp_edge.protocol.fencing import ProcessReport, SourceHigh
 from simulations.planted.bug import planted, replaced

@@ -4,7 +4,7 @@ from typing import Final
 
 from device_agent.agent.state.pane_table import SCHEMA as PANE_SCHEMA
 from device_agent.storage.opening import StoreForm
-from device_agent.storage.sealed import unsealed, unsealed_pane
+from device_agent.storage.sealed_file import unsealed, unsealed_pane
 
 FORMAT = 4
 """The number of the format of the tables and of their packed values; it rises with each change.

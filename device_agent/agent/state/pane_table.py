@@ -27,7 +27,7 @@ from device_agent.agent.changes import (
     Undelivered,
     refusal,
 )
-from device_agent.storage.sealed import masks_become, sealed_pane, unsealed_pane
+from device_agent.storage.sealed_file import masks_become, sealed_pane, unsealed_pane
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS pane (

@@ -1,10 +1,10 @@
 """The durable side of an agent: one SQLite file, one transaction a commit.
 
 With a write-ahead log and `synchronous=FULL`, everything survives a power cut once `commit` has
-returned. Every row is sealed with a checksum (`sealed`). A damaged file is renamed and kept, never
-deleted (`damage`); the agent starts empty, and learns from its peers and from the lander what they
-know of it. A file may show its damage at the opening (`opening`), which verifies all of it, or at
-any later read or commit: then the method raises `DamagedStoreError`, and the agent starts again.
+returned. Every row is sealed with a checksum (`sealed_file`). A damaged file is renamed and kept,
+never deleted (`damage`); the agent starts empty, and learns from its peers and from the lander what
+they know of it. A file may show its damage at the opening (`opening`), which verifies all of it, or
+at any later read or commit: then the method raises `DamagedStoreError`, and the agent starts again.
 Who looks while an agent has the file open is given a copy (`look`).
 """
 
@@ -34,13 +34,13 @@ from device_agent.agent.facts import Facts
 from device_agent.agent.state.form import AGENT
 from device_agent.agent.state.pane_table import PaneTable
 from device_agent.storage.opening import check_format
-from device_agent.storage.sealed import unsealed
 from device_agent.storage.sealed_file import (
     SealedFile,
     StoreNames,
     finding_damage,
     put,
     transaction,
+    unsealed,
 )
 from lasp_edge.errors import NotFound
 

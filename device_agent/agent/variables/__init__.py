@@ -3,10 +3,9 @@
 In the order in which data flow through it:
 
 - `variables`: what one reading's handlers ask for, taken whole or not at all
-- `samples`: bounded sets by key (`sets`), frame budgets (`budget`), and their local folds
-- `states`: variables that are one lattice state, own or shared; `derived`: what follows from the
-  shared ones
-- `trace`: what a device leaves of a shared variable at the broker; `sharing`: how they travel;
-  `differences`: whom to ask for what is lacking
+- `samples`: bounded sets by key, frame budgets (`budget`), and their local folds
+- `states`: variables that are one lattice state, own or shared, and what a device leaves of a
+  shared one at the broker; `derived`: what follows from the shared ones
+- `sharing`: how shared variables travel
 - `replicated`: the contract of entries that travel; `published_fold`: those of a local fold
 """

@@ -1,6 +1,6 @@
 """How shared variables travel: changes as small retained frames, and repair from one who knows.
 
-- A change is published as the tail of this device's trace (`trace`), which the broker retains. So
+- A change is published as the tail of this device's trace (`states`), which the broker retains. So
   devices that are never awake together still agree.
 - Beats say a digest of what each device holds. Where a peer's differs, this device sends it the
   digest of its state and is sent what it lacks, in frames of bounded size. A late joiner, or a
@@ -21,8 +21,7 @@ from crdts import Lattice
 from crdts.wire import encode
 from device_agent.agent.agent import Agent
 from device_agent.agent.parts import FrameRefusedError, Handler, Part
-from device_agent.agent.variables.states import SharedState
-from device_agent.agent.variables.trace import pieces
+from device_agent.agent.variables.states import SharedState, pieces
 from lasp_edge.protocol.differences import Differences
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, VariableReport

@@ -22,7 +22,7 @@ from device_agent.storage.damage import (
     kept_bytes,
 )
 from device_agent.storage.opening import PAGE_BYTES
-from device_agent.storage.sealed import masks_become, sealed_pane, unsealed_pane
+from device_agent.storage.sealed_file import masks_become, sealed_pane, unsealed_pane
 from lasp_edge.errors import Exit, NotFound
 from lasp_edge.tool.command_line import main
 from simulations.world.disk import OpenedStore

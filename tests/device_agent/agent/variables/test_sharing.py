@@ -8,7 +8,7 @@ import pytest
 
 from crdts import CausalContext, GSet, ORSet, Replica, decode, encode
 from crdts.causal_context import index_of
-from device_agent.agent.variables.trace import PIECE_BYTES, TAIL_BYTES, Trace
+from device_agent.agent.variables.states import PIECE_BYTES, TAIL_BYTES, Trace
 from lasp_edge import Program
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
