@@ -28,12 +28,14 @@ class SinkRow(NamedTuple):
         store: the id of its store; empty before the first acknowledgement.
         former: ids of stores that it had before, the last one at the end.
         silent_us: for how long nothing came of it while the agent ran; stored now and then.
+        commit: the greatest of its store after which it has taken an entry; 0 for none.
     """
 
     name: str
     store: str = ""
     former: tuple[str, ...] = ()
     silent_us: int = 0
+    commit: int = 0
 
 
 class Settled(NamedTuple):
@@ -161,7 +163,7 @@ def _typed(name: str, plain: Any) -> Any:
     if name == "streams":
         return tuple(plain)
     if name == "sinks":
-        return tuple([SinkRow(n, store, tuple(f), silent) for n, store, f, silent in plain])
+        return tuple([SinkRow(n, store, tuple(f), *rest) for n, store, f, *rest in plain])
     if name == "other_programs":
         return {device: (program, release) for device, (program, release) in plain.items()}
     if name == "control":

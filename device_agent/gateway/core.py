@@ -31,6 +31,7 @@ from lasp_edge.protocol.acceptance import (
     PaneRows,
     Record,
 )
+from lasp_edge.protocol.acks import FormerStore
 from lasp_edge.protocol.frontier import (
     Coverage,
     Listening,
@@ -99,6 +100,7 @@ class GatewayCore:
         keeper: keeps the state; the core only reads from it.
         sender: this process, as the devices see it.
         terms: for whom windows wait.
+        former: the stores from which the one that is kept follows.
 
     Attributes:
         replies: what is owed to devices.
@@ -114,10 +116,11 @@ class GatewayCore:
         keeper: FleetKeeper,
         sender: Replica,
         terms: WaitingTerms,
+        former: tuple[FormerStore, ...] = (),
     ) -> None:
         state = self._state = keeper.restored()
         self._acceptance, self._terms = acceptance, terms
-        self.replies = Replies(acceptance, sender)
+        self.replies = Replies(acceptance, sender, former)
         acceptance.membership |= state.membership
         acceptance.witness.read(state.witnessed.values())
         self._liveness = Liveness(state.promises, {}, acceptance.membership)

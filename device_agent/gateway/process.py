@@ -21,7 +21,7 @@ from crdts import Replica
 from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.results import FleetResults
-from device_agent.gateway.store import INODE, PROGRAM, STORE_ID, FleetStore
+from device_agent.gateway.store import PROGRAM, STORE_ID, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import UsageError
@@ -186,15 +186,7 @@ class GatewayProcess:
                 f"{self._directory} holds windows of the program {program!r}; give "
                 f"{self._plan.name!r} a --data-dir of its own"
             )
-        inode = str(store.path.stat().st_ino)
-        is_copy = facts.get(INODE, inode) != inode
-        if is_copy:
-            log.warning(
-                "%s is a copy, perhaps of long ago: devices send what they keep", store.path
-            )
         wanted = {
-            STORE_ID: (not is_copy and facts.get(STORE_ID)) or secrets.token_hex(8),
-            INODE: inode,
             PROGRAM: meaning_of(self._plan, store.restored().control),
             "name": self._plan.name,
         }
@@ -219,6 +211,7 @@ class _Running:
         self._store, self._settings, self._say = store, settings, say
         topics = self._topics = Topics(settings.fleet or plan.name)
         nonce = secrets.randbits(32)
+        former = store.begin(secrets.token_hex(8))
         self._acceptance = Acceptance(
             plan.pane_streams,
             plan.published_folds.values(),
@@ -228,7 +221,7 @@ class _Running:
             is_signed=seal is not None,
         )
         sender = Replica(1, nonce, f"gateway-{settings.name}")
-        self._core = GatewayCore(plan, self._acceptance, store, sender, settings.terms)
+        self._core = GatewayCore(plan, self._acceptance, store, sender, settings.terms, former)
         published = (settings.name, settings.results_us, settings.home_assistant)
         self._results = FleetResults(plan, topics, *published, fold_at=self._core.fold_at)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
@@ -331,6 +324,7 @@ class _Running:
             self._store.commit(turn.changes)
         if turn.accepted.commands.control.entries:  # a start does so too, should this be the end
             self._store.put_facts({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
+        self._core.replies.commit = self._store.commits
         self._core.replies.owe(turn.accepted, now_us)
         self._results.take(self._to_publish(turn.changes.rows), turn.coverage)
         for (topic, reason), refusal in turn.accepted.refused.items():

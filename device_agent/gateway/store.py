@@ -3,8 +3,9 @@
 It is kept with the care of an agent's file (`device_agent.agent.state`): a write-ahead log with
 `synchronous=FULL`, a seal on each row, and a damaged file is put aside and never deleted. It can be
 large, so at a start only what tells of the devices is verified; entries and rows are, when they are
-read. A new file has a new id, so devices send it all that they keep. So has a copy of one: it may
-be older than the file that it replaces, which has acknowledged what it lacks.
+read. Each start takes a new id, and names those before it, with the last commit of each that is in
+the file. So a device sees whether all is there that was acknowledged to it: a file that was cut,
+copied or put back lacks it, and gets again what the device keeps.
 """
 
 import json
@@ -18,6 +19,7 @@ import msgpack
 from crdts import ControlLog, Frontier, Member, Membership, Version, decode, encode
 from crdts.frontier import Promise
 from crdts.packing import pack
+from crdts.replica import SEQS
 from device_agent.gateway.kept import (
     FleetChanges,
     FleetState,
@@ -36,6 +38,7 @@ from device_agent.storage.sealed_file import (
 )
 from lasp_edge.errors import NotFound
 from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.protocol.acks import FORMER_STORES, FormerStore
 from lasp_edge.protocol.waiting import Step
 from lasp_edge.protocol.window_rows import (
     FIELDS,
@@ -51,8 +54,8 @@ STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
 CONTROL, HELD = "control", "held"
 """Facts: the log of the parameters, and which windows wait for devices to promise under it."""
-INODE: Final = "inode"
-"""Fact: the file's number in its file system, by which a copy shows; FAT alone gives new ones."""
+COMMITS, FORMER = "commits", "former"
+"""Facts: how many commits were made under the present id, and the ids and commits before it."""
 
 _RECORDED: Final = tuple(name for name in WINDOW_RECORD if name != "revision")
 _BEGINS: Final = -len(WINDOW_RECORD)
@@ -129,6 +132,18 @@ class FleetStore(SealedFile):
     form = GATEWAY
     names = StoreNames(FILE_NAME, LOCK_NAME)
     _state: FleetState | None = None
+    commits: int = 0
+
+    def begin(self, store: str) -> tuple[FormerStore, ...]:
+        """Take a new id, and return the stores from which this one follows."""
+        facts = self.facts()
+        former = [FormerStore(*each) for each in json.loads(facts.get(FORMER, "[]"))]
+        if STORE_ID in facts:
+            former.append(FormerStore(facts[STORE_ID], int(facts.get(COMMITS, SEQS - 1))))
+        former = former[-FORMER_STORES:]
+        self.commits = 1  # this one
+        self.put_facts({STORE_ID: store, COMMITS: "1", FORMER: json.dumps(former)})
+        return tuple(former)
 
     @finding_damage
     def facts(self) -> dict[str, str]:
@@ -282,6 +297,8 @@ class FleetStore(SealedFile):
             if changes.state is not None:
                 _put_state(db, self._state or self.restored(), changes.state)
             _forget(db, changes)
+            put(db, "fact", [(COMMITS, str(self.commits + 1))])
+        self.commits += 1
         self._state = changes.state or self._state
 
 

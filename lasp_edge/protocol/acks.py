@@ -28,6 +28,10 @@ from lasp_edge.protocol.sinks import SINK_BYTES, sink_name
 RUNS_IN_AN_ACK: Final = 3_000
 """Runs of seqs in one frame: 12 bytes each in a replica that wrote a million entries, so 36 kB."""
 
+FORMER_STORES: Final = 16
+"""Stores from which one follows and that it names, at most: who delivered to one before them sends
+everything again."""
+
 Run = tuple[int, int]
 """The first and the last of some seqs without a gap."""
 
@@ -136,6 +140,30 @@ class Seqs(NamedTuple):
         return cls(incarnation, nonce, tuple(runs))
 
 
+class FormerStore(NamedTuple):
+    """A store from which another one follows, and up to which of its commits that one has it."""
+
+    store: str
+    commit: int
+
+
+def former_stores(plain: Any) -> tuple[FormerStore, ...]:
+    """Return the stores from which a store follows.
+
+    Raises:
+        FrameError, ValueError: they are not of that form.
+    """
+    rows = [checks.array(row) for row in checks.array(plain)]
+    if len(rows) > FORMER_STORES:
+        raise FrameError("too many former stores")
+    return tuple(
+        [
+            FormerStore(checks.text(store, SINK_BYTES), checks.integer(commit, 0, SEQS))
+            for store, commit in rows
+        ]
+    )
+
+
 class Untaken(NamedTuple):
     """Entries that a sink did not take, for one reason; see `NotTaken`, which may grow."""
 
@@ -157,14 +185,19 @@ def reason_text(reason: int) -> str:
 class AckFrame(Frame):
     """A sink tells the device `about` which of its pane entries have landed, and which have not.
 
-    One that names no entry says only which store the sink has.
+    One that names no entry says only which store the sink has. A gateway's store has a new id at
+    each start, and names those from which it follows: what it lacks of one shows, whether its file
+    was cut, copied or put back (`device_agent.agent.panes.sinks`).
 
     Attributes:
+        number: of the commit after which it was sent, where the store follows others.
         sink: the sink's name.
         store: the id of the store in which they have landed.
         taken: the entries that have landed, by replica.
         not_taken: those that have not, by reason and replica.
         clock_s: the lander's clock, seconds since the epoch; None where it does not say.
+        control: what tells the log of parameters that the sink knows from others.
+        former: the stores from which this one follows, to a device that may not know it yet.
     """
 
     about: str = field()  # the base class's property is not its default
@@ -174,6 +207,7 @@ class AckFrame(Frame):
     not_taken: tuple[Untaken, ...] = ()
     clock_s: int | None = None
     control: int = 0
+    former: tuple["FormerStore", ...] = ()
 
     kind = 5
 
@@ -183,7 +217,8 @@ class AckFrame(Frame):
         return [self.sink, self.store, taken, untaken, self.clock_s]
 
     def extra(self) -> dict[str, Any]:
-        return {"control": self.control} if self.control else {}
+        former = {"former": list(map(list, self.former))} if self.former else {}
+        return former | ({"control": self.control} if self.control else {})
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -194,7 +229,8 @@ class AckFrame(Frame):
         if not store:
             raise FrameError("bad text")
         control = checks.integer(envelope.extra.get("control", 0), 0)
-        fields = (sink_name(sink), store, known, untaken, checks.clock_s(clock_s), control)
+        former = former_stores(envelope.extra.get("former", []))
+        fields = (sink_name(sink), store, known, untaken, checks.clock_s(clock_s), control, former)
         return cls(envelope.sender, envelope.number, envelope.about, *fields)
 
 
@@ -239,23 +275,26 @@ class Answer:
         sink: tuple[str, str],
         clock_s: int | None = None,
         control: int = 0,
+        former: tuple[FormerStore, ...] = (),
     ) -> Iterator[AckFrame]:
-        """Yield the frames that say it, at least one, numbered from `number`.
+        """Yield the frames that say it, at least one.
 
         Args:
             sender: who says it.
-            number: of the first frame.
+            number: of the frames: of the last commit, where the store follows others.
             about: the device.
             sink: the sink's name, and the id of its store.
             clock_s: the sender's clock.
             control: what tells the log of parameters that the sink knows from others.
+            former: the stores from which the sink's follows, if the device may not know it yet.
         """
         rest = self._pieces()
         some = list(islice(rest, RUNS_IN_AN_ACK))
         while True:
-            yield AckFrame(sender, number, about, *sink, *_by_replica(some), clock_s, control)
+            yield AckFrame(
+                sender, number, about, *sink, *_by_replica(some), clock_s, control, former
+            )
             some = list(islice(rest, RUNS_IN_AN_ACK))
-            number += 1
             if not some:
                 return
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from crdts import Replica
 from lasp_edge.protocol.acceptance import Acceptance, Accepted
-from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.acks import Answer, FormerStore
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.greetings import Greetings
@@ -31,15 +31,23 @@ class Replies:
     Args:
         acceptance: of the sink's messages.
         sender: the sink's process, as the devices see it.
+        former: the stores from which the sink's one follows.
+
+    Attributes:
+        commit: the number of the store's last commit, from 1.
     """
 
-    def __init__(self, acceptance: Acceptance, sender: Replica) -> None:
-        self._acceptance, self._sender = acceptance, sender
+    def __init__(
+        self, acceptance: Acceptance, sender: Replica, former: tuple[FormerStore, ...] = ()
+    ) -> None:
+        self._acceptance, self._sender, self._former = acceptance, sender, former
+        self._name_store: set[str] = set()
+        self.commit = 1
         self._answers: dict[str, Answer] = {}
         self._hellos: dict[tuple[str, str], HelloFrame] = {}
         self._overtaken: set[str] = set()
         self._greetings = Greetings()
-        self._acks_sent = self._vouches_sent = 0
+        self._vouches_sent = 0
 
     def owe(self, accepted: Accepted, now_us: int) -> None:
         """Take what is owed for messages whose rows are durable now."""
@@ -51,6 +59,7 @@ class Replies:
             if self._greetings.is_first(device):  # it sends few beats on its own
                 self._answers.setdefault(device, Answer())
         for device, is_ours in accepted.heard.items():
+            (self._name_store.add if is_ours else self._name_store.discard)(device)
             if self._greetings.is_due(device, is_ours, now_us):
                 self._answers.setdefault(device, Answer())
         while len(self._answers) > DEVICES_AWAITING:  # they send again, and are answered then
@@ -77,13 +86,13 @@ class Replies:
 
     def _acknowledge(self, publish: Publish, now_us: int) -> None:
         for device, answer in list(self._answers.items()):
-            given = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
+            given = (self._sender, self.commit, device, self._acceptance.sink)
+            former = () if device in self._name_store else self._former
             control = self._acceptance.control
             known = 0 if control is None else control.control
-            for frame in answer.frames(*given, now_us // SECOND_US, known):
+            for frame in answer.frames(*given, now_us // SECOND_US, known, former):
                 if not publish(frame):
                     return
-                self._acks_sent += 1
             del self._answers[device]
 
     def _vouch(self, publish: Publish) -> None:

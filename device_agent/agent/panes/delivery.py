@@ -171,15 +171,18 @@ class PaneDelivery(Part):
                 changes = changes or Changes()
                 changes.facts.streams = self._streams = streams
         if changes is None or panes is None:
-            return changes or panes
-        changes.add(panes)
+            changes = changes or panes
+        else:
+            changes.add(panes)
+        if changes is not None:
+            changes.add(Changes(facts=self.sinks.take_commits()))
         return changes
 
     def take_notes(self) -> Changes | None:
         notes, answered = self.sinks.take_notes(), self.memory.answered
         if answered:
             notes, self.memory.answered = notes or Changes(), {}
-            notes.add(Changes(panes=answered))
+            notes.add(Changes(panes=answered, facts=self.sinks.take_commits()))
         return notes
 
     def committed(self) -> None:

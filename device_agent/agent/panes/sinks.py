@@ -8,6 +8,9 @@ answered: it has the default name, and belongs to the sink that answers first.
   again, and everything is dirty for it. After `MOVES_AT_ONCE` such moves another one is believed
   only after a while that doubles each time: who forges acknowledgements does not have everything
   sent for ever, and it is counted and reported.
+- A store that follows from the present one, as a gateway's does at each start, takes its place and
+  has all that is clean for it, unless it lacks a commit after which an entry was acknowledged: its
+  file was cut, or put back, and then it is one that was never known.
 - A store that was left before comes back only when the present one was silent for `LEFT_US`. Until
   then two of one name are alive, each would have everything sent again for ever, and it is
   reported instead.
@@ -73,6 +76,8 @@ class Sink:
         store: the id of its store; empty before the first acknowledgement.
         former: ids of the stores that it had before.
         silent_us: for how long it has not answered.
+        commit: the greatest of its store after which it has taken an entry.
+        follows: the store from which its present one follows, if that was not left.
         moves: to stores that were never known, lately.
         moved_us: how long ago the last of them was.
         said_s: the latest second at which its store spoke, by its lander's clock; None if unknown.
@@ -85,9 +90,11 @@ class Sink:
     __slots__ = (
         "_speakers",
         "bit",
+        "commit",
         "contested_us",
         "control",
         "flights",
+        "follows",
         "former",
         "is_much_later",
         "moved_us",
@@ -100,7 +107,8 @@ class Sink:
 
     def __init__(self, place: int, row: SinkRow, flights: Flights) -> None:
         self.bit = 1 << place
-        self.name, self.store, self.former, self.silent_us = row
+        self.name, self.store, self.former, self.silent_us, self.commit = row
+        self.follows = ""
         self.contested_us = self.moves = self.moved_us = 0
         self.said_s: int | None = None
         self.is_much_later = False
@@ -110,7 +118,7 @@ class Sink:
 
     def row(self) -> SinkRow:
         """Return it as it is stored."""
-        return SinkRow(self.name, self.store, self.former, self.silent_us)
+        return SinkRow(self.name, self.store, self.former, self.silent_us, self.commit)
 
     def is_new_speaker(self, nonce: int) -> bool:
         """Return whether a process of the sink answers for the first time."""
@@ -147,9 +155,11 @@ class Sink:
         if self.moved_us >= 2 * LONGEST_WAIT_US:
             self.moves = 0
 
-    def adopt(self, store: str) -> None:
-        """Deliver to another store from now on."""
-        if self.store and store not in self.former:
+    def adopt(self, store: str, *, follows: bool = False) -> None:
+        """Deliver to another store from now on, which has all of the present one if it follows."""
+        self.follows = self.store if follows else ""
+        self.commit = 0
+        if self.store and store not in self.former and not follows:
             self.moves, self.moved_us = self.moves + 1, 0
         left = [each for each in (*self.former, self.store) if each not in {"", store}]
         self.former = tuple(left[-FORMER_STORES:])
@@ -184,6 +194,7 @@ class Sinks:
         self._dirtied = 0
         self._tick_us: int | None = None
         self._kept_us = self._silences()
+        self._kept_commits: list[int] = []
 
     def __iter__(self) -> Iterator[Sink]:
         return (sink for sink in self._places if sink is not None)
@@ -211,9 +222,11 @@ class Sinks:
             self._counters.note("frame: acknowledgement of one sink too many")
             self._counters.note(f"sink: {TOO_MANY}")
             return None
-        if frame.store != sink.store and not self._moves(sink, frame.store, frame.clock_s):
+        if frame.store != sink.store and not self._moves(sink, frame):
             return None
         sink.hear(frame.clock_s)
+        if frame.taken and frame.number > sink.commit:
+            sink.commit = frame.number
         return sink
 
     def _first(self, name: str) -> Sink | None:
@@ -235,9 +248,17 @@ class Sinks:
         self._make_dirty(sink)
         return sink
 
-    def _moves(self, sink: Sink, store: str, clock_s: int | None) -> bool:
+    def _moves(self, sink: Sink, frame: AckFrame) -> bool:
         """Return whether the sink has another store from now on."""
-        if sink.is_late(clock_s):
+        store, is_late = frame.store, sink.is_late(frame.clock_s)
+        known = dict(frame.former).get(sink.store, -1)
+        if known >= sink.commit and store not in sink.former:
+            sink.adopt(store, follows=True)
+            self._changed().facts = self._facts()
+            return True
+        if is_late and store == sink.follows:
+            return False  # sent before the start of its process
+        if is_late:
             is_believed, why = False, TWO_STORES
         elif store in sink.former:
             is_believed, why = sink.silent_us >= LEFT_US, TWO_STORES
@@ -301,6 +322,14 @@ class Sinks:
         if self.changes is None:
             self.changes = Changes()
         return self.changes
+
+    def take_commits(self) -> Facts:
+        """Return the sinks, to be stored with what they took, if that was after a later commit."""
+        commits = [0 if sink is None else sink.commit for sink in self._places]
+        if commits == self._kept_commits:
+            return Facts()
+        self._kept_commits = commits
+        return self._facts()
 
     def take_notes(self) -> Changes | None:
         """Return how long the sinks are silent, where that has grown much; None elsewhere."""

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -83,26 +83,26 @@ def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stag
     assert entity["state_topic"] == stage.lander.topics.result("warm", "gateway")
 
 
-def test_an_older_copy_of_its_data_gets_what_it_had_acknowledged_since(stage):
+def test_an_older_image_of_its_data_gets_what_it_had_acknowledged_since(stage):
     stage.lander.link.stop(0.0)
     recorded = stage.record("a", READINGS, 0.7)
     file = stage.directory / "a.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[: READINGS // 2]))
-    gateway, copy = Gateway(stage), stage.directory / "copy"
+    gateway = Gateway(stage)
     try:
         agent = stage.replay("a")
         wait_until(agent.done)
-        gateway.kill()
-        shutil.copytree(gateway.data, copy)
-        gateway.start()
+        gateway.process.send_signal(signal.SIGSTOP)
+        image = {each: each.read_bytes() for each in gateway.data.iterdir()}
+        gateway.process.send_signal(signal.SIGCONT)
         assert agent.end() == 0
         file.write_text("".join(lines))
         agent = stage.replay("a")
         wait_until(agent.done)
         gateway.kill()
-        shutil.rmtree(gateway.data)
-        shutil.copytree(copy, gateway.data)
+        for each, content in image.items():
+            each.write_bytes(content)  # the same file to the system
         gateway.start()
         truth = truth_of([recorded], stage)
         wait_until(lambda: is_final(gateway.rows(), truth))

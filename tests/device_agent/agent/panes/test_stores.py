@@ -2,8 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from crdts import Replica
+from crdts.replica import SEQS
 from device_agent.agent.panes.sinks import LEFT_US, MOVES, MOVES_AT_ONCE
+from lasp_edge.protocol.acks import FormerStore
+from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agent.panes.support_fleetlet import Fleetlet, full, sink
@@ -71,3 +76,32 @@ def test_a_lake_that_was_left_comes_back_when_the_present_one_is_silent(device):
     back.run(120)
     assert (sink(device)["store"], back.sent_entries) == (LAKE, panes)
     assert device.core.done
+
+
+def follows(device, store, commit):
+    """Let a store that has so many commits of the present one greet the device."""
+    former = (FormerStore("before all", 9), FormerStore(sink(device)["store"], commit))
+    device.hear(replace(ack_of(device.name, sink=("lake", store)), former=former))
+    device.tick()
+    return sink(device)["store"] == store
+
+
+@pytest.mark.parametrize(("commit", "is_cut"), [(7, False), (6, True)])
+def test_a_store_that_follows_gets_again_what_it_lacks_of_what_was_acknowledged(
+    device, commit, is_cut
+):
+    panes = full(device)
+    Fleetlet(device, device.landed).run(30)
+    assert follows(device, "second start", SEQS - 1)
+    assert sink(device)["waiting"] == 0
+    device.read([21.0], [device.now_us])
+    device.core.handle_end()
+    frames = device.frames(PaneFrame, device.tick(60))
+    ack = ack_of(device.name, *frames, sink=("lake", "second start"))
+    device.hear(replace(ack, number=7))
+    device.tick(60)
+    device.restart()
+    assert follows(device, "third start", commit)
+    assert sink(device)["waiting"] == (panes + 1 if is_cut else 0)
+    assert device.counted.get(MOVES, 0) == is_cut
+    assert not follows(device, "second start", 0), "it was left"
