@@ -51,7 +51,7 @@ MARKS = {
     "trial output": ("csv", "key,start_us"),
     "analysts": ("python", "lake.coverage()"),
     "shared variables": ("python", "lake.shared_names()"),
-    "looking into a lake": ("sh", "lake status"),
+    "looking into a lake": ("sh", "--as-of '2025-01-01 00:05"),
     "deltalake": ("python", "newest = 1"),
     "duckdb": ("python", "import duckdb"),
     "spark": ("python", "spark_session"),

@@ -198,6 +198,7 @@ def _merge(
     check_functions(job.plan, steps_run_here=steps_run_here(spark))
     if torn := mend(job.lake):
         say(torn)
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # `Run` logs it in a line
     merging = Run(
         spark,
         job,

@@ -233,6 +233,7 @@ class Run:
     def _wait_after(self, text: str) -> None:
         self._failures += 1
         why = failures.reason(text)
+        log.debug("%s", text)
         if self._watch is not None:
             self._watch.failed()
         if self._failures > _MOST_FAILURES:
