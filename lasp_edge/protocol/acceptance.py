@@ -299,8 +299,9 @@ class Acceptance:
             return  # it promises to others, until it knows this sink
         if low.low_us is not None and low.low_us > record.received_us + self._future_us:
             raise RecordRefusedError("promise from the far future")
+        done = frame.done or low.sink in frame.done_for
         accepted.promises |= accepted.promises.promise(
-            frame.sender, frame.number, low.low_us, record.received_us, done=frame.done
+            frame.sender, frame.number, low.low_us, record.received_us, done=done
         )
 
     def take_shared(self, frame: SharedFrame, record: Record, accepted: Accepted) -> None:

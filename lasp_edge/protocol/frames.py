@@ -25,7 +25,7 @@ from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.fencing import SourceHigh, source_highs
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
-from lasp_edge.protocol.sinks import SinkLow, low_rows
+from lasp_edge.protocol.sinks import MAX_SINKS, SinkLow, low_rows
 
 LONGEST_DIGEST = 32
 """Bytes of a program's digest or a release, at most: both are kept of every device."""
@@ -142,6 +142,8 @@ class BeatFrame(Frame):
     Attributes:
         lows: its promises, one to each sink that it knows.
         done: its sources are finished and nothing is dirty for any sink.
+        done_for: the names of the sinks for which nothing is, where it is for others: one that is
+            gone for days holds up no other.
         reports: one for each variable it holds.
         seq: the newest of the replica's durable pane entries; 0 before the first.
         clock_s: its own clock, seconds since the epoch; None where it does not trust it.
@@ -159,6 +161,7 @@ class BeatFrame(Frame):
     highs: tuple[SourceHigh, ...] = ()
     control: int = 0
     floor_us: int | None = None
+    done_for: frozenset[str] = frozenset()
 
     kind = 3
 
@@ -172,8 +175,14 @@ class BeatFrame(Frame):
         return [lows, self.done, self.reports, self.seq, self.clock_s, highs]
 
     def extra(self) -> dict[str, Any]:
-        control = {"control": self.control} if self.control else {}
-        return control if self.floor_us is None else {**control, "floor": self.floor_us}
+        given = {"control": self.control} if self.control else {}
+        if self.floor_us is not None:
+            given["floor"] = self.floor_us
+        if self.done_for:
+            given["done"] = sum(
+                low.sink in self.done_for and 1 << at for at, low in enumerate(self.lows)
+            )
+        return given
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -185,7 +194,10 @@ class BeatFrame(Frame):
         control = checks.integer(envelope.extra.get("control", 0), 0)
         floor = envelope.extra.get("floor")
         floor_us = None if floor is None else checks.integer(floor, -TIME_LIMIT_US, TIME_LIMIT_US)
-        fields = (checks.flag(done), known, seq, clock, source_highs(highs), control, floor_us)
+        bits = checks.integer(envelope.extra.get("done", 0), 0, 1 << MAX_SINKS)
+        done_for = frozenset(row.sink for at, row in enumerate(rows) if bits >> at & 1)
+        rest = (source_highs(highs), control, floor_us, done_for)
+        fields = (checks.flag(done), known, seq, clock, *rest)
         return cls(envelope.sender, envelope.number, rows, *fields)
 
 

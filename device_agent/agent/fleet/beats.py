@@ -45,6 +45,7 @@ class _Content(NamedTuple):
 
     sender: Replica
     done: bool
+    done_for: frozenset[str]
     reports: tuple[VariableReport, ...]
     seq: int
     highs: tuple[SourceHigh, ...]
@@ -144,7 +145,7 @@ class Beats(Part):
 
     def tick(self, now_us: int) -> None:
         """Decide whether a beat is to be sent in this round."""
-        content = self._content()
+        content = self._content(now_us)
         if content.reports != self._held:
             self._held, self._moved_us = content.reports, now_us
         self._exchange.beat_due = self._is_due(content, now_us)
@@ -153,7 +154,7 @@ class Beats(Part):
         if self._last is None or not self._announced:
             return True
         last, lows = self._last
-        if content.done != last.done or self._keep_alive.is_over(now_us):
+        if content[1:3] != last[1:3] or self._keep_alive.is_over(now_us):
             return True
         if self._is_asked and self._least.is_over(now_us):
             return True
@@ -176,7 +177,7 @@ class Beats(Part):
         if not self._announced:
             yield self.presence(online=True)
             self._announced = True  # the link took it, or else it asked for no more
-        content, lows = self._content(), self.lows(now_us)
+        content, lows = self._content(now_us), self.lows(now_us)
         beat = self._beat(content, lows, now_us)
         self._promise(lows)
         yield Publication.of(beat, self._agent.topics)
@@ -195,16 +196,20 @@ class Beats(Part):
         """Return the time before which nothing more will come, for each sink."""
         return self._panes.lows(now_us)
 
-    def _content(self) -> _Content:
+    def _content(self, now_us: int) -> _Content:
         agent, seq, highs = self._agent, self._panes.memory.seq, self._fence.source_highs()
         reports = self._exchange.reports()
-        return _Content(agent.replica, self.done, reports, seq, highs, agent.control)
+        done, done_for = self.done, frozenset[str]()
+        if self._intake.sources.finished and not (done or agent.clock.waiting or self._waits()):
+            sinks, time_us = self._panes.sinks, agent.clock.time_us(now_us)
+            done_for = self._panes.cache.landed_at(sinks, time_us)
+        return _Content(agent.replica, done, done_for, reports, seq, highs, agent.control)
 
     def _beat(self, content: _Content, lows: tuple[SinkLow, ...], now_us: int) -> BeatFrame:
         """Return the next beat."""
-        clock, (sender, done, reports, seq, highs, control) = self._agent.clock, content
+        clock, (sender, done, done_for, reports, seq, highs, control) = self._agent.clock, content
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
-        fields = (lows, done, reports, seq, clock_s, highs, control, self._floor_us())
+        fields = (lows, done, reports, seq, clock_s, highs, control, self._floor_us(), done_for)
         return BeatFrame(sender, self._beats + 1, *fields)
 
     def _floor_us(self) -> int | None:

@@ -71,6 +71,14 @@ class PaneCache:
         """Whether no entry is dirty, in memory or in the store."""
         return not self._panes.dirty and self.is_complete
 
+    def landed_at(self, sinks: Sinks, clock_us: int) -> frozenset[str]:
+        """Return the names of the sinks at which all has landed that they take."""
+        return frozenset(
+            sink.name
+            for sink in sinks
+            if sink.store and self.oldest_dirty_us(sink.bit, clock_us) is None
+        )
+
     @property
     def is_complete(self) -> bool:
         """Whether all dirty entries are in memory."""

@@ -110,6 +110,20 @@ def vouch_frames(draw):
 
 
 @st.composite
+def beat_frames(draw):
+    """Return a beat, which is done for some of the sinks that it promises to."""
+    promised = tuple(draw(st.lists(lows, max_size=8, unique_by=lambda low: low.sink)))
+    done_for = frozenset(low.sink for low in promised if draw(st.booleans()))
+    reports = st.lists(
+        st.builds(VariableReport, texts, seqs, uint64, st.none() | uint64), max_size=4
+    )
+    known = promised, draw(st.booleans()), tuple(draw(reports)), draw(seqs), draw(clocks)
+    rest = draw(highs), draw(st.integers(0, 2**63 - 1))
+    floor_us = draw(st.none() | st.integers(-(2**58), 2**58 - 1))
+    return BeatFrame(draw(replicas), draw(numbers), *known, *rest, floor_us, done_for)
+
+
+@st.composite
 def control_frames(draw):
     """Return a schedule of one parameter and scope."""
     times_us = draw(st.sets(st.integers(-(2**58), 2**58 - 1), min_size=1, max_size=4))
@@ -125,21 +139,7 @@ member_frames = st.builds(
 FRAMES = {
     PaneFrame: pane_frames,
     VariableFrame: variable_frames(),
-    BeatFrame: st.builds(
-        BeatFrame,
-        replicas,
-        numbers,
-        st.lists(lows, max_size=8, unique_by=lambda low: low.sink).map(tuple),
-        st.booleans(),
-        st.lists(
-            st.builds(VariableReport, texts, seqs, uint64, st.none() | uint64), max_size=4
-        ).map(tuple),
-        seqs,
-        clocks,
-        highs,
-        st.integers(0, 2**63 - 1),
-        st.none() | st.integers(-(2**58), 2**58 - 1),
-    ),
+    BeatFrame: beat_frames(),
     PresenceFrame: st.builds(
         PresenceFrame,
         replicas,

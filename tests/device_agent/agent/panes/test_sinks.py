@@ -7,6 +7,8 @@ from device_agent.agent.panes.sinks import TOO_MANY
 from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.acks import NotTaken
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.sinks import MAX_SINKS
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import SimulatedLander
@@ -142,6 +144,20 @@ def test_two_sinks_get_everything_once_and_each_has_its_own_promise(device):
     assert both.sent_entries == panes, "the lake is told nothing again"
     both.run(600)
     assert both.sent_entries == panes
+
+
+def test_a_sink_that_is_gone_keeps_no_other_from_knowing_that_all_has_come(device):
+    full(device)
+    archive = SimulatedLander("a-1", device.program, sink="archive")
+    device.hear(ack_of(device.name, sink=("archive", "a-1")))  # it greets, and is gone
+    Fleetlet(device, device.landed).run(60)
+    assert not device.core.done
+    beats = device.frames(BeatFrame, device.tick(60))
+    assert [(beat.done, beat.done_for) for beat in beats] == [(False, {"lake"})]
+    assert beats == [decode(beat.encode()) for beat in beats]
+    Fleetlet(device, device.landed, archive).run(600)
+    beats = device.frames(BeatFrame, device.tick(60))
+    assert [(beat.done, beat.done_for) for beat in beats] == [(True, set())]
 
 
 def test_where_no_lake_ever_answers_the_first_sink_that_does_is_all_there_is(device):
