@@ -29,6 +29,7 @@ from lasp_edge.link.broker_url import MqttVersion, TlsFiles
 from lasp_edge.link.events import Connected, ConnectionSettings, Counts, Message, SocketBytes
 from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
+from lasp_edge.link.properties import TopicAlias, share_tables
 from lasp_edge.link.seal import BrokenSealError
 from lasp_edge.link.taken_sizes import TakenSizes
 from lasp_edge.link.trouble import (
@@ -39,6 +40,7 @@ from lasp_edge.link.trouble import (
     refused_connection,
 )
 
+share_tables()
 now_s = time.monotonic  # noqa: TID251 a network's time-outs are real ones
 _VERSIONS: dict[MqttVersion, MQTTProtocolVersion] = {
     "5": MQTTProtocolVersion.MQTTv5,
@@ -323,10 +325,7 @@ class Connection:
             self.refusals.answer(topic, "Packet too large")
             return True
         text, alias = self._aliases.of(topic)
-        properties = None
-        if alias:
-            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
-            properties.TopicAlias = alias
+        properties = TopicAlias(alias) if alias else None
         packet = self._client.publish(text, payload, qos, retain, properties)
         if packet.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
             self._aliases.forget(topic)
