@@ -141,7 +141,9 @@ class Core:
         self.agreements = Agreements(agent, self.exchange, self.commands)
         waits = partial(_waits, self.missing)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence, waits)
-        self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
+        programs = Programs(agent, lambda: self.commands.retired)
+        values = Values(agent, self.samples, self.agreements, self.derived)
+        self.results = Results(agent, values, programs)
         self.voice = FleetVoice(agent, self.results.values, self.agreements)
         self.acting = Acting(agent, self.samples, self.variables, self.agreements)
         self.part_list = PartList(agent.guard, agent.counters)
@@ -165,7 +167,7 @@ class Core:
             self.agreements,
             Absences(agent, self.samples, lambda: self.connected),
             self.commands,
-            Programs(agent, lambda: self.commands.retired),
+            programs,
             *self.acting.parts,
             agent.stored,  # has what those before it changed
             agent.counters,

@@ -11,6 +11,7 @@ reads it.
     ('pi-1', 23)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -29,8 +30,10 @@ from lasp_edge.protocol.sinks import MAX_SINKS, SinkLow, low_rows
 
 LONGEST_DIGEST = 32
 """Bytes of a program's digest or a release, at most: both are kept of every device."""
-SPEAKS = "speaks"
-"""Key of a presence's extra element; who does not read it is of a release without it."""
+SPEAKS, UNITS = "speaks", "units"
+"""Keys of a presence's extra element; who does not read them is of a release without them."""
+MOST_UNITS, UNIT_BYTES = 32, 16
+"""Events whose units a presence states, and bytes of a unit, at most: a presence stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +216,14 @@ class PresenceFrame(Frame):
         program: the digest of the program that it runs; "" where it does not say.
         release: of lasp-edge; "" where it does not say.
         speaks: it would publish the fleet's values; the least one that is connected does.
+        units: event -> the unit in which its program measures it; of those that have one.
     """
 
     online: bool
     program: str = ""
     release: str = ""
     speaks: bool = False
+    units: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     kind = 4
 
@@ -226,14 +231,16 @@ class PresenceFrame(Frame):
         return [self.online, self.program, self.release]
 
     def extra(self) -> dict[str, Any]:
-        return {SPEAKS: True} if self.speaks else {}
+        found: dict[str, Any] = {SPEAKS: True} if self.speaks else {}
+        return found | {UNITS: dict(self.units)} if self.units else found
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         online, program, release = envelope.body
         runs = checks.text(program, LONGEST_DIGEST), checks.text(release, LONGEST_DIGEST)
         speaks = checks.flag(envelope.extra.get(SPEAKS, False))
-        return cls(envelope.sender, envelope.number, checks.flag(online), *runs, speaks)
+        units = _units(envelope.extra.get(UNITS, {}))
+        return cls(envelope.sender, envelope.number, checks.flag(online), *runs, speaks, units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +263,12 @@ class AskFrame(Frame):
     def from_envelope(cls, envelope: Envelope) -> Self:
         (variable,) = envelope.body
         return cls(envelope.sender, envelope.number, envelope.about, checks.text(variable))
+
+
+def _units(given: Any) -> Mapping[str, str]:
+    if type(given) is not dict or len(given) > MOST_UNITS:
+        raise FrameError("bad units")
+    return {checks.text(name): checks.text(unit, UNIT_BYTES) for name, unit in given.items()}
 
 
 def _check_keys(keys: tuple[str, ...], shard: int) -> None:

@@ -1,6 +1,11 @@
 """Devices that run another program or release than this one: they may never agree with it.
 
-A device's program and release are in its retained presence, so they are known while it is away.
+A device's program and release are in its retained presence, so they are known while it is away. So
+are the units in which it measures. A unit is no part of what may be merged (the numbers of °F join
+those of °C), for what is stored must stay as it is: so an alarm names the device and both units.
+
+>>> mixed_units({"temperature": "°C", "power": "W"}, {"temperature": "°F", "power": "W"})
+['temperature in °F, here in °C']
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -10,8 +15,9 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes
 from device_agent.agent.facts import Facts
 from device_agent.agent.parts import Handler, Part
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import PresenceFrame
+from lasp_edge.protocol.frames import MOST_UNITS, UNIT_BYTES, PresenceFrame
 from lasp_edge.protocol.limits import MEMBERS
 from lasp_edge.release import RELEASE
 
@@ -32,6 +38,8 @@ class Programs(Part):
         self._runs = agent.plan.digest, RELEASE
         before = agent.facts.other_programs or {}
         self._others = {device: runs for device, runs in before.items() if runs != self._runs}
+        self._units: dict[str, Mapping[str, str]] = {}
+        self._own_units = units_of(agent.plan)
         self._noted = dict(before)
         self.is_changed = agent.facts.program != agent.plan.name
 
@@ -43,14 +51,29 @@ class Programs(Part):
         device, runs = frame.about, (frame.program, frame.release)
         if device == self._agent.replica.device or not frame.program or runs == self._runs:
             self._others.pop(device, None)
+            self._units.pop(device, None)
         elif device in self._others or len(self._others) < MEMBERS:
-            self._others[device] = runs
+            self._others[device], self._units[device] = runs, frame.units
 
     @property
     def others(self) -> dict[str, tuple[str, str]]:
         """Devices that run something else and count -> (digest of the program, release)."""
         retired = self._retired()
         return {name: runs for name, runs in sorted(self._others.items()) if name not in retired}
+
+    @property
+    def alarms(self) -> list[str]:
+        """The devices whose numbers mix with those of other units, in one line each."""
+        found = {
+            device: mixed_units(self._own_units, self._units.get(device, {}))
+            for device in self.others
+        }
+        return [
+            f"{device} measures {', '.join(words)}: their values are mixed up; give all devices "
+            "one program, or retire that one"
+            for device, words in found.items()
+            if words
+        ]
 
     def take_changes(self) -> Changes | None:
         """Return whose store it is, once."""
@@ -76,3 +99,19 @@ def other_programs(others: Mapping[str, tuple[str, str]], own: tuple[str, str]) 
         for device, (program, release) in others.items()
         if (program, release) != own
     }
+
+
+def units_of(plan: Plan) -> dict[str, str]:
+    """Return event -> unit, of the events that have one, as a presence states them."""
+    found = [(name, event.unit) for name, event in sorted(plan.events.items()) if event.unit]
+    short = [(name, unit) for name, unit in found if len(unit.encode()) <= UNIT_BYTES]
+    return dict(short[:MOST_UNITS])
+
+
+def mixed_units(own: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
+    """Return which events a device measures in another unit than this one."""
+    return [
+        f"{name} in {unit}, here in {own[name]}"
+        for name, unit in others.items()
+        if own.get(name, unit) != unit
+    ]

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from device_agent.agent.agent import Agent
+from device_agent.agent.fleet.programs import Programs
 from device_agent.agent.fleet.values import CurrentValue, Result, Values
 from device_agent.agent.parts import Part
 from device_agent.outputs.retained import Content, Retained
@@ -37,6 +38,7 @@ class Results(Part):
     Args:
         agent: what all parts share.
         values: of this device.
+        programs: those of the other devices.
 
     Attributes:
         sent_bytes: how many bytes the link has sent; None where there is no link.
@@ -44,8 +46,8 @@ class Results(Part):
 
     name = "results"
 
-    def __init__(self, agent: Agent, values: Values) -> None:
-        self._agent = agent
+    def __init__(self, agent: Agent, values: Values, programs: Programs) -> None:
+        self._agent, self._programs = agent, programs
         self.values = values
         self.sent_bytes: int | None = None
         every_us = agent.settings.results_us
@@ -111,7 +113,7 @@ class Results(Part):
             "readings": totals.get("accepted", 0),
             "refused": totals.get("refused", 0),
             "clock": "waits" if clock.holds_back else "trusted",
-            "alarms": alarms(totals, self._before),
+            "alarms": self._alarms(),
             "program": self._agent.plan.digest,
             "release": RELEASE,
         }
@@ -120,8 +122,11 @@ class Results(Part):
         return self._agent.topics.result(name, self._agent.replica.device, key)
 
     def report(self) -> dict[str, Any]:
-        found = alarms(self._agent.counters.totals, self._before)
-        return {"values": self.plain(), "alarms": found}
+        return {"values": self.plain(), "alarms": self._alarms()}
+
+    def _alarms(self) -> list[str]:
+        mixed = self._programs.alarms[:MOST_ALARMS]
+        return mixed + alarms(self._agent.counters.totals, self._before)
 
 
 def as_json(value: CurrentValue) -> bytes:

@@ -148,6 +148,7 @@ FRAMES = {
         st.text(max_size=8),
         st.text(max_size=8),
         st.booleans(),
+        st.dictionaries(st.sampled_from("abc"), st.sampled_from(["°C", "°F"])),
     ),
     AckFrame: st.builds(
         AckFrame,

@@ -5,23 +5,34 @@ from dataclasses import replace
 
 import pytest
 
-from crdts import BoundedLWWSet, Counter, Replica
+from crdts import BoundedLWWSet, Counter, Replica, Version
+from device_agent.agent.fleet.programs import units_of
 from device_agent.console.command.line import write_plainly
 from device_agent.console.command.status import _plainly, _status
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import PresenceFrame
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.release import RELEASE
 from simulations.fleet import Fleet
 from tests.device_agent.agents import Device
+from tests.support_commands import member_command
 
 
 def house(
-    *, event="temperature", resolution="0.01", keyed=False, version=1, handler=False, declares=True
+    *,
+    event="temperature",
+    resolution="0.01",
+    unit="",
+    keyed=False,
+    version=1,
+    handler=False,
+    declares=True,
 ):
     """Return a program whose samples are of one event."""
     program = Program("house")
     events = {
-        name: program.event(name, resolution=resolution) for name in ("temperature", "humidity")
+        name: program.event(name, resolution=resolution, unit=unit)
+        for name in ("temperature", "humidity")
     }
     if not declares:
         return program.plan()
@@ -206,6 +217,43 @@ def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_ano
     same = {"program": device.program.digest, "release": RELEASE}
     device.hear(PresenceFrame(Replica(2, 8, "pi-2"), 1, online=True, **same))
     assert set(device.core.report()["other_programs"]) == {"pi-3"}
+
+
+def presence_of(plan):
+    units = units_of(plan)
+    frame = PresenceFrame(Replica(1, 7, "pi-2"), 1, online=True, program=plan.digest, units=units)
+    return decode(frame.encode())
+
+
+def test_a_device_that_measures_in_another_unit_is_an_alarm_until_it_is_corrected(device, capsys):
+    run(device, unit="°C")
+    device.hear(presence_of(house(unit="°F")))
+    (alarm,) = device.core.report()["alarms"]
+    assert alarm.startswith(
+        "pi-2 measures humidity in °F, here in °C, temperature in °F, here in °C: their values are"
+    )
+    write_plainly(device.core.report() | {"trouble": ""})
+    assert f"ALARM: {alarm}" in capsys.readouterr().out
+    device.hear(presence_of(house(unit="°C", version=2)))
+    assert device.core.report()["alarms"] == []
+
+
+def test_a_retired_device_that_measured_in_another_unit_is_no_alarm(device):
+    run(device, unit="°C")
+    device.hear(presence_of(house(unit="°F")))
+    retired = True, Version.of(Replica(1, 7, "pi-2"), 60)
+    device.hear(member_command(Replica(1, 5, "operator"), 1, "pi-2", 1, *retired))
+    assert device.core.report()["alarms"] == []
+
+
+def test_a_program_without_units_states_none(device):
+    frames = [device.core.beats.presence(online=True)]
+    (presence,) = device.frames(PresenceFrame, frames)
+    assert presence.units == {}
+    assert "units" not in presence.extra()
+    run(device, unit="°C")
+    (presence,) = device.frames(PresenceFrame, [device.core.beats.presence(online=True)])
+    assert presence.units == {"humidity": "°C", "temperature": "°C"}
 
 
 def test_a_mixed_fleet_never_adds_up_samples_of_different_events():
