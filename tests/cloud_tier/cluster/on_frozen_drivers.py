@@ -1,0 +1,106 @@
+"""A driver that is frozen in the midst of a batch, another one that takes the lake over, and both.
+
+As where a machine stood still, and its job was started elsewhere: the lock of the lake's directory
+does not reach there, so it is taken away here. No part of the suite: see `make test-cluster`.
+"""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.status import JOB_LOCK
+from cloud_tier.lake.tables import LakeTables
+from lasp_edge.errors import Exit
+from tests.cloud_tier.cluster.support_cluster import all_merged, until
+from tests.cloud_tier.cluster.support_rooms import SPEC
+from tests.cloud_tier.lakes import ReadLake
+from tests.cloud_tier.support_devices import (
+    BEGIN_US,
+    history,
+    readings_of,
+    rooms,
+    table,
+    tick,
+    true_windows,
+)
+from tests.end_to_end.support_site import Process
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PROGRAM = rooms()
+READINGS = readings_of(11)
+PARTS = 6
+
+
+class Drivers:
+    """A lake in which parts of a history land, and the jobs that merge them."""
+
+    def __init__(self, folder):
+        self.folder, self.tables = folder, LakeTables(folder / "lake")
+        prepare(PROGRAM, self.tables)
+        rows = history(PROGRAM, READINGS)
+        self.parts = [[*rows[at::PARTS], tick(at + 1, BEGIN_US)] for at in range(PARTS)]
+        self.started = []
+
+    def land(self):
+        rows = table(PROGRAM, self.parts.pop(0))
+        write_deltalake(self.tables.landing, rows, mode="append", schema_mode="merge")
+
+    def start(self, name):
+        """Start a job as on another machine."""
+        Path(self.tables.root, JOB_LOCK).unlink(missing_ok=True)
+        driver = Process(self.folder, name)
+        self.started.append(driver)
+        lake = ["--lake", self.tables.root, "--no-lander", "--trigger", "0.1"]
+        driver.run(["cloud", SPEC, *lake])
+        return driver
+
+    def version(self, path):
+        return DeltaTable(path).version()
+
+
+def signalled(driver, number):
+    """Send a signal to a driver and its JVM."""
+    for pid in driver.members():
+        os.kill(pid, number)
+
+
+@pytest.fixture
+def drivers(tmp_path):
+    made = Drivers(tmp_path)
+    yield made
+    for driver in made.started:
+        signalled(driver, signal.SIGCONT)
+        driver.end()
+
+
+@pytest.mark.parametrize("table", ["lattice", "windows"])
+def test_a_frozen_driver_that_wakes_ends_in_one_line_and_no_revision_is_twice(drivers, table):
+    drivers.land()
+    older = drivers.start("older")
+    until(lambda: all_merged(drivers.tables), older)
+    path = f"{drivers.tables.root}/{table}"
+    before = drivers.version(path)
+    drivers.land()
+    until(lambda: drivers.version(path) > before, older)
+    signalled(older, signal.SIGSTOP)
+    drivers.land()
+    newer = drivers.start("newer")
+    until(lambda: all_merged(drivers.tables), newer)
+    signalled(older, signal.SIGCONT)
+    while drivers.parts:
+        drivers.land()
+        until(lambda: all_merged(drivers.tables), newer)
+    until(lambda: not older.runs, older)
+    assert older.exit_code == Exit.DIFFERS
+    (line,) = [each for each in older.last_words().splitlines() if "lasp-edge cloud: " in each]
+    assert "another `lasp-edge cloud` merges into" in line
+    assert "Traceback" not in older.last_words()
+    assert newer.stop() == Exit.FINE
+    found = ReadLake(PROGRAM, drivers.tables)
+    assert found.current() == true_windows(PROGRAM, READINGS)
+    assert found.statuses(), "revisions count without a gap"
