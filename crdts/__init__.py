@@ -21,7 +21,7 @@
 - `tally`: 64 bits that tell a state from others, kept up to date while it is joined
 - `incremental`: what sets tell those who keep something up to date with them
 - `derived_set`: a set that follows from others, as a state
-- `plain`, `packing`, `wire`: plain data, its bytes, and the bytes of every state
+- `plain`, `wire`: plain data and its bytes, and the bytes of every state
 """
 
 from crdts.bounded_lww_set import BoundedLWWSet

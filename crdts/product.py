@@ -52,6 +52,9 @@ class Product(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def bottom(self) -> Self:
         return self.of(tuple(part.bottom() for part in self.parts))
 
+    def copy(self) -> Self:
+        return self.of(tuple(part.copy() for part in self.parts))
+
     def __ior__(self, other: Self) -> Self:
         for mine, theirs in zip(self.parts, other.parts, strict=True):
             mine |= theirs  # noqa: PLW2901  # in place: the part itself has grown

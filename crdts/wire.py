@@ -43,7 +43,7 @@ from crdts.mvregister import MVRegister
 from crdts.ormap import ORMap
 from crdts.orset import ORSet
 from crdts.owned_map import OwnedMap
-from crdts.packing import pack
+from crdts.plain import pack
 from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
 from crdts.twopset import TwoPSet

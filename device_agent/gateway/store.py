@@ -18,7 +18,7 @@ import msgpack
 
 from crdts import ControlLog, Frontier, Member, Membership, Version, decode, encode
 from crdts.frontier import Promise
-from crdts.packing import pack
+from crdts.plain import pack
 from crdts.replica import SEQS
 from device_agent.gateway.kept import (
     FleetChanges,

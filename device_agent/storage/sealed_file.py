@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TextIO, TypeVar, cast
 from zlib import crc32
 
-from crdts.packing import pack
+from crdts.plain import pack
 from device_agent.storage.damage import DamagedStoreError, is_damage, put_aside, put_log_aside
 from device_agent.storage.opening import Row, StoreForm, opened
 from lasp_edge.errors import ENDS_PROCESS, NotFound, UsageError

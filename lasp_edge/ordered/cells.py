@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from crdts.packing import pack
+from crdts.plain import pack
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.outputs import made_event

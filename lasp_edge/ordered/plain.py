@@ -19,7 +19,7 @@ from typing import Any
 
 import msgpack
 
-from crdts.packing import pack
+from crdts.plain import pack
 
 PLAIN_BYTES = 65_536
 """Bytes of the encoding of a scan's state, and of what it says at one place, at most: a store and a

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import msgpack
 
 from crdts import Replica
-from crdts.packing import pack
+from crdts.plain import pack
 from crdts.replica import SEQS
 from lasp_edge.protocol import checks
 from lasp_edge.protocol.checks import FrameError

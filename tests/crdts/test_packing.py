@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crdts import packing
-from crdts.packing import pack
+from crdts import plain
+from crdts.plain import pack
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary()
 PLAIN = st.recursive(
@@ -37,8 +37,8 @@ def test_an_encoder_is_used_by_one_at_a_time(monkeypatch):
                 inner.append(pack("inner"))  # as another thread would
             return super().pack(value)
 
-    monkeypatch.setattr(packing, "_free", [])
-    monkeypatch.setattr(packing.msgpack, "Packer", Interrupted)
+    monkeypatch.setattr(plain, "_free", [])
+    monkeypatch.setattr(plain.msgpack, "Packer", Interrupted)
     assert [pack("outer"), *inner] == [b"\xa5outer", b"\xa5inner"]
     assert used[0] is not used[1]
     pack("again")

@@ -133,13 +133,19 @@ class HeldBatches:
 
 
 class WaitingRoom(Protocol):
-    """Where readings wait for the clock."""
+    """Where readings wait for the clock.
+
+    Attributes:
+        is_ready: some wait, and need not any more.
+    """
+
+    is_ready: bool
 
     def put(self, batch: Batch, now_us: int) -> bool:
         """Let a batch wait while no clock is trusted; return whether it does."""
 
-    def take_placed(self) -> list[Batch]:
-        """Return the batches that wait no more, and were not taken yet."""
+    def take_page(self, store: StoreReader, now_us: int) -> list[Batch]:
+        """Return the first batches, which wait no more."""
 
 
 class Intake(Part):
@@ -226,8 +232,10 @@ class Intake(Part):
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take in what is held, and what had to wait for the clock."""
         self.items = []
-        for batch in self._waiting.take_placed():
-            self._take_in(batch, now_us, store)
+        if self._waiting.is_ready:
+            page = self._guard.run("waiting, read", self._waiting.take_page, store, now_us)
+            for batch in page or ():
+                self._take_in(batch, now_us, store)
         held = self._held.take(now_us)
         for batch, at_us, _ in held:
             self._take_in(batch, at_us, store)

@@ -51,11 +51,14 @@ class PaneCache:
         panes: the entries in memory.
         sinks: know which versions of entries are in flight, and the answers that are not stored
             yet.
+
+    Attributes:
+        most: entries in memory above which the oldest go.
     """
 
     def __init__(self, panes: Panes, sinks: Sinks) -> None:
         self._panes = panes
-        self._sinks = sinks
+        self._sinks, self.most = sinks, KEPT_ENTRIES
         self._stored: Sequence[Undelivered] | None = None
         self._oldest_us = NEVER_US  # of those of them that are not in `_stored`
         self._stale = True
@@ -218,14 +221,12 @@ class PaneCache:
         self._sweep_us = 0
 
     def evict(self) -> None:
-        """Let the oldest entries go where there are many; the store must hold them all.
+        """Let the oldest entries go, down to three quarters; the store must hold them all.
 
         Some of those that were not sent yet stay, and those that are in flight.
         """
         entries = self._panes.entries
-        if len(entries) <= KEPT_ENTRIES:
-            return
-        excess, unsent, evicted = len(entries) - KEPT_ENTRIES * 3 // 4, PAGE, []
+        excess, unsent, evicted = len(entries) - self.most * 3 // 4, PAGE, []
         for pane in sorted(entries):  # they came nearly in this order
             entry = entries[pane]
             if entry.dirty and not entry.tries and unsent:

@@ -187,7 +187,8 @@ class PaneDelivery(Part):
 
     def committed(self) -> None:
         self.sinks.unstored = Changes()
-        self.cache.evict()
+        if len(self.memory.entries) > self.cache.most:
+            self.cache.evict()
 
     def recall(self, store: StoreKeeper, now_us: int) -> None:
         """Take back dirty entries that are to be sent."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from crdts.packing import pack
+from crdts.plain import pack
 from device_agent.agent.changes import (
     EVERY_SINK,
     Changes,

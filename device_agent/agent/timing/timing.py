@@ -53,6 +53,7 @@ class Timing(Part):
         self._state: State = "trusted"
         self._noted = facts.clock
         self._facts = Facts()
+        self.is_changed = False
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -127,9 +128,11 @@ class Timing(Part):
 
     def tick(self, now_us: int) -> None:
         self._clock.look(now_us)
+        self.is_changed = True  # the clock, or what others report of theirs; asked once a tick
 
     def take_changes(self) -> Changes | None:
         """Return how the clock stands, if that has changed."""
+        self.is_changed = False
         says = self.says()
         if says == self._noted or (self._noted is None and not says):
             return None

@@ -51,6 +51,9 @@ class Waiting(Part):
         sources: how far each source was read.
         gate: tells whether what was read before may be read.
         totals: what the store holds of them.
+
+    Attributes:
+        is_ready: some wait, and need not any more.
     """
 
     name = "waiting"
@@ -64,8 +67,7 @@ class Waiting(Part):
         totals: WaitingTotals,
     ) -> None:
         self._agent, self._timing, self._sources, self._gate = agent, timing, sources, gate
-        self._placed: list[Batch] = []
-        self._is_due = False
+        self.is_ready = self.is_changed = False
         self._last, agent.clock.waiting, self._bytes = totals
         self._changes = Changes()
 
@@ -95,6 +97,7 @@ class Waiting(Part):
             return
         self._last += 1
         self._bytes += len(packed)
+        self.is_changed = True
         clock.waiting += len(batch)
         then_us = self._timing.monotonic_us(now_us)
         row = WaitingRow(self._last, self._timing.boot, then_us, len(batch), packed)
@@ -108,28 +111,21 @@ class Waiting(Part):
         clock = self._agent.clock
         if clock.waiting:
             clock.look(now_us)
-            self._is_due = clock.trusted and self._gate.lets_read
-        return self._is_due
+            self.is_ready = clock.trusted and self._gate.lets_read
+        return self.is_ready
 
-    def read(self, store: StoreReader, now_us: int) -> None:
-        """Give a page of them back to the intake, once a tick."""
-        if not self._is_due:
-            return
-        self._is_due = False
-        for row in store.waiting(PAGE_BYTES):
-            batch = self._agent.guard.run("waiting readings", self.take, row, now_us)
-            if batch is not None:
-                self._placed.append(batch)
-
-    def take_placed(self) -> list[Batch]:
-        """Return the batches that wait no more, and were not taken yet."""
-        taken, self._placed = self._placed, []
-        return taken
+    def take_page(self, store: StoreReader, now_us: int) -> list[Batch]:
+        """Return the first batches, which wait no more; once a tick."""
+        self.is_ready = False
+        run, rows = self._agent.guard.run, store.waiting(PAGE_BYTES)
+        found = [run("waiting readings", self.take, row, now_us) for row in rows]
+        return [batch for batch in found if batch is not None]
 
     def take(self, row: WaitingRow, now_us: int) -> Batch:
         """Return a batch that waits no more, for the intake, with the time at which it came."""
         self._agent.clock.waiting -= row.readings
         self._bytes -= len(row.batch)
+        self.is_changed = True
         self._changes.placed.append(row.n)
         batch = self._unpacked(row)
         at = self._sources.row(batch.source)
@@ -164,8 +160,7 @@ class Waiting(Part):
         return came_us if row.boot or came_us >= EARLIEST_US else None
 
     def take_changes(self) -> Changes | None:
-        if not (self._changes.waiting or self._changes.placed):
-            return None
+        self.is_changed = False
         taken, self._changes = self._changes, Changes()
         return taken
 
