@@ -8,7 +8,7 @@ device. An entry's value is a text, which the program reads; or one of two marks
 - `INHERITED` ends the scope's own value: from there on the wider scope's is in force.
 - `TAKEN_BACK` takes the place back: it is as if there had never been an entry.
 
-An entry has a number, one more than the greatest that its writer knew, and the greater one stands
+An entry has a number, above the greatest that its writer knew, and the greater one stands
 at a place: (number, author, what it says) is the order, it is total, and one place is an
 irreducible. Two operators who did not know of each other may give one number; then the author
 decides, the same everywhere. Numbers of a place only grow, so no state of it ever comes back.
@@ -116,13 +116,22 @@ class ControlLog(ChainMap[ControlPlace, ControlEntry]):
             at: text for at in sorted(self.entries) if (text := self.entries[at].value) is not None
         }
 
-    def say(self, parameter: str, scope: str, from_us: int, value: str | None, author: str) -> Self:
-        """Return the delta in which a place has `value`.
+    def say(
+        self,
+        parameter: str,
+        scope: str,
+        from_us: int,
+        value: str | None,
+        author: str,
+        *,
+        least: int = 1,
+    ) -> Self:
+        """Return the delta in which a place has `value`; its number is at least `least`.
 
         Raises:
             ValueError: a name, time or value is not valid, or its number would reach 2**40.
         """
-        number = 1 + max([entry.number for entry in self.entries.values()], default=0)
+        number = max([least, *(1 + entry.number for entry in self.entries.values())])
         return type(self)({_place(parameter, scope, from_us): _entry(number, author, value)})
 
     def of(self, parameter: str, scope: str) -> Self:

@@ -5,7 +5,7 @@ is **retired** at a version: what it wrote up to there counts for ever, also whe
 and nothing after it until the device is **admitted** again. So membership is data, and a result
 over a fleet is a function of the entries and of it: no clock decides who is gone.
 
-An operator's decision is numbered by `control`, one more than the greatest known, and the greater
+An operator's decision is numbered by `control`, above the greatest known, and the greater
 one wins. Two operators who did not know of each other may give one number; then a retirement wins
 over an admission, and of two retirements the one that lets more count: (control, retired, version)
 is the order, it is total, and one device's entry is an irreducible.
@@ -92,10 +92,11 @@ class Membership(DeviceMap[Member]):
         member = self.entries.get(device)
         return member is None or not member.retired or version <= member.version
 
-    def retire(self, device: str, version: Version) -> Self:
+    def retire(self, device: str, version: Version, least: int = 1) -> Self:
         """Return the delta in which nothing counts that `device` wrote after `version`.
 
-        Where it is retired already, at a greater version, that one stays.
+        Where it is retired already, at a greater version, that one stays. The decision's number is
+        at least `least`.
 
         Raises:
             ValueError: `device` is not a valid name, or its control would reach 2**40.
@@ -103,21 +104,22 @@ class Membership(DeviceMap[Member]):
         standing = self.entries.get(device)
         if standing is not None and standing.retired:
             version = max(version, standing.version)
-        return self._decided(device, version, retired=True)
+        return self._decided(device, version, least, retired=True)
 
-    def admit(self, device: str) -> Self:
-        """Return the delta in which `device` counts again, whatever it writes.
+    def admit(self, device: str, least: int = 1) -> Self:
+        """Return the delta in which `device` counts again, whatever it writes; see `retire`.
 
         Raises:
             ValueError: `device` is not a valid name, or its control would reach 2**40.
         """
         standing = self.entries.get(device)
-        return self._decided(device, standing.version if standing else NEVER, retired=False)
+        version = standing.version if standing else NEVER
+        return self._decided(device, version, least, retired=False)
 
-    def _decided(self, device: str, version: Version, *, retired: bool) -> Self:
+    def _decided(self, device: str, version: Version, least: int, *, retired: bool) -> Self:
         need_text(device, "a device name", DEVICE_BYTES)
         known = self.entries.get(device)
-        control = known.control + 1 if known else 1
+        control = max(least, known.control + 1) if known else least
         return type(self)({device: Member.checked(control, retired, version)})
 
     @staticmethod

@@ -12,6 +12,7 @@ class Exit(IntEnum):
     USAGE = 2
     NOT_FOUND = 3
     ENVIRONMENT = 4
+    NOT_CONFIRMED = 5
     INTERRUPTED = 130
 
 

@@ -3,7 +3,9 @@
 A command has a **subject**: a device, which is retired or admitted (`crdts.Membership`); or a
 parameter in one scope, the whole fleet or a device, which has a schedule (`crdts.ControlLog`). At
 each place of a subject the entry with the greatest number stands, and a frame holds all of one
-subject: one retained message tells it to whoever comes late.
+subject: one retained message tells it to whoever comes late. A number is above those that the
+operator received, and at least the seconds of the operator's clock: so the later command stands,
+where neither operator received the other's.
 
     >>> known = CommandLog()
     >>> known |= CommandLog(control=known.control.say("above", "cellar", 600, "30", "ann"))
@@ -24,6 +26,7 @@ from lasp_edge.protocol import checks
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.limits import (
+    CLOCK_NUMBERS,
     CONTROLS_AHEAD,
     INCARNATIONS_AHEAD,
     MEMBERS,
@@ -33,6 +36,9 @@ from lasp_edge.protocol.limits import (
 MOST_PLACES: Final = 1_000
 """Places of one parameter and scope, at most: with names and values some 40 bytes each, they fit
 into one message."""
+
+OPERATOR: Final = "operator"
+"""The name under which operators send; only `about` says which device a command concerns."""
 
 Subject = tuple[str, ...]
 """Of a command: (device,), or (parameter, scope) with "" for the scope of the whole fleet."""
@@ -170,7 +176,7 @@ def _member_refusal(
 ) -> str | None:
     (new,) = frame.commands().membership.entries.values()
     member = membership.entries.get(frame.about)
-    if new.control - (member.control if member else 0) > CONTROLS_AHEAD:
+    if new.control > max(CLOCK_NUMBERS, member.control if member else 0) + CONTROLS_AHEAD:
         return "control too far ahead"
     if member is None and len(membership.entries) >= MEMBERS:
         return "too many members"

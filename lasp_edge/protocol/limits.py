@@ -36,6 +36,11 @@ CONTROLS_AHEAD: Final = 1 << 10
 """Commands by which a member command's number may exceed the known one; a greater jump would use up
 the numbers, so that no operator could ever override it."""
 
+CLOCK_NUMBERS: Final = 1 << 32
+"""Numbers of commands up to which none is too far ahead: an operator's command has at least the
+number of seconds of its clock, until 2106, so it overrides older ones that the operator did not
+receive."""
+
 MEMBERS: Final = 10_000
 """Devices that a device knows, and on which commands are remembered, at most: a bound on memory
 that strangers could fill, and on the names that they could invent to count."""

@@ -14,7 +14,7 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes
 from device_agent.agent.facts import Facts
 from device_agent.agent.parts import FrameRefusedError, Handler, Part
-from lasp_edge.protocol.commands import CommandFrame, CommandLog, command_refusal
+from lasp_edge.protocol.commands import OPERATOR, CommandFrame, CommandLog, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.repeating import Repeating
@@ -86,6 +86,9 @@ class OperatorCommands(Part):
             else:
                 self._renew_control()
         is_newest = new == self.known.about(frame.subject)
+        if not is_newest and frame.sender.device == OPERATOR:
+            about = " of ".join(filter(None, frame.subject))
+            self._agent.counters.note(f"command: {about}: a later one than an operator's is known")
         self._repeating.hear(frame.subject, now_us, is_newest=is_newest)
 
     def _renew_control(self) -> None:

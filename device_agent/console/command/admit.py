@@ -13,9 +13,12 @@ from device_agent.console.command.session import (
     add_listening_arguments,
     check_device,
     fleet_view,
+    member_filters,
+    now_us,
+    was_received,
 )
-from device_agent.console.view.devices import filter_of
 from lasp_edge.errors import Exit, NotFound
+from lasp_edge.units import SECOND_US
 
 SECTION = "a fleet"
 
@@ -31,13 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
     device = check_device(arguments.device)
     view = fleet_view(arguments)
     devices = view.devices
-    with FleetSession(arguments, view, [filter_of(view.topics, device)]) as session:
+    with FleetSession(arguments, view, member_filters(view.topics, device)) as session:
         session.listen(lambda: device not in devices.names)
         if device not in devices.membership.retired:
             if device not in devices.names:
                 raise NotFound(f"{device!r} sent nothing in this fleet, and nobody retired it")
             print(f"{device} is not retired; nothing was changed")  # noqa: T201
             return Exit.FINE
-        session.publish(lambda: view.commands.admitting(device))
+        session.publish(lambda: view.commands.admitting(device, now_us() // SECOND_US))
     print(f"{device} counts again")  # noqa: T201
-    return Exit.FINE
+    return was_received(devices)

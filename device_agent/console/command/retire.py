@@ -22,11 +22,15 @@ from device_agent.console.command.session import (
     add_listening_arguments,
     check_device,
     fleet_view,
+    member_filters,
+    now_us,
+    was_received,
 )
 from device_agent.console.view.commands import WHOLE_LIFE
-from device_agent.console.view.devices import KnownDevices, filter_of
+from device_agent.console.view.devices import KnownDevices
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.units import SECOND_US
 
 SECTION = "a fleet"
 
@@ -46,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--seq: a number from 0 to {SEQS - 1}, not {arguments.seq}")
     view = fleet_view(arguments)
     devices = view.devices
-    with FleetSession(arguments, view, [filter_of(view.topics, device)]) as session:
+    with FleetSession(arguments, view, member_filters(view.topics, device)) as session:
         session.ask(device)
         session.listen(lambda: _undecided(devices, arguments))
         known = devices.membership.retired.get(device)
@@ -55,9 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
             return Exit.FINE
         if _undecided(devices, arguments) and not arguments.force:
             _refuse(devices, device)
-        frame = session.publish(lambda: view.commands.retiring(device, arguments.seq))
+        frame = session.publish(
+            lambda: view.commands.retiring(device, arguments.seq, now_us() // SECOND_US)
+        )
     print(f"{device} is retired\n{_up_to(frame)}")  # noqa: T201
-    return Exit.FINE
+    return was_received(devices)
 
 
 def _undecided(devices: KnownDevices, arguments: argparse.Namespace) -> bool:

@@ -5,7 +5,7 @@ lasp-edge schedule greenhouse:program --broker mqtt://192.168.1.10
 
 import argparse
 import json
-from typing import Any
+from typing import Any, Final
 
 from device_agent.console.command.line import named
 from device_agent.console.command.session import (
@@ -53,6 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.FINE
 
 
+NOT_CONFIRMED: Final = (
+    "not confirmed: the broker keeps it, and they receive it when they connect, unless one of them "
+    "knows a later entry"
+)
+
+
 def ask_all(session: FleetSession, devices: KnownDevices) -> None:
     """Ask each device that is connected for a beat."""
     for device in filter(devices.is_online, devices.counting):
@@ -63,12 +69,14 @@ def known_on(devices: KnownDevices) -> str:
     """Return in words which devices have received all entries."""
     counting, missing = devices.counting, devices.lacking_entries
     if not counting:
-        return "No device was heard: they receive it when they connect."
+        return f"No device was heard: {NOT_CONFIRMED}"
     known = f"Known on {len(counting) - len(missing)} of {len(counting)} devices"
     if not missing:
         return f"{known}."
     away = [each if devices.is_online(each) else f"{each} (away)" for each in missing]
-    return f"{known}; not yet: {named(away)}."
+    return f"{known}; not yet: {named(away)}." + (
+        f" That is {NOT_CONFIRMED}" if len(missing) == len(counting) else ""
+    )
 
 
 def knowledge(devices: KnownDevices) -> dict[str, list[str]]:

@@ -13,8 +13,9 @@ from typing import Self
 
 from crdts import Replica
 from device_agent.agent.runtime import fresh_nonce
+from device_agent.console.view.devices import KnownDevices, filter_of
 from device_agent.console.view.fleet_view import FleetView
-from lasp_edge.errors import BrokerUnreachable, CommandError, UsageError
+from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import Connected, Disconnected, Event, Link, Message
 from lasp_edge.protocol.commands import CommandFrame
@@ -104,6 +105,22 @@ def check_device(device: str) -> str:
         return Replica.checked(0, 0, device).device
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def member_filters(topics: Topics, device: str) -> list[str]:
+    """Return the filters for one device, and for which other devices are there."""
+    return [filter_of(topics, device), topics.every("presence")]
+
+
+def was_received(devices: KnownDevices) -> Exit:
+    """Return the exit code for a command that was published; say where no device is there."""
+    if any(map(devices.is_online, devices.names)):
+        return Exit.FINE
+    print(  # noqa: T201
+        "Not confirmed: no device is connected; the broker keeps the command, and they receive it "
+        "when they connect, unless one of them knows a later one"
+    )
+    return Exit.NOT_CONFIRMED
 
 
 class FleetSession:

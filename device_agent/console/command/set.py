@@ -95,12 +95,13 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = _Outcome(change, devices, effect, floors_us)
     plain = arguments.json
     print(json.dumps(outcome.plain()) if plain else "\n".join(outcome.lines(began_us)))  # noqa: T201
-    return Exit.FINE
+    return Exit.FINE if knowledge(devices)["known"] else Exit.NOT_CONFIRMED
 
 
 def _command(change: ParameterChange, view: FleetView) -> CommandFrame:
     """Return the frame that makes a change, whatever else is known by now."""
-    view.devices.commands |= CommandLog(control=change.delta(view.devices.control))
+    delta = change.delta(view.devices.control, now_us() // SECOND_US)
+    view.devices.commands |= CommandLog(control=delta)
     return view.commands.about((change.parameter.name, change.scope))
 
 

@@ -37,8 +37,8 @@ class ParameterChange(NamedTuple):
     until_us: int | None
     author: str
 
-    def delta(self, log: ControlLog) -> ControlLog:
-        """Return the delta of the fleet's log that makes the change."""
+    def delta(self, log: ControlLog, least: int = 1) -> ControlLog:
+        """Return the delta of the fleet's log that makes the change, numbered from `least` on."""
         name, scope, until_us = self.parameter.name, self.scope, self.until_us
         before = log.of(name, scope).value
         entries: list[tuple[int, str | None]] = [(self.from_us, self.value)]
@@ -50,7 +50,7 @@ class ParameterChange(NamedTuple):
                 entries.append((until_us, earlier[-1] if earlier else INHERITED))
         after = log.copy()
         for from_us, text in entries:
-            after |= after.say(name, scope, from_us, text, self.author)
+            after |= after.say(name, scope, from_us, text, self.author, least=least)
         return after - log
 
     def changes(self, log: ControlLog) -> bool:

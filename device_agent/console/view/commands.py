@@ -10,10 +10,8 @@ from crdts import Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
 from device_agent.console.view.devices import KnownDevices
-from lasp_edge.protocol.commands import CommandFrame, CommandLog, Subject
+from lasp_edge.protocol.commands import OPERATOR, CommandFrame, CommandLog, Subject
 
-OPERATOR = "operator"
-"""The name under which commands about a fleet send; only `about` says which device they concern."""
 WHOLE_LIFE = SEQS - 1
 """The greatest seq: as the version of a retired device it lets all of that incarnation count."""
 
@@ -34,7 +32,7 @@ class FleetCommands:
         self.sender = Replica.checked(1, nonce, OPERATOR)
         self._sent = 0
 
-    def retiring(self, device: str, seq: int | None = None) -> CommandFrame:
+    def retiring(self, device: str, seq: int | None = None, least: int = 1) -> CommandFrame:
         """Return the command that retires a device.
 
         Args:
@@ -42,6 +40,7 @@ class FleetCommands:
             seq: the last pane entry of its newest incarnation that counts. Where it is None, the
                 one that its last beat named; without a beat, all entries of that incarnation, so
                 that nothing is taken back that may have landed; of an unknown device, none.
+            least: the least number of the command; so everywhere.
         """
         seen = self._devices.seen(device)
         if seen is None:
@@ -49,12 +48,12 @@ class FleetCommands:
         else:
             known = WHOLE_LIFE if seen.seq is None else seen.seq
             version = Version.of(seen.replica, known if seq is None else seq)
-        membership = self._devices.membership.retire(device, version)
+        membership = self._devices.membership.retire(device, version, least)
         return self.about((device,), CommandLog(membership))
 
-    def admitting(self, device: str) -> CommandFrame:
+    def admitting(self, device: str, least: int = 1) -> CommandFrame:
         """Return the command that admits a device."""
-        return self.about((device,), CommandLog(self._devices.membership.admit(device)))
+        return self.about((device,), CommandLog(self._devices.membership.admit(device, least)))
 
     def about(self, subject: Subject, known: CommandLog | None = None) -> CommandFrame:
         """Return the frame of a subject: from some commands, or from all that were received."""

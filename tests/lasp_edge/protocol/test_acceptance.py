@@ -19,7 +19,7 @@ from lasp_edge.protocol.acceptance import (
 from lasp_edge.protocol.acks import NotTaken
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
-from lasp_edge.protocol.limits import CONTROLS_AHEAD, FUTURE_US, INCARNATIONS_AHEAD
+from lasp_edge.protocol.limits import CLOCK_NUMBERS, CONTROLS_AHEAD, FUTURE_US, INCARNATIONS_AHEAD
 from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from tests.lasp_edge.protocol.support_frames import (
@@ -267,9 +267,9 @@ def test_a_command_that_is_not_heard_for_some_time_is_repeated_for_all():
 
 
 def test_a_control_far_ahead_of_the_known_one_is_refused():
-    far = command(CONTROLS_AHEAD + 1, seq=9)
+    far = command(CLOCK_NUMBERS + CONTROLS_AHEAD + 1, seq=9)
     assert reasons(far) == ["control too far ahead"]
-    assert reasons(command(CONTROLS_AHEAD, seq=9), far) == []
+    assert reasons(command(CLOCK_NUMBERS + CONTROLS_AHEAD, seq=9), far) == []
 
 
 def test_panes_of_a_retired_device_are_taken_up_to_the_version_and_no_further():

@@ -7,7 +7,7 @@ from lasp_edge.protocol import commands
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.commands import CommandLog, command_refusal
 from lasp_edge.protocol.kinds import decode
-from lasp_edge.protocol.limits import CONTROLS_AHEAD, INCARNATIONS_AHEAD
+from lasp_edge.protocol.limits import CLOCK_NUMBERS, CONTROLS_AHEAD, INCARNATIONS_AHEAD
 from lasp_edge.protocol.topics import Topics, topic_of
 from tests.support_commands import member_command, schedule_command
 
@@ -29,11 +29,12 @@ def refusal(frame, known=None, incarnation=None):
 
 
 def test_a_control_may_be_ahead_by_the_limit_and_no_further():
-    known = CommandLog(Membership({"attic": Member(9, retired=False, version=Version(0, 0, 0))}))
-    assert refusal(command(9 + CONTROLS_AHEAD), known) is None
-    assert refusal(command(9 + CONTROLS_AHEAD + 1), known) == "control too far ahead"
-    assert refusal(command(CONTROLS_AHEAD)) is None
-    assert refusal(command(CONTROLS_AHEAD + 1)) == "control too far ahead"
+    member = Member(CLOCK_NUMBERS + 9, retired=False, version=Version(0, 0, 0))
+    known, most = CommandLog(Membership({"attic": member})), CLOCK_NUMBERS + CONTROLS_AHEAD
+    assert refusal(command(most + 9), known) is None
+    assert refusal(command(most + 10), known) == "control too far ahead"
+    assert refusal(command(most)) is None
+    assert refusal(command(most + 1)) == "control too far ahead"
 
 
 def test_commands_on_more_devices_than_the_limit_are_refused(monkeypatch):

@@ -17,6 +17,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.inputs import membership_text
+from lasp_edge.protocol.limits import CLOCK_NUMBERS, CONTROLS_AHEAD
 from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.units import SECOND_US
@@ -153,10 +154,10 @@ def test_the_greater_control_wins_in_any_order(device):
 
 
 def test_a_control_far_ahead_is_refused_and_counted(device):
-    device.hear(word(1 + 1_024))
+    device.hear(word(1 + CLOCK_NUMBERS + CONTROLS_AHEAD))
     assert device.core.commands.membership == Membership()
     assert device.counted["frame: command: control too far ahead"] == 1
-    device.hear(word(1_024))
+    device.hear(word(CLOCK_NUMBERS + CONTROLS_AHEAD))
     assert device.core.commands.membership.retired
 
 

@@ -69,6 +69,19 @@ def test_an_early_entry_is_known_on_those_that_are_there(fleet, say, capsys):
     assert list(known(fleet, "attic").value.values()) == ["30"]
 
 
+def test_what_nobody_received_overrides_what_was_set_before(fleet, say, capsys):
+    when = ("--from", at(NOW_US + HOUR_US))
+    assert (say("above=30", *when), say("above=31", *when)) == (Exit.FINE, Exit.FINE)
+    for name in ("attic", "cellar"):
+        fleet.leave(name)
+    fleet.retained.clear()
+    fleet.now_us += 10 * S
+    assert say("above=40", *when) == Exit.NOT_CONFIRMED
+    assert "No device was heard: not confirmed: the broker keeps it" in capsys.readouterr().out
+    fleet.come_back("attic")
+    assert list(known(fleet, "attic").value.values()) == ["40"]
+
+
 def test_a_late_entry_says_what_is_made_anew(fleet, say, capsys):
     read_for_an_hour(fleet, "attic", "cellar")
     fleet.wait(10)
@@ -183,9 +196,11 @@ def test_the_schedule_says_who_said_what_and_who_knows_it(fleet, say, schedule_o
     assert schedule_of("--json") == Exit.FINE
     told = json.loads(capsys.readouterr().out)
     places = [tuple(place.values()) for place in told["places"]]
+    numbers = [place["number"] for place in told["places"]]
+    assert numbers[0] > numbers[1] >= NOW_US // S
     assert places == [
-        ("above", None, shown_time(NOW_US + HOUR_US), "30", 2, "ann"),
-        ("offset", "cellar", shown_time(NOW_US + 60 * S), "1", 1, "ann"),
+        ("above", None, shown_time(NOW_US + HOUR_US), "30", numbers[0], "ann"),
+        ("offset", "cellar", shown_time(NOW_US + 60 * S), "1", numbers[1], "ann"),
     ]
     assert (told["known"], told["not_known"]) == (["cellar"], ["attic"])
     assert schedule_of() == Exit.FINE

@@ -110,7 +110,7 @@ def test_each_word_overrides_all_that_were_heard():
 
 
 def test_a_word_that_the_agents_leave_aside_does_not_number_the_next_one():
-    forged = Membership({"attic": Member(10**9, retired=False, version=NEVER)})
+    forged = Membership({"attic": Member(10**10, retired=False, version=NEVER)})
     devices = heard(member("attic", forged), beat(FIRST, 90))
     assert member_of(commands(devices).retiring("attic")).control == 1
 
