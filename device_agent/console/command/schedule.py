@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 NOT_CONFIRMED: Final = (
     "not confirmed: the broker keeps it, and they receive it when they connect, unless one of them "
-    "knows a later entry"
+    "knows a later entry."
 )
 
 
