@@ -12,6 +12,6 @@ In the order in which data flow through it:
 - `state`: the store, counters, and how variables are stored
 - `core`: the list of parts; `parts`: the contract that each keeps; `agent`: what they share
 - `changes`: what one transaction makes durable; `facts`: what is one value
-- `durable`: recall, change, commit, and only then publish; `runtime`: the process around it
+- `agent_parts`: which parts there are, and their order; `runtime`: the process around it
 - `watching`: health and figures for the outside; `settings`, `clock`: options, and the time
 """

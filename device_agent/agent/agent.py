@@ -10,7 +10,6 @@ from device_agent.agent.settings import Settings
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.state.stored import Stored
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.updates import ValueOf
 from lasp_edge.protocol.topics import Topics
 
 
@@ -28,7 +27,6 @@ class Agent:
         facts: the single values that the store held at the start.
         guard: runs what may raise anything.
         clock: what time it is; the timing part keeps it right.
-        value_of: what folds are worth, for handlers that ask.
         control: the fingerprint of the log of parameters; 0 while it is empty.
     """
 
@@ -41,5 +39,4 @@ class Agent:
     facts: Facts
     guard: Guard
     clock: DeviceClock = field(default_factory=DeviceClock)
-    value_of: ValueOf | None = None
     control: int = 0

@@ -1,7 +1,7 @@
 """The agent as a pure state machine: a list of parts, called in one order.
 
 It never reads a clock, draws a random number, opens a socket or touches a disk. Its driver (the
-process on a device, or a simulated fleet) does, in this order (`device_agent.agent.durable`):
+process on a device, or a simulated fleet) goes through `Durable`, in this order:
 
 1. `hold` takes readings, which wait for the next commit.
 2. `handle_message`, `handle_connected`, `handle_tick` change the state.
@@ -16,45 +16,22 @@ that all of them keep, stands in `device_agent.agent.parts`.
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crdts import Replica
-from device_agent.agent.acting.acting import Acting
 from device_agent.agent.agent import Agent
+from device_agent.agent.agent_parts import AgentParts
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.clock import ClockReading
-from device_agent.agent.fleet.absences import Absences, spoken_often
-from device_agent.agent.fleet.agreement import Agreements
-from device_agent.agent.fleet.beats import Beats
-from device_agent.agent.fleet.commands import OperatorCommands
-from device_agent.agent.fleet.exchange import Exchange
-from device_agent.agent.fleet.fence import Fence
-from device_agent.agent.fleet.programs import Programs
-from device_agent.agent.fleet.results import Results
-from device_agent.agent.fleet.values import Values
-from device_agent.agent.fleet.voice import FleetVoice
-from device_agent.agent.fleet.witnessing import Witnessing
+from device_agent.agent.fleet.absences import spoken_often
 from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.intake import HeldBatch, Intake
-from device_agent.agent.intake.peer_reports import KnownProgress
-from device_agent.agent.intake.progress import SourceProgress
-from device_agent.agent.panes.cache import PaneCache
-from device_agent.agent.panes.delivery import PaneDelivery
-from device_agent.agent.panes.panes import Panes
-from device_agent.agent.panes.sinks import LEFT_US, Sinks
+from device_agent.agent.intake.intake import HeldBatch
 from device_agent.agent.part_list import PartList
-from device_agent.agent.parts import Part
+from device_agent.agent.parts import AgentStore
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.state.stored import Stored
-from device_agent.agent.timing.timing import Timing
-from device_agent.agent.timing.waiting import Waiting
-from device_agent.agent.variables.derived import Derived
-from device_agent.agent.variables.samples import Samples
-from device_agent.agent.variables.sharing import Sharing
-from device_agent.agent.variables.variables import Reactions, Variables
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
@@ -63,16 +40,12 @@ from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.timers import Timer
 
-if TYPE_CHECKING:
-    from device_agent.agent.rebuilding.missing import MissingPanes
-    from device_agent.agent.scans.streams import Streams
-
 NOTES_US = 10_000_000
 """Microseconds that notes, which are worth no commit of their own, wait for another one; twice as
 long as readings do, where these wait longer."""
 
 
-class Core:
+class Core(AgentParts):
     """One device's agent.
 
     Args:
@@ -84,9 +57,6 @@ class Core:
         fleet: the fleet's name; the program's where it is left out.
 
     Attributes:
-        agent: what all parts share.
-        streams: runs the program's streams; None where it declares no stream.
-        missing: makes the panes of windows that are not plain, if there are any.
         part_list: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
@@ -94,7 +64,7 @@ class Core:
 
     decode = staticmethod(decode)
 
-    def __init__(  # noqa: PLR0915 - one part each
+    def __init__(
         self,
         plan: Plan,
         device: str,
@@ -105,7 +75,7 @@ class Core:
     ) -> None:
         self.counters = Counters(restored.counters)
         settings = spoken_often(settings or Settings(), plan)
-        self.agent = agent = Agent(
+        agent = Agent(
             plan,
             Replica.checked(restored.incarnation + 1, nonce, device),
             settings,
@@ -115,65 +85,12 @@ class Core:
             restored.facts,
             Guard(self.counters),
         )
-        self.derived = Derived(agent)
-        self.samples = Samples(agent)
-        self.variables = Variables(agent, self.samples, self.derived)
-        sinks = Sinks(agent.facts.sinks, max(settings.retain_us, LEFT_US), agent.counters)
-        memory = Panes(agent, sinks)
-        cache = PaneCache(memory, sinks)
-        sources = SourceProgress(restored.sources, settings.lateness_us)
-        known = KnownProgress(agent, restored)
-        self.fence = Fence(agent, restored, known, self._succeed)
-        self.witnessing = Witnessing(agent, self.fence)
-        self.timing = Timing(agent)
-        self.waiting = Waiting(agent, self.timing, sources, self.fence, restored.waiting)
-        found = (agent, restored, sources, known, memory)
-        self.intake = Intake(*found, self.variables, self.waiting)
-        self.streams = _streams(agent, self.intake, memory, self.variables)
-        self.missing = _missing(agent, self.intake, memory, cache)
-        follow = [self.missing.follow, self.samples.hear] if self.missing else []
-        self.commands = OperatorCommands(agent, self.samples.set_membership, follow)
-        low_us = partial(_low_us, self.intake, self.streams, self.missing)
-        delivered = (memory, sinks, cache, sources)
-        self.panes = PaneDelivery(agent, *delivered, low_us, self.fence.source_highs)
-        self.sharing = Sharing(agent, self.variables.shared_states)
-        self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
-        self.agreements = Agreements(agent, self.exchange, self.commands)
-        waits = partial(_waits, self.missing)
-        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence, waits)
-        programs = Programs(agent, lambda: self.commands.retired)
-        values = Values(agent, self.samples, self.agreements, self.derived)
-        self.results = Results(agent, values, programs)
-        self.voice = FleetVoice(agent, self.results.values, self.agreements)
-        self.acting = Acting(agent, self.samples, self.variables, self.agreements)
+        self.connected = False
+        super().__init__(agent, restored, self._succeed, lambda: self.connected)
         self.part_list = PartList(agent.guard, agent.counters)
-        self.part_list.add(
-            self.fence,  # may let all others go on as another replica; all wait for it
-            self.witnessing,
-            self.timing,  # knows what time it is, for all others
-            self.waiting,
-            self.intake,  # joins what was read, so that all others see it
-            *(part for part in (self.streams, self.missing) if part is not None),
-            self.variables,
-            Reactions(agent, self.derived, self.variables),
-            self.samples,
-            self.sharing,
-            self.exchange,  # entries are published before the beat that speaks of them
-            self.panes,
-            self.beats,
-            self.results,
-            self.voice,
-            *_home_assistant(agent, self.voice, self.streams),
-            self.agreements,
-            Absences(agent, self.samples, lambda: self.connected),
-            self.commands,
-            programs,
-            *self.acting.parts,
-            agent.stored,  # has what those before it changed
-            agent.counters,
-        )
+        self.part_list.add(*self.in_order())
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
-        self._uncommitted, self.connected = Changes(), False
+        self._uncommitted = Changes()
 
     @property
     def replica(self) -> Replica:
@@ -311,49 +228,68 @@ class Core:
         self.part_list.call("succeed")
 
 
-def _low_us(
-    intake: Intake,
-    streams: "Streams | None",
-    missing: "MissingPanes | None",
-    now_us: int,
-) -> int | None:
-    """Return the time before which nothing more comes: of no source, stream or pane."""
-    low_us = intake.low_us(now_us)
-    if streams is not None:
-        low_us = streams.bounded_us(low_us, now_us)
-    return low_us if missing is None else missing.bounded_us(low_us)
+class Durable:
+    """A core whose every change is in its store before anything leaves.
 
+    Args:
+        core: the state machine, made from what `store` held.
+        store: where its changes go.
 
-def _waits(missing: "MissingPanes | None") -> bool:
-    """Return whether panes are still to be built."""
-    return missing is not None and missing.waits
+    Attributes:
+        is_stuck: the last commit failed. Its changes are kept, and are tried again before anything
+            else is taken in or leaves: until then the store knows less than memory.
+    """
 
+    def __init__(self, core: Core, store: AgentStore) -> None:
+        self.core = core
+        self.store = store
+        self.is_stuck = False
+        self._write()
 
-def _streams(agent: Agent, intake: Intake, memory: Panes, variables: Variables) -> "Streams | None":
-    """Return the part that runs streams; without any a device does without the modules."""
-    if not agent.plan.streams:
-        return None
-    from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
+    def read(
+        self,
+        batch: Batch,
+        now_us: int,
+        acknowledge: Callable[[], None] | None = None,
+        *,
+        is_pressing: bool = False,
+    ) -> None:
+        """Take readings in, at once or with the next commit that is due; see `Core.hold`."""
+        if self.core.hold(batch, now_us, acknowledge, is_pressing=is_pressing):
+            self.commit(now_us)
 
-    return Streams(agent, intake, memory, variables)
+    def hear(self, topic: str, payload: bytes, now_us: int) -> None:
+        """Take a message in."""
+        self.core.handle_message(topic, payload, now_us)
 
+    def tick(self, now_us: int) -> Iterator[Publication]:
+        """Do what is due, commit, and yield what may be published now."""
+        core = self.core
+        if self.is_stuck:
+            self._write()
+        is_read = core.part_list.is_due(now_us)
+        if is_read:
+            core.part_list.read(self.store, now_us)
+        is_changed = core.handle_tick(now_us)
+        if is_changed and not is_read:
+            core.part_list.read(self.store, now_us)  # what waits costs little more
+        if is_changed or is_read:
+            self._write()
+        core.part_list.recall(self.store, now_us)
+        yield from core.publications(now_us)
 
-def _missing(
-    agent: Agent, intake: Intake, memory: Panes, cache: PaneCache
-) -> "MissingPanes | None":
-    """Return the part of windows that are not plain, and of parameters, where there are any."""
-    plan = agent.plan
-    if not plan.parameters and all(window.is_plain for window in plan.windows.values()):
-        return None
-    from device_agent.agent.rebuilding.missing import MissingPanes  # noqa: PLC0415 - see above
+    def commit(self, now_us: int) -> None:
+        """Make all durable that was read, and whatever else changed; tell the sources."""
+        if self.is_stuck:
+            self._write()
+        self.core.part_list.read(self.store, now_us)
+        self._write()
 
-    return MissingPanes(agent, intake, memory, cache)
-
-
-def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:
-    """Return the part for Home Assistant; without one a device does without the module."""
-    if not agent.settings.home_assistant:
-        return []
-    from device_agent.agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
-
-    return [HomeAssistant(agent, voice, streams.shown if streams else tuple)]
+    def _write(self) -> None:
+        """Make the core's changes durable; where that fails, nothing is ever published of them."""
+        changes = self.core.prepare_commit()
+        if changes:
+            self.is_stuck = True
+            self.store.commit(changes)
+            self.is_stuck = False
+        self.core.committed()

@@ -31,6 +31,7 @@ is counted with its reason and place (`device_agent.agent.guard`), and all parts
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from device_agent.agent.changes import (
@@ -92,6 +93,24 @@ class StoreKeeper(Protocol):
 
     def prune(self, floor_us: int, pruned_us: int) -> int:
         """Delete what lies wholly below a floor; return the greatest end of all that is deleted."""
+
+
+class AgentStore(StoreReader, StoreKeeper, Protocol):
+    """The store of an agent, as the core and its driver use it."""
+
+    path: Path
+
+    def commit(self, changes: Changes) -> None:
+        """Make all changes durable, or none."""
+
+    def readings(self) -> Iterator[dict[str, Any]]:
+        """Yield the kept readings in the order of their acceptance."""
+
+    def put_aside(self) -> None:
+        """Put the file aside, after it was found to be damaged, and close it."""
+
+    def close(self) -> None:
+        """Close the file."""
 
 
 class Part:

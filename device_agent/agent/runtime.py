@@ -19,8 +19,7 @@ from random import Random, SystemRandom
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from device_agent.agent.core import Core
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Core, Durable
 from device_agent.agent.sources.guarded import GuardedSource
 from device_agent.agent.sources.source import Source
 from device_agent.agent.timing.system_clock import SystemClock

@@ -14,8 +14,7 @@ from pathlib import Path
 from random import Random
 
 from crdts import ControlLog, Replica
-from device_agent.agent.core import Core
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Core, Durable
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.store import Store

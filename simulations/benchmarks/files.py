@@ -25,8 +25,7 @@ from tempfile import TemporaryDirectory
 from types import CodeType, FrameType
 
 from crdts import BoundedLWWSet, ControlLog, Counter, Replica
-from device_agent.agent.core import Core
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Core, Durable
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.store import Store

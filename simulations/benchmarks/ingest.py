@@ -27,8 +27,7 @@ from typing import NamedTuple, Self
 
 from crdts import BoundedLWWSet
 from device_agent.agent.changes import Changes, Restored
-from device_agent.agent.core import Core
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Core, Durable
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.state.store import Store
 from lasp_edge import Event, Plan, Program, Update, folds

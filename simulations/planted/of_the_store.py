@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from device_agent.agent.changes import Changes
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Durable
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.state.counters import Counters

@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from device_agent.agent.core import Core
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Core, Durable
 from device_agent.agent.fleet.values import Result
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings

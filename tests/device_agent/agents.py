@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crdts import BoundedLWWSet, Counter, Replica
-from device_agent.agent.core import Core
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Core, Durable
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.pane_table import pane_of

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Acting:
-    """All that acts on values; handlers of events may ask for them from now on.
+    """All that acts on values.
 
     Args:
         agent: what all parts share.
@@ -27,6 +27,7 @@ class Acting:
         agreements: how far the fleet agrees.
 
     Attributes:
+        values: what each fold is worth, for handlers that ask.
         alerts: the alerts; None where no value is watched.
         parts: in the order in which they are called, after all that takes in what was heard.
     """
@@ -34,8 +35,7 @@ class Acting:
     def __init__(
         self, agent: Agent, samples: Samples, variables: Variables, agreements: Agreements
     ) -> None:
-        values = CurrentValues(agent, samples, agreements)
-        agent.value_of = values.known
+        self.values = values = CurrentValues(agent, samples, agreements)
         self.alerts: Alerts | None = None
         self.parts: tuple[Part, ...] = (values,)
         if agent.plan.reactions or agent.plan.alerts or agent.facts.acted:

@@ -138,7 +138,7 @@ class ValueReactions(Part):
         watched, plan = self._watches[index].watched, self._agent.plan
         try:
             value = self._values.value(watched.variable, key, watched.part)
-            update = Update(plan, value=value, value_of=self._agent.value_of)
+            update = Update(plan, value=value, value_of=self._values.known)
             pending = PendingUpdates()
             plan.functions.reacting[index](value, update)
             self._variables.apply(update.changes, pending)

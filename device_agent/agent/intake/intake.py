@@ -30,6 +30,7 @@ from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreKeeper, StoreReader
 from device_agent.agent.variables.variables import Variables
 from lasp_edge.event import StreamItem
+from lasp_edge.language.updates import ValueOf
 from lasp_edge.timers import Timer, is_time
 from lasp_edge.units import SECOND_US
 
@@ -158,6 +159,7 @@ class Intake(Part):
         known: how far the readings have come.
         panes, variables: what readings change.
         waiting: keeps readings until a clock is trusted.
+        value_of: returns what folds are worth, for handlers that ask.
 
     Attributes:
         identities: which readings are known.
@@ -182,6 +184,7 @@ class Intake(Part):
         panes: Panes,
         variables: Variables,
         waiting: WaitingRoom,
+        value_of: ValueOf,
     ) -> None:
         plan, settings = agent.plan, agent.settings
         self._clock = agent.clock
@@ -202,7 +205,7 @@ class Intake(Part):
         self._windows = [each.window for route in self._routes.values() for each in route.targets]
         found = (agent, self._routes, progress, self.identities, panes)
         self._by_column = ByColumn(*found)
-        self._one_by_one = OneByOne(*found, variables)
+        self._one_by_one = OneByOne(*found, variables, value_of)
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
         self.items: list[StreamItem] = []

@@ -23,7 +23,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.numbers import Refused
-from lasp_edge.language.updates import Mutation, run_handlers
+from lasp_edge.language.updates import Mutation, ValueOf, run_handlers
 from lasp_edge.reasons import reason_of
 
 NOT_REVISABLE = "not_revisable: nothing that can take a reading back is made from this event"
@@ -38,6 +38,7 @@ class OneByOne:
         progress: how far the readings have come.
         identities: which readings are known.
         panes, variables: what readings are checked against, and change.
+        value_of: returns what folds are worth, for handlers that ask.
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class OneByOne:
         identities: Identities,
         panes: Panes,
         variables: Variables,
+        value_of: ValueOf,
     ) -> None:
-        self._agent = agent
+        self._agent, self._value_of = agent, value_of
         self._plan, self._device = agent.plan, agent.replica.device
         self._routes, self._progress, self._identities = routes, progress, identities
         self._panes, self._variables, self._text_of = panes, variables, identities.text_of
@@ -277,7 +279,7 @@ class OneByOne:
             key = self._plan.functions.key(variable.name, event)
             changes.append(Mutation(variable.name, "add", (quantised, time_us), key))
         if route.needs_event:
-            changes += run_handlers(self._plan, event, self._agent.value_of)
+            changes += run_handlers(self._plan, event, self._value_of)
         return changes
 
     def _samples(

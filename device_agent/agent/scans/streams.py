@@ -25,7 +25,7 @@ from device_agent.agent.variables.variables import PendingUpdates, Variables
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.streaming import StreamRow, stream_plan
-from lasp_edge.language.updates import Update
+from lasp_edge.language.updates import Update, ValueOf
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.engine import Rebuilt, StreamChanges, StreamEngine
 from lasp_edge.ordered.item_store import FOR_EVER_US
@@ -43,6 +43,7 @@ class Streams(Part):
         intake: gives the readings, and how far they have come.
         panes: the entries of windows.
         variables: what handlers of results change.
+        value_of: returns what folds are worth, for handlers that ask.
 
     Attributes:
         engine: the streams.
@@ -51,9 +52,16 @@ class Streams(Part):
 
     name = "streams"
 
-    def __init__(self, agent: Agent, intake: Intake, panes: Panes, variables: Variables) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        intake: Intake,
+        panes: Panes,
+        variables: Variables,
+        value_of: ValueOf,
+    ) -> None:
         plan, self._agent, self._intake = agent.plan, agent, intake
-        self._variables = variables
+        self._variables, self._value_of = variables, value_of
         self._stream_panes = StreamPanes(agent, panes)
         self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
@@ -188,7 +196,7 @@ class Streams(Part):
     def _handle(self, row: StreamRow) -> None:
         """Run the handlers of a row; what one changes is taken whole, or not at all."""
         for handler in self._agent.plan.functions.results.get(row.name, ()):
-            update = Update(self._agent.plan, value_of=self._agent.value_of)
+            update = Update(self._agent.plan, value_of=self._value_of)
             pending = PendingUpdates()
             try:
                 handler(row, update)

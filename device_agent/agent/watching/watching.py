@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Durable
 from device_agent.agent.watching.health import Health, Vitals
 from device_agent.agent.watching.metrics import LinkFigures, metrics
 from device_agent.agent.watching.service_manager import ServiceManager

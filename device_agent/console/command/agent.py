@@ -22,8 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from device_agent.agent.core import Core
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Core, Durable
 from device_agent.agent.guard import Guard
 from device_agent.agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.agent.settings import Settings

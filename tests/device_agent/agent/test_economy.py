@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from device_agent.agent.core import Core
-from device_agent.agent.durable import Durable
+from device_agent.agent.core import Core, Durable
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.intake import BURST
 from device_agent.agent.settings import Settings

@@ -1,0 +1,180 @@
+"""The parts of one agent: how they are made, and the order in which they are called.
+
+Some need others to be there, so this is the order in which they are made, too. A device does
+without the modules of what its program has not: streams, windows that are not plain, and Home
+Assistant.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from crdts import Replica
+from device_agent.agent.acting.acting import Acting
+from device_agent.agent.agent import Agent
+from device_agent.agent.changes import Restored
+from device_agent.agent.fleet.absences import Absences
+from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.fleet.beats import Beats
+from device_agent.agent.fleet.commands import OperatorCommands
+from device_agent.agent.fleet.exchange import Exchange
+from device_agent.agent.fleet.fence import Fence
+from device_agent.agent.fleet.programs import Programs
+from device_agent.agent.fleet.results import Results
+from device_agent.agent.fleet.values import Values
+from device_agent.agent.fleet.voice import FleetVoice
+from device_agent.agent.fleet.witnessing import Witnessing
+from device_agent.agent.intake.intake import Intake
+from device_agent.agent.intake.peer_reports import KnownProgress
+from device_agent.agent.intake.progress import SourceProgress
+from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.panes.delivery import PaneDelivery
+from device_agent.agent.panes.panes import Panes
+from device_agent.agent.panes.sinks import LEFT_US, Sinks
+from device_agent.agent.parts import Part
+from device_agent.agent.timing.timing import Timing
+from device_agent.agent.timing.waiting import Waiting
+from device_agent.agent.variables.derived import Derived
+from device_agent.agent.variables.samples import Samples
+from device_agent.agent.variables.sharing import Sharing
+from device_agent.agent.variables.variables import Reactions, Variables
+from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.updates import ValueOf
+
+if TYPE_CHECKING:
+    from device_agent.agent.rebuilding.missing import MissingPanes
+    from device_agent.agent.scans.streams import Streams
+
+
+class AgentParts:
+    """All parts of one agent.
+
+    Args:
+        agent: what all parts share.
+        restored: what the store held.
+        succeed: lets all parts go on as a later replica of this device.
+        is_connected: returns whether there is a connection to the broker.
+
+    Attributes:
+        agent: what all parts share.
+        streams: runs the program's streams; None where it declares no stream.
+        missing: makes the panes of windows that are not plain, if there are any.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        restored: Restored,
+        succeed: Callable[[Replica], None],
+        is_connected: Callable[[], bool],
+    ) -> None:
+        self.agent, self._is_connected = agent, is_connected
+        self.derived = Derived(agent)
+        self.samples = Samples(agent)
+        self.variables = Variables(agent, self.samples, self.derived)
+        sinks = Sinks(agent.facts.sinks, max(agent.settings.retain_us, LEFT_US), agent.counters)
+        memory = Panes(agent, sinks)
+        cache = PaneCache(memory, sinks)
+        sources = SourceProgress(restored.sources, agent.settings.lateness_us)
+        known = KnownProgress(agent, restored)
+        self.fence = Fence(agent, restored, known, succeed)
+        self.witnessing = Witnessing(agent, self.fence)
+        self.timing = Timing(agent)
+        self.waiting = Waiting(agent, self.timing, sources, self.fence, restored.waiting)
+        found = (agent, restored, sources, known, memory, self.variables, self.waiting)
+        self.intake = Intake(*found, self._value_of)
+        self.streams = _streams(agent, self.intake, memory, self.variables, self._value_of)
+        self.missing = _missing(agent, self.intake, memory, cache)
+        follow = [self.missing.follow, self.samples.hear] if self.missing else []
+        self.commands = OperatorCommands(agent, self.samples.set_membership, follow)
+        delivered = (memory, sinks, cache, sources, self._low_us, self.fence.source_highs)
+        self.panes = PaneDelivery(agent, *delivered)
+        self._make_exchange()
+
+    def _make_exchange(self) -> None:
+        """Make the parts that exchange values with other devices, and act on them."""
+        agent = self.agent
+        self.sharing = Sharing(agent, self.variables.shared_states)
+        self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
+        self.agreements = Agreements(agent, self.exchange, self.commands)
+        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence, self._waits)
+        self.programs = Programs(agent, lambda: self.commands.retired)
+        values = Values(agent, self.samples, self.agreements, self.derived)
+        self.results = Results(agent, values, self.programs)
+        self.voice = FleetVoice(agent, self.results.values, self.agreements)
+        self.acting = Acting(agent, self.samples, self.variables, self.agreements)
+
+    def in_order(self) -> list[Part]:
+        """Return the parts in the order in which they are called."""
+        agent = self.agent
+        return [
+            self.fence,  # may let all others go on as another replica; all wait for it
+            self.witnessing,
+            self.timing,  # knows what time it is, for all others
+            self.waiting,
+            self.intake,  # joins what was read, so that all others see it
+            *(part for part in (self.streams, self.missing) if part is not None),
+            self.variables,
+            Reactions(agent, self.derived, self.variables),
+            self.samples,
+            self.sharing,
+            self.exchange,  # entries are published before the beat that speaks of them
+            self.panes,
+            self.beats,
+            self.results,
+            self.voice,
+            *_home_assistant(agent, self.voice, self.streams),
+            self.agreements,
+            Absences(agent, self.samples, self._is_connected),
+            self.commands,
+            self.programs,
+            *self.acting.parts,
+            agent.stored,  # has what those before it changed
+            agent.counters,
+        ]
+
+    def _value_of(self, name: str, key: str) -> FoldValue | None:
+        """Return what a key of a fold is worth now, for handlers that ask."""
+        return self.acting.values.known(name, key)
+
+    def _low_us(self, now_us: int) -> int | None:
+        """Return the time before which nothing more comes: of no source, stream or pane."""
+        low_us = self.intake.low_us(now_us)
+        if self.streams is not None:
+            low_us = self.streams.bounded_us(low_us, now_us)
+        return low_us if self.missing is None else self.missing.bounded_us(low_us)
+
+    def _waits(self) -> bool:
+        """Return whether panes are still to be built."""
+        return self.missing is not None and self.missing.waits
+
+
+def _streams(
+    agent: Agent, intake: Intake, memory: Panes, variables: Variables, value_of: ValueOf
+) -> "Streams | None":
+    """Return the part that runs streams; without any a device does without the modules."""
+    if not agent.plan.streams:
+        return None
+    from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
+
+    return Streams(agent, intake, memory, variables, value_of)
+
+
+def _missing(
+    agent: Agent, intake: Intake, memory: Panes, cache: PaneCache
+) -> "MissingPanes | None":
+    """Return the part of windows that are not plain, and of parameters, where there are any."""
+    plan = agent.plan
+    if not plan.parameters and all(window.is_plain for window in plan.windows.values()):
+        return None
+    from device_agent.agent.rebuilding.missing import MissingPanes  # noqa: PLC0415 - see above
+
+    return MissingPanes(agent, intake, memory, cache)
+
+
+def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:
+    """Return the part for Home Assistant; without one a device does without the module."""
+    if not agent.settings.home_assistant:
+        return []
+    from device_agent.agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
+
+    return [HomeAssistant(agent, voice, streams.shown if streams else tuple)]
