@@ -126,6 +126,7 @@ class GatewayProcess:
             try:
                 if self._run_once():
                     return
+                continue  # it is to stop, or starts over at once
             except DamagedStoreError as error:
                 log.warning("%s: it is put aside, and devices send again what they keep", error)
                 wait_s = _SHORTEST_WAIT_S
@@ -154,7 +155,7 @@ class GatewayProcess:
             )
             running.link.start()
             try:
-                while not self._stopping and not running.is_idle:
+                while not (self._stopping or running.is_idle or running.must_restart):
                     running.turn()
                 running.stop()
             finally:
@@ -164,6 +165,8 @@ class GatewayProcess:
             raise
         finally:
             store.close()
+        if running.must_restart:
+            log.warning("the clock was set, or this gateway was stopped: it starts over")
         return running.is_idle
 
     def _opened(self) -> FleetStore:
@@ -196,7 +199,12 @@ class GatewayProcess:
 
 
 class _Running:
-    """One run over an open file."""
+    """One run over an open file.
+
+    Attributes:
+        must_restart: the clock was set, or nobody listened for a while. Devices are waited for as
+            after a start, and send again what was refused by the clock as it was.
+    """
 
     def __init__(
         self,
@@ -236,7 +244,7 @@ class _Running:
             seal=seal,
             expects_refusal=lambda topic: is_left_to_operators(topic, topics),
         )
-        self._clock = ListeningClock()
+        self._clock, self.must_restart = ListeningClock(), False
         self._records: list[Record] = []
         self._bytes = 0
         self._due_us = self._clock.now_us + self._idle_us
@@ -262,8 +270,7 @@ class _Running:
         wait_us = min(max(0, self._due_us - self._clock.now_us), SECOND_US // 2)
         for event in self.link.poll(wait_us / SECOND_US):
             self._take(event)
-        if self._clock.look():
-            self._begin_again()
+        self.must_restart = self._clock.look()
         if self._clock.now_us >= self._due_us or self._bytes >= FULL_BYTES:
             self._commit()
         self._send()
@@ -290,16 +297,6 @@ class _Running:
             log.warning("no broker: %s", event.reason)
             self._commit()
             self._clock.end()
-
-    def _begin_again(self) -> None:
-        """Wait for every device as after a start: the clock was set, or nobody listened."""
-        log.warning(
-            "the clock was set, or this gateway was stopped: all devices are waited for again"
-        )
-        now_us = self._clock.now_us
-        self._due_us = now_us + self._idle_us
-        if self._new_us is not None:
-            self._new_us = now_us
 
     def _keep(self, message: Message, now_us: int) -> None:
         """Hold a message for the next commit."""

@@ -15,7 +15,8 @@ from lasp_edge.tool.printing import RowsWanted
 from simulations.processes.broker import PrivateBroker
 from simulations.processes.relay import Relay
 from tests.brokers import PATIENCE_S, broker_program, until_true
-from tests.device_agent.support_stage import MAIN
+from tests.device_agent.support_stage import MAIN, lasp_edge
+from tests.support_clock import FakedClock
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 PROGRAM = """
@@ -80,6 +81,28 @@ def test_an_outage_shorter_than_x_shows_nothing_tentative_and_a_longer_one_who_i
     waited = [row for row in revisions(directory, since_us) if row["status"] == "tentative"]
     assert {row["excluded"] for row in waited} == {"far"}
     until_true(lambda: all_final(directory, since_us, {row["start_us"] for row in waited}))
+
+
+def test_a_gateway_that_starts_in_1970_waits_for_all_once_its_clock_is_set(site, monkeypatch):
+    directory, broker, _, start = site
+    clock = FakedClock(directory)
+    clock.is_off_by("-20000d")
+    for name in ("a", "b"):
+        source = ("--source", "host", "--every", "0.5", "--interval", "0.4")
+        start("agent", "--device", name, "--broker", broker.url, "--data-dir", name, *source)
+    with monkeypatch.context() as environment:
+        for name, value in clock.environment.items():
+            environment.setenv(name, value)
+        options = ("--data-dir", "gateway", "--commit-every", "0.2", "--dead-after", str(WAIT_S))
+        start("gateway", "--broker", broker.url, *options)
+    refused = "far ahead of the lander's"
+    until_true(lambda: refused in lasp_edge("status", "--data-dir", directory / "a").stdout)
+    began_s = time.perf_counter()
+    clock.is_off_by("+0")
+    until_true(lambda: any(row["status"] == "final" for row in rows(directory, 0)))
+    assert time.perf_counter() - began_s >= WAIT_S
+    final = [row for row in rows(directory, 0) if row["status"] == "final"]
+    assert {row["devices_in"] for row in final[1:]} <= {2}
 
 
 def after_a_final_row(directory, start_us):

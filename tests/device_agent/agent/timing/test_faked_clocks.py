@@ -12,7 +12,7 @@ from lasp_edge.units import SECOND_US
 from tests.brokers import PATIENCE_S
 from tests.device_agent import support_stage
 from tests.device_agent.support_stage import Agent, Stage
-from tests.support_missing import lacks
+from tests.support_clock import FakedClock
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -20,14 +20,6 @@ NEAR_US = 3 * SECOND_US
 """By how much a reading's time may differ from ours: a lander tells its clock in seconds."""
 DAYS_TO_1970 = 20_000
 DAY_US = 86_400 * SECOND_US
-
-
-def library() -> str:
-    """Return the library that fakes a process's clock."""
-    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
-    if not found:
-        lacks("faketime is not installed; type: sudo apt-get install -y faketime")
-    return str(found[-1])
 
 
 class FakedStage(Stage):
@@ -41,25 +33,13 @@ class FakedStage(Stage):
         on_load = support_stage.PROGRAM.replace("source=temperature", "source=load")
         monkeypatch.setattr(support_stage, "PROGRAM", on_load)
         super().__init__(directory, monkeypatch)
-        self._monkeypatch, self._library = monkeypatch, library()
-        self._file = directory / "clock"
+        self._monkeypatch, self._clock = monkeypatch, FakedClock(directory)
+        self.clock_is = self._clock.is_off_by
         self.begun_us = wall_us()
 
-    def clock_is(self, off: str) -> None:
-        """Let the agents' clock be off by this; written as one, so that no half of it is read."""
-        fresh = self._file.with_suffix(".new")
-        fresh.write_text(f"{off}\n")
-        fresh.replace(self._file)
-
     def agent(self, device: str, *source: object, fails: bool = False) -> Agent:
-        faked = {
-            "LD_PRELOAD": self._library,
-            "FAKETIME_TIMESTAMP_FILE": str(self._file),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
         with self._monkeypatch.context() as environment:
-            for name, value in faked.items():
+            for name, value in self._clock.environment.items():
                 environment.setenv(name, value)
             return super().agent(device, *source, fails=fails)
 
