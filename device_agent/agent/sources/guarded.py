@@ -39,12 +39,18 @@ class GuardedSource(Source):
     def open(self, cursor: str | None) -> None:
         self._to_open = False
         try:
-            self._source.open(cursor)
+            self._opened(cursor)
         except ValueError:
             raise  # it cannot be read as it was asked for: the user's to mend, before the start
         except BaseException as error:  # noqa: BLE001 - a source may raise anything
             self._guard.failed(f"source {self.name}", error)
             self._to_open, self._cursor = True, cursor
+
+    def _opened(self, cursor: str | None) -> None:
+        self._source.open(cursor)
+        news = getattr(self._source, "news", "")
+        if news:
+            self._guard.say(f"source {self.name}: {news}")
 
     def poll(self, now_us: int) -> Batch | None:
         if self._rests(now_us):
@@ -52,7 +58,7 @@ class GuardedSource(Source):
         self._asleep_us = None
         try:
             if self._to_open:
-                self._source.open(self._cursor)
+                self._opened(self._cursor)
                 self._to_open = False
             batch = self._source.poll(now_us)
         except BaseException as error:  # noqa: BLE001 - a source may raise anything

@@ -5,6 +5,12 @@ number of lines there, and a checksum of the file's head: `4711:12:0badcafe`. Wh
 stands there by now, it is read from its beginning: rows with times of their own that were read
 before are known as repeats. Without such times nobody could tell, and it is not read.
 
+Where lines gave no reading, the cursor also holds a checksum of the source's options, how many such
+lines there were, and 1 where no line gave one: `4711:12:0badcafe:5eed5eed:12:1`. With other options
+(a time zone that was missing, a field that was misspelt) the file is read from its beginning if no
+line gave a reading. Otherwise a line may mean something else now, and would count twice: the lines
+that gave none are named, with the way to read them.
+
 At a finite speed a row is due when as much time has passed since the first poll, times `speed`, as
 lies between the row and the first row of the file, or the first one behind the cursor. All agents
 that replay one file, each its own device's rows, thus keep step. A row without a usable time is due
@@ -15,7 +21,7 @@ import contextlib
 import re
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +30,7 @@ from zlib import crc32
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.fields import Record
 from device_agent.agent.sources.mapping import FieldMapping
-from device_agent.agent.sources.mapping_options import SPEED
+from device_agent.agent.sources.mapping_options import MAPPING_OPTIONS, SPEED
 from device_agent.agent.sources.recorded_file import (
     HEAD_BYTES,
     AnotherFileError,
@@ -40,7 +46,35 @@ _PACED_ROWS = 100
 """Rows that are read ahead at a finite speed: some seconds of most recordings."""
 
 
-_CURSOR = re.compile("([0-9]+):([0-9]+)(?::([0-9a-f]{8}))?")
+_CURSOR = re.compile(
+    "([0-9]+):([0-9]+)(?::([0-9a-f]{8})(?::([0-9a-f]{8}):([0-9]+):([01]))?)?", re.ASCII
+)
+
+
+class LinesWithout(NamedTuple):
+    """The lines of a file, so far, that gave no reading.
+
+    Attributes:
+        options: a checksum of the options with which they were read.
+        refused: how many were refused.
+        alone: no line gave a reading.
+    """
+
+    options: int
+    refused: int = 0
+    alone: bool = True
+
+    @property
+    def mark(self) -> str:
+        """Their part of a cursor; "" where each line gave a reading."""
+        if not (self.refused or self.alone):
+            return ""
+        return f":{self.options:08x}:{self.refused}:{self.alone:d}"
+
+    def with_batch(self, batch: Batch) -> "LinesWithout":
+        """Return the same with the lines of one more batch."""
+        refused = self.refused + sum(batch.refused.values())
+        return self._replace(refused=refused, alone=self.alone and not batch.names)
 
 
 class Row(NamedTuple):
@@ -74,6 +108,7 @@ class Replay(Source):
         path: the file.
         open_rows: opens it at a byte offset and line number.
         mapping: from rows to readings.
+        options: a checksum of what decides which readings a row gives.
         speed: times as fast as recorded; None: as fast as the agent takes them.
 
     Raises:
@@ -88,6 +123,7 @@ class Replay(Source):
         path: Path,
         open_rows: Callable[[Path, int, int], Rows],
         mapping: FieldMapping,
+        options: int,
         speed: float | None = None,
     ) -> None:
         if speed is not None and not speed > 0:
@@ -101,13 +137,24 @@ class Replay(Source):
         self._speed = speed
         self._file: Rows | None = None
         self._place = (0, 0)
+        self._without = LinesWithout(options)
         self._head = b""
         self._done = False
         self._ahead: deque[Row] = deque()
         self._anchor: tuple[int, int] | None = None
 
     def open(self, cursor: str | None) -> None:
-        *place, mark = _parsed(cursor, self._path)
+        place, mark, without = _parsed(cursor, self._path, self._without)
+        if without.options == self._without.options:
+            self._without = without
+        elif without.alone:
+            place, mark = (0, 0), None
+        else:
+            self.news = (
+                f"its options changed: {without.refused} of its first {place[1]} lines gave no "
+                f"reading with the former ones, and are not read again; {_TO_READ_ALL}"
+            )
+            self._without = self._without._replace(alone=False)
         try:
             self._open(place, mark)
         except AnotherFileError as error:
@@ -116,16 +163,17 @@ class Replay(Source):
                     f"{self._path} is another file than before: {error}; {_RENAME}"
                 ) from None
             self.news = f"it is another file than before: {error}; it is read from its beginning"
+            self._without = LinesWithout(self._without.options)
             self._open((0, 0), None)
 
-    def _open(self, place: Sequence[int], mark: str | None) -> None:
+    def _open(self, place: tuple[int, int], mark: str | None) -> None:
         """Open the file at a place.
 
         Raises:
             AnotherFileError: it is not the one of which this place and mark are.
             ValueError: it cannot be read.
         """
-        offset, line = self._place = (place[0], place[1])
+        offset, line = self._place = place
         try:
             self._file = self._open_rows(self._path, offset, line)
         except (OSError, EOFError) as error:
@@ -160,7 +208,9 @@ class Replay(Source):
             return None
         batch = self._mapping.batch(self.name, records)
         offset, line = self._place
-        batch.cursor = f"{offset}:{line}:{self._mark(offset)}" if offset else "0:0"
+        self._without = self._without.with_batch(batch)
+        mark = f"{self._mark(offset)}{self._without.mark}"
+        batch.cursor = f"{offset}:{line}:{mark}" if offset else "0:0"
         batch.done = self._done
         return batch
 
@@ -222,20 +272,34 @@ def replay_of(
     if not path.is_file():
         missing = "is not a plain file" if path.exists() else "is not there"
         raise ValueError(f"source {spec}: the file {place} {missing}")
-    return Replay(spec, path, open_rows, mapping, context.get(SPEED))
+    deciding = [each.name for each in MAPPING_OPTIONS if each.name in context.options]
+    given = [(name, context.options[name]) for name in deciding]
+    known = (context.device, list(context.events), sorted(context.texts), given)
+    options = crc32(repr(known).encode())
+    return Replay(spec, path, open_rows, mapping, options, context.get(SPEED))
 
 
+_TO_READ_ALL = "to read them all, give the file another name, and --source that one"
 _RENAME = (
     "its rows have no time of their own, so nobody can tell which of them were read; "
-    "to read them all, give the file another name, and --source that one"
+    f"{_TO_READ_ALL}"
 )
 
 
-def _parsed(cursor: str | None, path: Path) -> tuple[int, int, str | None]:
+def _parsed(
+    cursor: str | None, path: Path, nothing: LinesWithout
+) -> tuple[tuple[int, int], str | None, LinesWithout]:
+    """Return a cursor's place, its mark, and the lines that gave no reading.
+
+    A cursor without the last one is of a file that gave readings, whatever the options.
+    """
     if cursor is None:
-        return 0, 0, None
+        return (0, 0), None, nothing
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise ValueError(f"{path}: {cursor!r} is not a place in a file")
-    offset, line, mark = found.groups()
-    return int(offset), int(line), mark
+    offset, line, mark, options, refused, alone = found.groups()
+    place = int(offset), int(line)
+    if options is None:
+        return place, mark, nothing._replace(alone=not place[0])
+    return place, mark, LinesWithout(int(options, 16), int(refused), alone == "1")

@@ -12,7 +12,7 @@
     >>> pattern.filter
     'home/+/state'
     >>> pattern.origin("home/living_room_temperature/state")
-    Origin(tags={'room': 'living_room'}, event='temperature')
+    Origin(tags={'room': 'living_room'}, event='temperature', place='')
     >>> pattern.origin("home/living_room_uptime/state") is None
     True
 """

@@ -31,6 +31,9 @@ class Zone:
         self._zone = _zone(name)
         self._said = False
 
+    def __repr__(self) -> str:
+        return f"Zone({self.name!r})"
+
     def placed(self, moment: datetime) -> datetime:
         """Return a moment without an offset as one with it.
 

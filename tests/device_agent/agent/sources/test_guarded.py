@@ -88,3 +88,13 @@ def test_a_source_that_cannot_be_read_as_it_was_asked_for_is_the_users_mistake()
 
     with pytest.raises(ValueError, match="no such file"):
         GuardedSource(Missing(), Guard(Counters({}))).open(None)
+
+
+def test_what_a_source_found_wrong_when_it_was_opened_is_counted():
+    class Other(Breaking):
+        news = "it is another file than before"
+
+    guard, source = Guard(Counters({})), Other()
+    source.broken = False
+    GuardedSource(source, guard).open(None)
+    assert guard.reasons == ["failed: source breaking: it is another file than before"]

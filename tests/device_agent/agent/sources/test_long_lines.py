@@ -19,7 +19,7 @@ def test_a_line_without_an_end_does_not_fill_memory(tmp_path, kind, head, suffix
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert values == [1, 2]
-    assert last.cursor == cursor_at(text, len(text), text.count("\n") + 5)
+    assert last.cursor.startswith(cursor_at(text, len(text), text.count("\n") + 5))
     assert most_bytes < 6 * LONGEST_LINE
 
 
