@@ -1,4 +1,4 @@
-"""The streaming query's checkpoint of a lake on this machine: how far it has read, and torn files.
+"""The streaming query's checkpoint: how far it has read, and on this machine torn files.
 
     offsets/N    batch N was planned: up to where it reads `landing`
     commits/N    batch N is finished
@@ -15,8 +15,12 @@ import shutil
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSelector, FileType, PyFileSystem
+
 from cloud_tier.lake.tables import LakeTables
 
+_FOLDER: Final = "checkpoint"
 _OFFSETS: Final = "offsets"
 _COMMITS: Final = "commits"
 _ASIDE: Final = "checkpoint.torn"
@@ -67,12 +71,18 @@ def mend(tables: LakeTables) -> str:
 
 
 def put_aside(tables: LakeTables) -> bool:
-    """Have all that landed merged again; the checkpoint is kept beside, if there is one.
+    """Have all that landed merged again; on this machine the checkpoint is kept beside.
 
     Returns:
-        Whether there was one on this machine.
+        Whether there was one.
     """
-    if not tables.is_local or not Path(tables.checkpoint).is_dir():
+    if not tables.is_local:
+        files = _files(tables)
+        if not _batches(files, _OFFSETS):
+            return False
+        files.delete_dir(_FOLDER)
+        return True
+    if not Path(tables.checkpoint).is_dir():
         return False
     shutil.rmtree(Path(tables.root, _ASIDE), ignore_errors=True)
     Path(tables.checkpoint).rename(Path(tables.root, _ASIDE))
@@ -82,20 +92,15 @@ def put_aside(tables: LakeTables) -> bool:
 def merged_up_to(tables: LakeTables) -> int | None:
     """Return up to which version of `landing` finished batches have read all; -1 for nothing.
 
-    None where the checkpoint is not on this machine.
+    None where that is unknown.
     """
-    if not tables.is_local:
-        return None
-    found = merged(tables)
-    return -1 if found is None or found.batch is None else planned_up_to(tables, found.batch)
+    last = max(_batches(_files(tables), _COMMITS), default=None)
+    return -1 if last is None else planned_up_to(tables, last)
 
 
 def planned_up_to(tables: LakeTables, batch: int) -> int | None:
     """Return up to which version of `landing` a batch reads all; None where that is unknown."""
-    offsets = Path(tables.checkpoint, _OFFSETS, str(batch))
-    if not tables.is_local or not offsets.is_file():
-        return None
-    return _whole_version(offsets)
+    return _whole_version(_files(tables), batch)
 
 
 def rewind(tables: LakeTables, version: int) -> None:
@@ -103,15 +108,39 @@ def rewind(tables: LakeTables, version: int) -> None:
 
     No query may run.
     """
-    begun, finished = _numbered(tables, _OFFSETS), _numbered(tables, _COMMITS)
-    kept = [n for n in finished if n in begun and (_whole_version(begun[n]) or -1) <= version]
-    last = max(kept, default=None)
-    if last is None or _whole_version(begun[last]) is None:
+    files = _files(tables)
+    finished = {n: _whole_version(files, n) for n in _batches(files, _COMMITS)}
+    kept = [n for n, whole in finished.items() if whole is not None and whole <= version]
+    if not kept:
         put_aside(tables)
         return
-    for number, file in [*finished.items(), *begun.items()]:
-        if number > last:
-            _remove(file)
+    for folder in (_COMMITS, _OFFSETS):  # a batch is finished only while it is planned
+        for number in _batches(files, folder):
+            for name in (str(number), f".{number}.crc") if number > max(kept) else ():
+                path = f"{_FOLDER}/{folder}/{name}"
+                if files.get_file_info(path).type == FileType.File:
+                    files.delete_file(path)
+
+
+def _files(tables: LakeTables) -> PyFileSystem:
+    """Return the files of a lake, here or in a store."""
+    return PyFileSystem(DeltaStorageHandler(tables.root))
+
+
+def _batches(files: PyFileSystem, folder: str) -> list[int]:
+    found = files.get_file_info(FileSelector(f"{_FOLDER}/{folder}", allow_not_found=True))
+    return [int(each.base_name) for each in found if each.base_name.isdecimal()]
+
+
+def _whole_version(files: PyFileSystem, batch: int) -> int | None:
+    """Return up to which version of `landing` a batch reads all; -1 for nothing."""
+    try:
+        with files.open_input_stream(f"{_FOLDER}/{_OFFSETS}/{batch}") as stored:
+            text = stored.read().decode(errors="replace")
+    except FileNotFoundError:
+        return None
+    version, _, is_first = _offset(text)
+    return version if version is None else -1 if is_first else version - 1
 
 
 def _numbered(tables: LakeTables, folder: str) -> dict[int, Path]:
@@ -146,24 +175,18 @@ def _remove(file: Path) -> None:
 
 def _version(offsets: Path) -> int | None:
     """Return the version of `landing` up to which a batch has read, in part at least."""
-    version, index, _ = _offset(offsets)
+    version, index, _ = _offset(offsets.read_text(errors="replace"))
     return version if version is None or index >= 0 else version - 1
 
 
-def _whole_version(offsets: Path) -> int | None:
-    """Return the version of `landing` up to which a batch has read all; -1 for nothing."""
-    version, _, is_first = _offset(offsets)
-    return version if version is None else -1 if is_first else version - 1
-
-
-def _offset(offsets: Path) -> tuple[int | None, int, bool]:
+def _offset(text: str) -> tuple[int | None, int, bool]:
     """Return a version of `landing`, how much of it is read, and whether it is the first read.
 
     The first read takes all files of a version, which may take several batches.
 
     Source: `DeltaSourceOffset` of Delta Lake 4; below index 0 nothing of that version is read yet.
     """
-    lines = offsets.read_text(errors="replace").splitlines()
+    lines = text.splitlines()
     offset = (_read(lines[-1]) if lines else None) or {}
     version, index = offset.get("reservoirVersion"), offset.get("index")
     if not isinstance(version, int) or not isinstance(index, int):

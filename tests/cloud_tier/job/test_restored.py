@@ -94,6 +94,14 @@ def test_a_start_finds_a_restored_table_and_merges_again(restored, name):
     assert not [line for line in restored.lines if "earlier" in line], "once is enough"
 
 
+def test_a_lake_in_a_store_is_mended_too(spark, tmp_path):
+    restored = Restored(spark, f"file://{tmp_path}/lake")
+    before, _ = deleted(restored, "windows")
+    DeltaTable(restored.tables.windows).restore(before)
+    restored.check()
+    assert [line for line in restored.lines if "the table windows is an earlier one" in line]
+
+
 def test_two_tables_that_were_restored_to_different_times_are_mended(restored):
     first, _ = deleted(restored, "lattice")
     _, windows = deleted(restored, "windows")
