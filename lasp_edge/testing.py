@@ -14,8 +14,7 @@ from typing import Any
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.scans import flaws
-from lasp_edge.checking.streams import tried_streams
-from lasp_edge.checking.trial import tried
+from lasp_edge.checking.whole import all_tried
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
@@ -61,8 +60,7 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     plan = program.plan()
     complaints = uncallable(plan)
     if not complaints:
-        complaints = tried(plan).wrong
-        complaints += tried_streams(plan).wrong if plan.streams else []
+        complaints = all_tried(plan).wrong
     for named in folds_of(plan):
         complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
     _complain(complaints)

@@ -13,7 +13,7 @@ and the same seed gives the same run.
     >>> fleet.close()
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crdts import Membership, Version
@@ -84,6 +84,8 @@ class Fleet:
         faults: what may go wrong until `settle`. Agents that are killed start again at once.
         settings: of the agents.
         terms: of the lander: for whom windows wait.
+        names: of the devices, in place of `pi-0`, `pi-1`, ...; there are `size` of them.
+        start_us: when it begins, in microseconds since the epoch.
 
     Attributes:
         devices: by name; those that are switched off are in it, and not in the world.
@@ -99,12 +101,16 @@ class Fleet:
         faults: FaultRates = GENTLE,
         settings: Settings | None = None,
         terms: WaitingTerms = TERMS,
+        names: Sequence[str] = (),
+        start_us: int = START_US,
     ) -> None:
         self.plan = plan
-        scenario = Scenario(seed, size, steps=0, faults=faults)
+        scenario = Scenario(seed, size, steps=0, faults=faults, named=tuple(names))
         self._entries = _Entries()
         agents = settings or Settings()
-        self.world = World(scenario, self._entries, plan, settings=agents, terms=terms)
+        self.world = World(
+            scenario, self._entries, plan, settings=agents, terms=terms, start_us=start_us
+        )
         self.devices = dict(self.world.devices)
         self._faults = faults
         for name, device in self.devices.items():

@@ -9,8 +9,11 @@ comments and layout, in .lasp-edge-check.json of the current directory; commit t
 
 It also finds keys and handlers that take another number of arguments than agents give them, and
 warns of handlers of events that read what a fold is worth. Then it runs keys, handlers, filters and
-reactions on made-up readings, says which fail, and which tags readings must have. Functions that
-switch something on do so here, too; --no-run leaves them alone.
+reactions on made-up readings, says which fail, and which tags readings must have. Then the whole
+program runs on two virtual devices and a lander, and each window, row, value and alert is compared
+with a plain recomputation, which runs once more in another process: with another hash seed, clock,
+host name, directory, time zone and order of readings. Functions that switch something on do so
+here, too; --no-run leaves them alone.
 
   lasp-edge check greenhouse:program
 
@@ -23,7 +26,7 @@ With --plan it tries nothing and prints one line for each window and fold: its s
 keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the stores
 and the lake that it had.
 
-Exit codes: 0 every law holds, 1 one is broken or a function cannot work (or, with --strict, there
+Exit codes: 0 every law holds, 1 one is broken or something cannot work (or, with --strict, there
 is a warning), 2 or 3 the program cannot be loaded.
 """
 
@@ -31,13 +34,14 @@ import argparse
 from pathlib import Path
 
 from lasp_edge.checking import record
+from lasp_edge.checking.determinism import risks_of
 from lasp_edge.checking.handlers import fleet_readers, uncallable
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
-from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import ties
-from lasp_edge.checking.trial import Findings, tried
+from lasp_edge.checking.trial import Findings
+from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
@@ -84,11 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n".join(identities(plan)))  # noqa: T201
         return Exit.FINE
     broken = _check_folds(plan, arguments.examples, arguments.seed)
-    wrong, doubts = uncallable(plan), fleet_readers(plan)
+    wrong, doubts = uncallable(plan), fleet_readers(plan) + risks_of(plan)
     if not wrong and not arguments.no_run:
-        found = tried(plan, tags)
-        if plan.streams:
-            tried_streams(plan, tags, found)
+        found = all_tried(plan, tags, arguments.program)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         _print_findings(found)
     if arguments.recording is not None and plan.streams:
@@ -157,7 +159,11 @@ def _check_versions(plan: Plan, path: Path, *, accept: bool) -> int:
 
 
 def _summary(broken: int, wrong: int, warnings: int) -> str:
-    laws = f"{broken} broken law{'s' * (broken != 1)}" if broken else "Every law holds"
+    """Return the last line; laws hold only where everything works."""
+    found = []
+    if broken:
+        found.append(f"{broken} broken law{'s' * (broken != 1)}")
     if wrong:
-        laws += f", {wrong} function{'s' * (wrong != 1)} that cannot work"
-    return f"{laws}, {warnings} warning{'s' * (warnings != 1)}." if warnings else f"{laws}."
+        found.append(f"{wrong} thing{'s' * (wrong != 1)} that cannot work")
+    found = found or ["Every law holds"]
+    return ", ".join(found + [f"{warnings} warning{'s' * (warnings != 1)}"] * bool(warnings)) + "."

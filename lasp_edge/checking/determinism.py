@@ -1,21 +1,27 @@
-"""Names in a function that do not follow from its arguments, or are rounded by the machine.
+"""What in a function does not follow from its arguments, or is rounded by the machine.
 
-A stream's functions are called again when something comes late, after a restart, and on other
+A program's functions are called again when something comes late, after a restart, and on other
 machines: each time they must give the same. Whether they do cannot be proved; what is known to
 break it can be found by name, in a function and in those of its package that it names.
 
     >>> import math
     >>> risks(lambda event: math.log(event.value) + math.sqrt(event.value))
     ['math.log: it is rounded differently from machine to machine; Decimal has one that is not']
+    >>> risks(lambda event: event.value ** 2)
+    ['**: it is rounded differently from machine to machine; x * x and Decimal are not']
 """
 
 import builtins
 import datetime as dt
+import dis
 import inspect
 import math
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
+
+from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.scan import Scan
 
 _EACH_TIME: Final = frozenset({"time", "random", "secrets", "uuid", "_random"})
 """Modules whose functions give something else each time."""
@@ -25,18 +31,95 @@ _EXPONENTIAL = ("exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "pow", 
 _SPECIAL = ("erf", "erfc", "gamma", "lgamma")
 TRANSCENDENTAL: Final = frozenset((*_CIRCULAR, *_HYPERBOLIC, *_EXPONENTIAL, *_SPECIAL))
 """Functions of `math` whose last digits are the machine's own."""
+ACTING = "handler of a result, a value or a threshold"
+"""What acts on a result, a value or a threshold: it makes nothing that is computed again."""
+_OF_INTEGERS: Final = frozenset({"lift", "combine", "retract"})
 _NOW: Final = frozenset({"now", "utcnow", "today"})
-_ARGUMENTS = "the items of a stream must follow from its events alone"
+_ARGUMENTS = "what is made of a reading must follow from it alone"
+_POWER = "**: it is rounded differently from machine to machine; x * x and Decimal are not"
 _ROUNDED = "it is rounded differently from machine to machine; Decimal has one that is not"
 
 
-def risks(function: Callable[..., Any]) -> list[str]:
-    """Return the names in a function that may give something else elsewhere or next time."""
+def risks(function: Callable[..., Any], *, of_integers: bool = False) -> list[str]:
+    """Return what in a function may give something else elsewhere or next time.
+
+    Args:
+        function: the function.
+        of_integers: it computes with integers, of which a power is exact.
+    """
     found: dict[str, None] = {}
+    for each, code in inner_codes(function):
+        found.update(dict.fromkeys(_named(each, code)))
+        if not of_integers and any(_is_power(step) for step in dis.get_instructions(code)):
+            found[_POWER] = None
+    return list(found)
+
+
+def _is_power(step: dis.Instruction) -> bool:
+    return step.opname == "BINARY_OP" and step.argrepr in {"**", "**="}
+
+
+def risks_of(plan: Plan) -> list[str]:
+    """Return a line for each risk in what a program makes of readings."""
+    found = {
+        f"{what} names {risk}": None
+        for what, function in functions_of(plan)
+        if what != ACTING
+        for risk in risks(function, of_integers=function.__name__ in _OF_INTEGERS)
+    }
+    return list(found)
+
+
+def functions_of(plan: Plan) -> Iterator[tuple[str, Any]]:
+    """Yield all functions of the user's in a program, each with what it is for."""
+    functions = plan.functions
+    for name, key in functions.keys.items():
+        yield f"key of {_kind(plan, name)} {name}", key
+    for (window, kind), function in functions.windows.items():
+        yield f"{kind} of window {window}", function
+    for event, handlers in functions.handlers.items():
+        yield from ((f"handler of event {event}", each) for each in handlers)
+    for name, function in functions.derived.items():
+        yield f"function of {name}", function
+    yield from _methods(plan)
+    acting = [each for several in functions.results.values() for each in several]
+    acting += [*functions.reacting, *functions.reached]
+    yield from ((ACTING, each) for each in acting)
+
+
+def _methods(plan: Plan) -> Iterator[tuple[str, Any]]:
+    """Yield the functions of streams, and the methods of scans and folds."""
+    for name, made in plan.functions.streams.items():
+        title = f"{plan.streams[name].operator} {name}"
+        functions = methods_of(made) if isinstance(made, Scan) else [made]
+        yield from ((title, each) for each in functions)
+    folds = [(f"fold of window {each.name}", each.fold) for each in plan.windows.values()]
+    folds += [(f"fold {each.name}", each.fold) for each in plan.local_folds.values()]
+    for what, fold in folds:
+        yield from ((what, each) for each in methods_of(fold))
+
+
+def _kind(plan: Plan, name: str) -> str:
+    if name in plan.windows:
+        return "window"
+    return f"{plan.streams[name].operator}" if name in plan.streams else "variable"
+
+
+def methods_of(made: Any) -> Iterator[FunctionType]:
+    """Yield the methods of a user's scan or fold, and the functions that it was given."""
+    for kind in type(made).__mro__:
+        if not kind.__module__.startswith(("lasp_edge.", "builtins", "abc", "typing")):
+            yield from (of for of in vars(kind).values() if isinstance(of, FunctionType))
+    for value in getattr(made, "__dict__", {}).values():
+        several = value if isinstance(value, list | tuple) else [value]
+        yield from (of for of in several if isinstance(of, FunctionType))
+
+
+def inner_codes(function: Any) -> Iterator[tuple[FunctionType, CodeType]]:
+    """Yield the code of a function, of those in it, and of those of its package that it names."""
     for each in _functions(inspect.unwrap(function), set()):
         for code in _codes(each.__code__):
-            found.update(dict.fromkeys(_named(each, code)))
-    return list(found)
+            yield each, code
 
 
 def _functions(function: Any, seen: set[int]) -> Iterator[FunctionType]:

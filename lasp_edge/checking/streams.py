@@ -22,10 +22,9 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from random import Random
-from types import FunctionType
 from typing import Any
 
-from lasp_edge.checking.determinism import risks
+from lasp_edge.checking.readings import WORDS
 from lasp_edge.checking.scans import flaws
 from lasp_edge.checking.trial import Findings
 from lasp_edge.event import Event
@@ -36,7 +35,6 @@ from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.places import Place, reading_place
 from lasp_edge.ordered.plain import encoded
-from lasp_edge.ordered.scan import Scan
 from lasp_edge.ordered.stages import ScanStage, StatelessStage
 
 READINGS = 1_000
@@ -48,7 +46,6 @@ MUCH = 4
 _FIRST_US, _SECOND_US = 1_700_000_000_000_000, 1_000_000
 _AFTER_US = _FIRST_US + 10 * READINGS * _SECOND_US
 _DEVICE = "made-up"
-_WORDS = ("open", "a dog", "a", "closed", "", "dog a dog")
 _STEPS = 40
 
 
@@ -68,9 +65,6 @@ def tried_streams(
         _run(plan, asked, found)
         asked.user = ""  # who asks was noted
         _price(plan, asked, found)
-    for name in plan.streams:
-        for function in _functions(plan.functions.streams.get(name), plan.functions.keys.get(name)):
-            found.doubts += [f"{_title(plan, name)} names {risk}" for risk in risks(function)]
     for event in sorted(plan.streamed_events):
         of_event = {_title(plan, n) for n, each in plan.streams.items() if event in each.events}
         of_tags = found.tags.setdefault(event, {})
@@ -116,7 +110,7 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
         quantised: Any
         value: Any
         if event.text:
-            quantised = value = rng.choice(_WORDS)
+            quantised = value = rng.choice(WORDS)
         else:
             steps = rng.choice((abs(steps + 3), abs(steps - 3), abs(steps - 1), steps + 1, 0, 1))
             one = max(1, event.resolution.denominator // event.resolution.numerator)
@@ -233,18 +227,3 @@ def _many(count: int, what: str) -> str:
 
 def _steps(stage: Any) -> int:
     return int(stage.steps)
-
-
-def _functions(*made: Any) -> Iterator[Callable[..., Any]]:
-    """Yield functions, the methods of a user's scan, and the functions that a scan was given."""
-    for each in made:
-        if not isinstance(each, Scan):
-            if each is not None:
-                yield each
-            continue
-        for kind in type(each).__mro__:
-            if not kind.__module__.startswith("lasp_edge."):
-                yield from (of for of in vars(kind).values() if isinstance(of, FunctionType))
-        for value in vars(each).values():
-            several = value if isinstance(value, list | tuple) else [value]
-            yield from (of for of in several if isinstance(of, FunctionType))

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from crdts import ControlLog, Lattice, Replica
+from lasp_edge.checking.readings import VALUES, WORDS
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -32,8 +33,6 @@ from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.language.updates import Mutation, Update
 from lasp_edge.reasons import reason_of
 
-VALUES = (21.5, 0, 1, -1, -40, 1_000)
-"""The values of the made-up readings; those that are no value of an event are left out."""
 MOST_TAGS = 64
 """Tags that a function may ask for, one after the other."""
 _DEVICE, _KEY = "made-up", "made-up key"
@@ -112,8 +111,8 @@ class _Trial:
     def run(self) -> None:
         """Run everything."""
         for event in self._plan.events.values():
-            for number, quantised in enumerate(_values(event)):
-                self._read(event, quantised, _FIRST_US + number * 1_000_000)
+            for number, (value, quantised) in enumerate(_read_values(event)):
+                self._read(event, value, quantised, _FIRST_US + number * 1_000_000)
         for watched, handler in zip(
             self._plan.reactions, self._plan.functions.reacting, strict=True
         ):
@@ -135,8 +134,7 @@ class _Trial:
             elif record.failed:
                 always = record.failed == record.times
                 often = "each time" if always else f"{record.failed} of {record.times} times"
-                group = result.wrong if always else result.doubts
-                group.append(f"{what} fails {often}: {record.first}")
+                result.wrong.append(f"{what} fails {often}: {record.first}")
         return result
 
     def _dataflow(self) -> Dataflow:
@@ -163,14 +161,14 @@ class _Trial:
     def _derive(self, name: str, function: Callable[[Any], Any], element: Any) -> Any:
         return self._try(f"function of {name}", f"the element {element!r}", function, element)
 
-    def _read(self, event: EventType, quantised: int, time_us: int) -> None:
+    def _read(self, event: EventType, value: Any, quantised: int, time_us: int) -> None:
         """Give a reading to each function that readings of the event reach."""
-        plan, real = self._plan, event.resolution.real(quantised)
+        plan = self._plan
         keyed = [w.name for w in plan.windows.values() if w.keyed and w.source is event]
         keyed += [v.name for v in plan.collections.get(event.name, ()) if v.keyed]
 
         def made(tags: Mapping[str, str]) -> Event:
-            return Event(event.name, real, time_us, _DEVICE, MappingProxyType(tags))
+            return Event(event.name, value, time_us, _DEVICE, MappingProxyType(tags))
 
         for name in keyed:
             what = f"key of {'window' if name in plan.windows else 'variable'} {name}"
@@ -232,7 +230,8 @@ class _Trial:
                     continue
                 event = made(known)
                 has = f" with the tags {known}" if known else " without tags"
-                self._note(what, f"the reading {event.name} {event.value:g}{has}", error)
+                shown = repr(event.value) if isinstance(event.value, str) else f"{event.value:g}"
+                self._note(what, f"the reading {event.name} {shown}{has}", error)
             else:
                 self._note(what)
             break
@@ -284,6 +283,14 @@ class _Trial:
 def _counted(regimes: WindowRegimes, quantised: int, event: Event) -> None:
     """Have the functions of a window see a reading, with the defaults of all parameters."""
     regimes.counted(event, quantised, regimes.regime_at(event.time_us).at)
+
+
+def _read_values(event: EventType) -> Iterator[tuple[Any, int]]:
+    """Yield made-up values as functions see them, and as integers."""
+    if event.text:
+        yield from ((word, 0) for word in WORDS)
+        return
+    yield from ((event.resolution.real(quantised), quantised) for quantised in _values(event))
 
 
 def _values(event: EventType) -> Iterator[int]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import run_handlers
 
 NO_TAGS: Mapping[str, str] = {}
 
@@ -59,8 +60,9 @@ def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
     """Return the readings that count, in order.
 
     Left out are unknown events, values that must be refused, what was taken back, and repeats:
-    equal device, event, tags, own time and quantised value. Readings that a device left aside for
-    another reason (too late, in the future, a key or handler that raised) must not be given.
+    equal device, event, tags, own time and quantised value; and what a key, a handler or a fold
+    of a window that every reading counts in raises an error for. Readings that a device left aside
+    for another reason (too late, in the future) must not be given.
     """
     samples = []
     known: set[Any] = set()
@@ -69,13 +71,33 @@ def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
     for reading, identity, steps in found:
         if identity is None or identity in gone or (identity in known and not reading.stamped):
             continue
-        if not reading.stamped:
-            known.add(identity)
         event = plan.events[reading.event]
         value = reading.value if event.text else float(steps * event.resolution.exact)
         seen = Event(reading.event, value, reading.time_us, reading.device, reading.tags)
-        samples.append(AcceptedReading(steps, seen, reading.accepted_us))
+        sample = AcceptedReading(steps, seen, reading.accepted_us)
+        if _is_refused(plan, sample):
+            continue
+        if not reading.stamped:
+            known.add(identity)
+        samples.append(sample)
     return samples
+
+
+def _is_refused(plan: Plan, sample: AcceptedReading) -> bool:
+    """Return whether one of the functions that see every reading raises an error for it."""
+    event, functions = sample.event, plan.functions
+    try:
+        for window in plan.windows.values():
+            if window.source.name == event.name and window.is_plain:
+                functions.key(window.name, event)
+                if not window.fold.is_built_in:
+                    window.fold.lift(sample.quantised, event.time_us)
+        for variable in plan.collections.get(event.name, ()):
+            functions.key(variable.name, event)
+        run_handlers(plan, event)
+    except Exception:  # noqa: BLE001 - a user's function may raise anything
+        return True
+    return False
 
 
 def _identified(plan: Plan, reading: Reading) -> tuple[Any, int]:

@@ -1,6 +1,6 @@
 """What streams emit of readings, each device's by themselves, by the oracle beside the engine."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from lasp_edge.event import tags_text
 from lasp_edge.folds.numbers import Refused
@@ -14,10 +14,15 @@ from simulations.oracle.readings import AcceptedReading, Reading, accepted
 
 AT_THE_END_US = 2**62
 """Everything is over: all timers have rung."""
+AT_THE_END: Mapping[str, int] = {}
+"""Everything is over everywhere; else the time up to which each device's streams are final."""
 
 
 def emitted(
-    plan: Plan, stream: str, readings: Iterable[Reading], frontier_us: int = AT_THE_END_US
+    plan: Plan,
+    stream: str,
+    readings: Iterable[Reading],
+    frontiers_us: Mapping[str, int] = AT_THE_END,
 ) -> Iterator[AcceptedReading]:
     """Yield the items of a stream over the readings of all devices, as if they were read.
 
@@ -25,7 +30,7 @@ def emitted(
     """
     resolution = plan.streams[stream].resolution
     assert resolution is not None
-    for device, content in _items(plan, stream, readings, frontier_us):
+    for device, content in _items(plan, stream, readings, frontiers_us):
         for _, event in sorted(content.items()):
             try:
                 steps = resolution.quantise(event.value)
@@ -35,11 +40,14 @@ def emitted(
 
 
 def rows(
-    plan: Plan, result: str, readings: Iterable[Reading], frontier_us: int = AT_THE_END_US
+    plan: Plan,
+    result: str,
+    readings: Iterable[Reading],
+    frontiers_us: Mapping[str, int] = AT_THE_END,
 ) -> dict[tuple[str, Place], SentRow]:
     """Return (device, place) -> the row of a result; left out is what has not its parts."""
     found: dict[tuple[str, Place], SentRow] = {}
-    for device, content in _items(plan, result, readings, frontier_us):
+    for device, content in _items(plan, result, readings, frontiers_us):
         for place, event in content.items():
             try:
                 parts = plain_parts(plan.stream_results[result], event.value)
@@ -50,7 +58,7 @@ def rows(
 
 
 def _items(
-    plan: Plan, stream: str, readings: Iterable[Reading], frontier_us: int
+    plan: Plan, stream: str, readings: Iterable[Reading], frontiers_us: Mapping[str, int]
 ) -> Iterator[tuple[str, Content]]:
     """Yield the items of a stream for each device."""
     by_device: dict[str, dict[str, Content]] = {}
@@ -60,4 +68,5 @@ def _items(
         place = reading_place(name, tags_text(tags), read, time_us, device)
         by_device.setdefault(device, {}).setdefault(name, {})[place] = sample.event
     for device, contents in sorted(by_device.items()):
+        frontier_us = frontiers_us.get(device, AT_THE_END_US)
         yield device, outputs_of(graph_of(plan, device).nodes, contents, frontier_us)[stream]

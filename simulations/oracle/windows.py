@@ -1,7 +1,7 @@
 """What each window holds: the fold of the readings whose own time lies in it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from crdts import ControlLog
@@ -12,7 +12,7 @@ from lasp_edge.language.plan import Plan
 from simulations.oracle.definitions import WindowDefinition
 from simulations.oracle.partials import folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted
-from simulations.oracle.streams import emitted
+from simulations.oracle.streams import AT_THE_END, emitted
 
 
 class WindowTruth(NamedTuple):
@@ -26,13 +26,17 @@ EMPTY_LOG = ControlLog()
 
 
 def windows(
-    plan: Plan, name: str, readings: Iterable[Reading], log: ControlLog = EMPTY_LOG
+    plan: Plan,
+    name: str,
+    readings: Iterable[Reading],
+    log: ControlLog = EMPTY_LOG,
+    frontiers_us: Mapping[str, int] = AT_THE_END,
 ) -> dict[tuple[str, int], WindowTruth]:
     """Return every window that holds a reading, by (key, start), sorted.
 
     `readings` are those of all devices, in any order; repeats and foreign events are left out.
     `log` has the entries of operators: each reading counts with those at its own time, in
-    each window that has it.
+    each window that has it. `frontiers_us` has up to when the streams of each device are final.
 
     Raises:
         KeyError: the program has no such window.
@@ -40,19 +44,24 @@ def windows(
     window = plan.windows[name]
     definition = WindowDefinition(plan, window, log)
     held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
-    for sample in _samples(plan, window, readings):
+    for sample in _samples(plan, window, readings, frontiers_us):
         quantised = definition.counts_as(sample)
         if quantised is not None:
-            key = plan.functions.key(name, sample.event)
+            try:
+                key = plan.functions.key(name, sample.event)
+            except Exception:  # noqa: BLE001, S112 - what has no key is in no window
+                continue
             for start_us in definition.starts(sample.event.time_us):
                 held[key, start_us].append(sample._replace(quantised=quantised))
     return {at: _window_truth(definition.shape(at[1]).fold, held[at]) for at in sorted(held)}
 
 
-def _samples(plan: Plan, window: Window, readings: Iterable[Reading]) -> Iterator[AcceptedReading]:
+def _samples(
+    plan: Plan, window: Window, readings: Iterable[Reading], frontiers_us: Mapping[str, int]
+) -> Iterator[AcceptedReading]:
     """Yield what a window is made of: readings of its event, or the items of its stream."""
     if window.source.name in plan.streams:
-        yield from emitted(plan, window.source.name, readings)
+        yield from emitted(plan, window.source.name, readings, frontiers_us)
         return
     for sample in accepted(plan, readings):
         if sample.event.name == window.source.name:

@@ -1,8 +1,9 @@
 """Run a program in a virtual fleet with faults, and compare it with the truth.
 
 Each device reads each event of the program at intervals; tags that its keys ask for are drawn. In
-the end all faults are healed, the fleet settles, and every window in the simulated lake is compared
-with a sequential recomputation from the readings. One seed gives one run.
+the end all faults are healed, the fleet settles, and every window, row of a result, value and alert
+is compared with a sequential recomputation from the readings; what has no recomputation is named.
+One seed gives one run.
 
 Devices that hear each other cost the square of their number: with `--interval 60`, 100 devices take
 some 4 seconds of a processor and 65 MB for `--hours 0.01`, and 1,000 take six minutes and 840 MB.
@@ -35,7 +36,7 @@ SMALL = 50_000
 """Devices times steps up to which a failing run is shrunk: some seconds a run."""
 BAR = 40
 LOST = "the other {:,} lack readings that were lost with a store, or have some twice"
-"""Why windows differ where stores are lost: nobody has the readings any more."""
+"""Why results differ where stores are lost: nobody has the readings any more."""
 GROUP = 250
 """Devices that are in memory at once where they do not hear each other: some 100 MB."""
 
@@ -144,19 +145,17 @@ def _wipe_progress() -> None:
 def notes(scenario: Scenario, outcome: SampledRun) -> list[str]:
     """Return the report of a run, line by line."""
     rate = outcome.sent_bytes / scenario.steps / scenario.size
-    right = outcome.windows - min(outcome.wrong, outcome.windows)
-    befell = _listed(outcome.seen)
-    why = [LOST.format(outcome.wrong)]
+    befell, wrong = _listed(outcome.seen), outcome.compared.differing.total()
+    why = [LOST.format(wrong)]
     why += [f"counted by devices: {_listed(outcome.counted)}"] if outcome.counted else []
     return [
         f"{scenario.size:,} devices, {scenario.steps:,} seconds, {outcome.readings:,} readings",
         f"faults: {befell or 'none'}",
         f"{rate:,.1f} bytes a second and device were published",
         f"settled {outcome.settled_steps} seconds after the faults ended",
-        f"{right:,} of {outcome.windows:,} windows are what the oracle says"
-        if outcome.windows
-        else "no reading counted in a window",
-        *(why if outcome.wrong and not outcome.trouble else []),
+        *outcome.compared.lines(),
+        *(why if wrong and not outcome.trouble else []),
+        *outcome.failures,
         f"{process_time():,.1f} CPU-seconds, {_peak_mb():,} MB of memory at most",
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lasp_edge.language.plan import Plan
-from simulations.oracle import windows
+from simulations.comparison import Comparison, compare
 from simulations.world.device import OUTCOMES, TWICE
 from simulations.world.faults import STEP_US
 from simulations.world.misfortunes import heal
@@ -42,9 +42,9 @@ class SampledRun:
 
     Attributes:
         trouble: mistakes; empty for a good run.
-        wrong: windows in the lake that are not what the oracle says.
-        windows: all windows of the oracle.
+        compared: what the fleet computed, beside the oracle.
         counted: how many readings the devices say do not count, or may count twice, and why.
+        failures: what functions of the program raised on devices.
     """
 
     trouble: list[str]
@@ -53,9 +53,9 @@ class SampledRun:
     readings: int
     sent_bytes: int
     settled_steps: int
-    wrong: int
-    windows: int
+    compared: Comparison
     counted: Counter[str]
+    failures: list[str]
 
     def __add__(self, other: object) -> "SampledRun":
         """Return the outcome of two fleets, with the samples of the first."""
@@ -67,9 +67,9 @@ class SampledRun:
             self.readings + other.readings,
             self.sent_bytes + other.sent_bytes,
             max(self.settled_steps, other.settled_steps),
-            self.wrong + other.wrong,
-            self.windows + other.windows,
+            self.compared + other.compared,
             self.counted + other.counted,
+            sorted({*self.failures, *other.failures}),
         )
 
 
@@ -85,10 +85,10 @@ def sampled_run(
     samples: list[RunSample] = []
     try:
         settled = _run(world, samples, progress)
-        wrong, known = _compare(world, plan, sensors)
+        compared = compare(world, sensors.readings)
         trouble = list(world.trouble)
-        if wrong and not any(world.seen[kind] for kind in FORGETTING):
-            trouble.append(f"{wrong} of {known} windows are not what the oracle says")
+        if not any(world.seen[kind] for kind in FORGETTING):
+            trouble += compared.wrong()
         return SampledRun(
             trouble,
             samples,
@@ -96,9 +96,9 @@ def sampled_run(
             len(sensors.readings),
             world.bytes,
             settled,
-            wrong,
-            known,
+            compared,
             _counted(world),
+            sorted({why for each in world.running() for why in each.report()["failures"]}),
         )
     finally:
         world.close()
@@ -140,17 +140,3 @@ def _counted(world: World) -> Counter[str]:
     for device in world.running():
         found.update({name: device.counted(name) for name in (*OUTCOMES, TWICE)})
     return +found
-
-
-def _compare(world: World, plan: Plan, sensors: Sensors) -> tuple[int, int]:
-    """Return how many windows in the lake are not the oracle's, and how many there are."""
-    wrong = known = 0
-    retired = world.operator.membership.entries
-    readings = [each for each in sensors.readings if each.device not in retired]
-    log = world.operator.control
-    for name in plan.windows:
-        truth = {at: found.partial for at, found in windows(plan, name, readings, log).items()}
-        landed = world.sinks[0].lander.windows(plan, name, retired)
-        known += len(truth)
-        wrong += sum(landed.get(at) != truth.get(at) for at in {*truth, *landed})
-    return wrong, known

@@ -47,6 +47,7 @@ class Scenario:
         scans: the program has streams, and devices have meters; see `programs.trial`.
         narrow: limits are so small that a short run comes to them; see `narrow`.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
+        named: the names of the devices, where they are given; `size` is their number.
     """
 
     seed: int
@@ -67,11 +68,14 @@ class Scenario:
     acting: bool = False
     scans: bool = False
     narrow: bool = False
+    named: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
         """The names of the devices, in order."""
-        return [f"pi-{number}" for number in range(self.first, self.first + self.size)]
+        return list(self.named) or [
+            f"pi-{number}" for number in range(self.first, self.first + self.size)
+        ]
 
     def settings(self) -> Settings:
         """Return the settings of its agents."""

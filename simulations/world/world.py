@@ -93,10 +93,11 @@ class World:
         sensors: Sensors | None = None,
         settings: Settings | None = None,
         terms: WaitingTerms = TERMS,
+        start_us: int = START_US,
     ) -> None:
         CALLED.clear()
         self.scenario, self.random = scenario, Random(scenario.seed)
-        self.now_us, self.step_number, self.bytes = START_US, 0, 0
+        self.now_us, self.step_number, self.bytes = start_us, 0, 0
         self.trouble: list[str] = []
         self.seen: Counter[str] = Counter()
         self.links = Links(self.random, scenario.faults, self.seen)

@@ -11,6 +11,7 @@ from lasp_edge import Program, folds
 from lasp_edge.errors import Exit
 from lasp_edge.examples import greenhouse
 from lasp_edge.tool.command_line import run_command
+from simulations.comparison import Comparison
 from simulations.planted.of_delivery import the_lander_adds_what_comes_twice
 from simulations.simulate import command
 from simulations.simulate.sampled_run import sampled_run
@@ -57,7 +58,8 @@ def test_what_devices_counted_is_said_of_windows_that_differ():
     plan, fleet = greenhouse.program.plan(), Scenario(1, 2, 30)
     outcome = sampled_run(plan, fleet, 5)
     counted = Counter({"doubtful": 3, "too_late": 1_000})
-    notes = command.notes(fleet, replace(outcome, wrong=2, counted=counted))
+    compared = outcome.compared + Comparison(differing=Counter({"window w": 2}))
+    notes = command.notes(fleet, replace(outcome, compared=compared, counted=counted))
     assert "counted by devices: doubtful 3, too_late 1,000" in notes
     assert not [note for note in command.notes(fleet, outcome) if "counted" in note]
 
@@ -68,8 +70,8 @@ def test_the_windows_of_the_programs_that_are_shown_are_what_the_oracle_says(nam
     exec(block(name), shown)
     outcome = sampled_run(shown["program"].plan(), Scenario(1, 2, 90), 5)
     assert not outcome.trouble
-    assert outcome.windows > 0
-    assert outcome.wrong == 0
+    assert outcome.compared.known.total() > 0
+    assert not outcome.compared.differing
 
 
 BY_READING = {
@@ -92,8 +94,8 @@ def test_a_window_with_a_filter_or_a_value_and_without_a_parameter_has_its_rows(
         program.window(name, fold=folds.mean(), **sizes, **functions)
     outcome = sampled_run(program.plan(), Scenario(3, 3, 120), 5)
     assert not outcome.trouble
-    assert outcome.windows > 4 * 10
-    assert outcome.wrong == 0
+    assert outcome.compared.of("window")[0] > 4 * 10
+    assert not outcome.compared.differing
 
 
 def test_the_tags_that_keys_look_at_are_found():

@@ -16,7 +16,7 @@ from device_agent.agent.intake.identities import STAMPED, Identities
 from device_agent.agent.intake.pending import PaneSamples, PendingBatch, has_room
 from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.agent.intake.routes import Route, WindowTarget
-from device_agent.agent.panes.panes import Panes
+from device_agent.agent.panes.panes import Panes, PartialOutOfRangeError
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.variables.variables import Variables
 from lasp_edge.errors import pass_interrupt
@@ -133,7 +133,7 @@ class OneByOne:
                 pending.counted["doubtful"] += 1  # an earlier life may have accepted it
                 return None
         route = self._routes[name]
-        if not self._route(pending, store, route, tags, quantised, time_us):
+        if not self._route(pending, store, route, tags, quantised, value, time_us):
             return None
         if route.passed_on:
             text = self._text_of(tags) if tags else ""
@@ -221,15 +221,16 @@ class OneByOne:
         route: Route,
         tags: Mapping[str, str],
         quantised: int,
+        value: Any,
         time_us: int,
     ) -> bool:
         """Bring a reading to its panes and variables; on an error none of them has it."""
         event: Any = None
         try:
             if route.needs_event:
-                real = route.event.resolution.real(quantised)
+                known = value if route.event.text else route.event.resolution.real(quantised)
                 shown = MappingProxyType(tags)
-                event = Event(route.event.name, real, time_us, self._device, shown)
+                event = Event(route.event.name, known, time_us, self._device, shown)
             gathered, changed = self._in_panes(pending, store, route, event, quantised, time_us)
             if route.needs_event or route.validate_each:
                 changes = self._changes_of(route, event, quantised, time_us)
@@ -269,7 +270,10 @@ class OneByOne:
                 gathered.append(samples)
             else:
                 lifted = window.fold.lift(quantised, time_us)
-                changed.append((pane, self._panes.changed(pane, lifted, store)))
+                try:
+                    changed.append((pane, self._panes.changed(pane, lifted, store)))
+                except PartialOutOfRangeError as error:  # other windows have the reading
+                    self._agent.guard.say(str(error))
         return gathered, changed
 
     def _changes_of(self, route: Route, event: Any, quantised: int, time_us: int) -> list[Mutation]:

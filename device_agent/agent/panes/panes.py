@@ -74,6 +74,10 @@ class PaneEntry:
         return PaneRow(self.seq, self.end_us, self.partial, self.dirty, self.refused)
 
 
+class PartialOutOfRangeError(ValueError):
+    """An entry would leave the range of its columns, so what came to it is left out."""
+
+
 class Panes:
     """A device's pane entries in memory.
 
@@ -157,7 +161,7 @@ class Panes:
             taken_back: the readings that go out of it; the fold has an inverse.
 
         Raises:
-            ValueError: it would leave the range of its columns.
+            PartialOutOfRangeError: it would leave the range of its columns.
         """
         fold, held = self.planned.windows[pane.stream].fold, self.held(pane, store)
         if fold.within_limits(added):
@@ -167,7 +171,7 @@ class Panes:
             if fold.within_limits(partial):
                 return partial
         name = self.planned.names[pane.stream]
-        raise ValueError(f"window {name!r}: the partial is out of range")
+        raise PartialOutOfRangeError(f"window {name}: the partial is out of range")
 
     def change(
         self,

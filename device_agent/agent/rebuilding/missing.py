@@ -26,7 +26,7 @@ from device_agent.agent.changes import BLOCK_US, Changes
 from device_agent.agent.facts import Facts
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.cache import PaneCache
-from device_agent.agent.panes.panes import NEVER_US, Panes
+from device_agent.agent.panes.panes import NEVER_US, Panes, PartialOutOfRangeError
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.rebuilding.counting import (
     PaneCells,
@@ -174,8 +174,8 @@ class MissingPanes(Part):
             try:
                 partial = piece.fold.lift_column(values, times_us)
                 self._panes.change(pane, partial, self._now_us, store)
-            except ValueError:  # it could not be sent
-                self._agent.counters.note("window: a partial would be out of range")
+            except PartialOutOfRangeError as error:  # it could not be sent
+                self._agent.guard.say(str(error))
 
     def _begun(self, stream: int, first_us: int, end_us: int, store: StoreReader) -> set[int]:
         """Return the panes of a stream, from one time to another, that any life has begun."""

@@ -55,6 +55,46 @@ def test_a_users_fold_that_gives_no_value_is_counted_and_the_others_have_theirs(
     device.kill()
 
 
+class Squares(Fold):
+    """A fold whose column two values of a billion fill, and one fits."""
+
+    name, parts = "squares", ("total",)
+    columns = (Column("total", Op.SUM),)
+
+    def lift(self, value, time_us=0):
+        return (value * value * 3,)
+
+    def lower(self, partial, resolution):
+        return {"total": partial[0]}
+
+
+@pytest.mark.parametrize("where", [None, lambda event, at: True], ids=["plain", "filtered"])
+def test_a_column_that_is_full_costs_its_window_alone_the_reading(tmp_path, where):
+    made = Program("full")
+    temperature = made.event("temperature")
+    made.window("squares", source=temperature, fold=Squares(), size_s=60, where=where)
+    made.window("number", source=temperature, fold=folds.count(), size_s=60)
+    device = Device(tmp_path, made.plan())
+    for value in (10**9, 10**9 + 1):
+        device.read([value])
+        device.tick()
+    assert device.counted["accepted"] == 2
+    assert device.counted["failed: window squares: the partial is out of range"] == 1
+    panes = device.core.panes.memory.entries.values()
+    assert sorted(entry.partial for entry in panes) == [(2,), (3 * 10**18,)]
+    device.kill()
+
+
+def test_a_handler_of_texts_is_given_the_text(tmp_path):
+    made, seen = Program("texts"), []
+    made.on_event(made.event("op", text=True))(lambda event, update: seen.append(event.value))
+    device = Device(tmp_path, made.plan())
+    device.take(["bob"], [NOW_US], [{}], name="op")
+    device.tick()
+    assert seen == ["bob"]
+    device.kill()
+
+
 class Strange(Fold):
     """A fold of the user's own that gives what no JSON has, as soon as it has two samples."""
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from lasp_edge import Program, scans
-from lasp_edge.checking.determinism import risks
+from lasp_edge.checking.determinism import risks, risks_of
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.texts import texts_of
@@ -112,6 +112,8 @@ def logarithm(value):
         (lambda event: datetime.now(), ["datetime.now"]),  # noqa: TID251, DTZ005 - as above
         (lambda event: [hash(each) for each in "ab"], ["hash"]),
         (lambda event: abs(event.value), []),
+        (lambda event: event.value**2, ["**"]),
+        (lambda event: event.value * event.value * 2**31, []),
     ],
 )
 def test_what_machines_do_differently_is_named(function, named):
@@ -126,7 +128,7 @@ def test_the_methods_and_functions_of_a_scan_are_looked_at():
             return state, [math.exp(-event.value)]
 
     for scan in (Logarithm(), scans.running(lambda state, event: math.exp(-event.value), 0.0)):
-        (doubt,) = tried_streams(program_with(scan).plan()).doubts
+        (doubt,) = risks_of(program_with(scan).plan())
         assert doubt.startswith("scan scanned names math.exp: it is rounded differently")
 
 

@@ -1,0 +1,140 @@
+"""Readings that are made up for a program: of two devices, of today's times, at borders, and late.
+
+Values and tags are drawn, and those that the program's own functions name are among them: what is
+asked for `event.value > 60` or for `event.tags["status"] == "200"` is met, and is missed.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> readings = made_up(program.plan(), {"temperature": {"room"}})
+    >>> readings[0].device, readings[0].event, sorted(readings[0].tags)
+    ('made-up-1', 'temperature', ['room'])
+"""
+
+from collections.abc import Iterator, Mapping, Set
+from random import Random
+from typing import Any, NamedTuple
+
+from lasp_edge.checking.determinism import functions_of, inner_codes
+from lasp_edge.folds.numbers import Refused
+from lasp_edge.language.declarations import EventType
+from lasp_edge.language.plan import Plan
+from lasp_edge.units import SECOND_US
+
+FIRST_US = 1_764_028_800 * SECOND_US
+"""When they begin: at midnight UTC, so at a border of most windows, in the time of this release."""
+EACH_SECOND = 60
+"""Readings of each event and device, one a second; some more lie at borders and behind gaps."""
+GAPS_S = (7_200, 90_000)
+"""Seconds after the first reading at which a few more follow: sessions end, a day has passed."""
+VALUES = (21.5, 0, 1, -1, -40, 1_000)
+"""Values that are tried of every event which can have them."""
+WORDS = ("open", "a dog", "a", "closed", "", "dog a dog")
+DEVICES = ("made-up-1", "made-up-2")
+LATE, AGAIN = 4, 3
+"""How many readings come late, and how many come twice."""
+_MOST = 24
+"""Constants of a program that are used, at most."""
+_LONGEST = 40
+"""Characters of a text that may be the value of a tag, at most."""
+
+
+class MadeUpReading(NamedTuple):
+    """A reading that nobody has read."""
+
+    device: str
+    event: str
+    value: Any
+    time_us: int
+    tags: Mapping[str, str]
+
+
+def made_up(
+    plan: Plan,
+    tags: Mapping[str, Set[str]],
+    given: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> list[MadeUpReading]:
+    """Return readings of all events, in the order in which they arrive.
+
+    Args:
+        plan: of the program.
+        tags: event -> the tags that its readings must have.
+        given: all tags of all readings; None: those that they must have, with drawn values.
+        seed: of what is drawn.
+    """
+    random, (texts, numbers) = Random(seed), constants(plan)
+    found: list[MadeUpReading] = []
+    for event in plan.events.values():
+        values = list(_values(event, texts, numbers))
+        for device in DEVICES:
+            for n, time_us in enumerate(_times_us(plan)):
+                asked = {
+                    tag: random.choice((*texts, "a", "b"))
+                    for tag in sorted(tags.get(event.name, ()))
+                }
+                value = values[n] if n < len(values) else _drawn(event, values, random)
+                own = asked if given is None else dict(given)
+                found.append(MadeUpReading(device, event.name, value, time_us, own))
+    found.sort(key=lambda each: each.time_us)
+    late = [found.pop(len(found) // 2) for _ in range(LATE)]
+    return [*found, *late, *found[:AGAIN]]
+
+
+def constants(plan: Plan) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return the texts and the numbers that the functions of a program name."""
+    texts: dict[str, None] = {}
+    numbers: dict[float, None] = {}
+    for _, function in functions_of(plan):
+        for constant in _constants(function):
+            if isinstance(constant, str) and 0 < len(constant) <= _LONGEST:
+                texts[constant] = None
+            elif isinstance(constant, int | float) and not isinstance(constant, bool):
+                numbers[constant] = None
+    return tuple(texts)[:_MOST], tuple(numbers)[:_MOST]
+
+
+def _constants(function: Any) -> Iterator[Any]:
+    """Yield the constants of a function, and those that it names."""
+    for each, code in inner_codes(function):
+        names = [each.__globals__.get(name) for name in code.co_names]
+        for constant in (*code.co_consts, *names):
+            if isinstance(constant, tuple | frozenset | set | list):
+                yield from sorted(constant, key=repr)
+            else:
+                yield constant
+
+
+def _values(event: EventType, texts: tuple[str, ...], numbers: tuple[float, ...]) -> Iterator[Any]:
+    """Yield values that an event can have."""
+    if event.text:
+        yield from (*WORDS, *texts)
+        return
+    step = float(event.resolution.exact)
+    near = [value for number in numbers for value in (number, number + step, number - step)]
+    for value in dict.fromkeys((*VALUES, *near)):
+        try:
+            yield event.resolution.real(event.resolution.quantise(value))
+        except (ValueError, Refused, OverflowError):
+            continue
+
+
+def _drawn(event: EventType, values: list[Any], random: Random) -> Any:
+    """Return any value of an event."""
+    if event.text or random.random() < 0.3:  # noqa: PLR2004 - some of those that are named
+        return random.choice(values or [0])
+    steps = random.randint(0, max(1, round(40 / float(event.resolution.exact))))
+    try:
+        return event.resolution.real(event.resolution.quantise(event.resolution.real(steps)))
+    except (ValueError, Refused):
+        return 0
+
+
+def _times_us(plan: Plan) -> list[int]:
+    """Return the times of the readings of an event, in no order."""
+    times_us = [FIRST_US + n * SECOND_US for n in range(EACH_SECOND)]
+    for gap_s in GAPS_S:
+        times_us += [FIRST_US + (gap_s + n) * SECOND_US for n in range(3)]
+    for window in plan.windows.values():
+        for span_us in (window.size_us, window.slide_us):
+            if span_us <= GAPS_S[-1] * SECOND_US:
+                times_us += [FIRST_US + span_us - 1, FIRST_US + span_us]
+    return list(dict.fromkeys(times_us))

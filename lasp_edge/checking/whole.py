@@ -1,0 +1,51 @@
+"""The run of a whole program, which the package of simulations brings.
+
+What users declare, and how its laws are checked, knows no agent. So an entry point is looked up.
+"""
+
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from importlib.metadata import EntryPoint, entry_points
+from io import StringIO
+
+from lasp_edge.checking.streams import tried_streams
+from lasp_edge.checking.trial import Findings, tried
+from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.language.plan import Plan
+
+GROUP = "lasp_edge.fleets"
+"""The entry points of what runs a virtual fleet."""
+
+
+def fleet_entry(name: str) -> EntryPoint:
+    """Return an entry point of the virtual fleet.
+
+    Raises:
+        EnvironmentLacks: another release of the package is installed than is run.
+    """
+    for point in entry_points(group=GROUP, name=name):
+        return point
+    raise EnvironmentLacks(
+        f"the entry point {name} of {GROUP} is not installed", "pip install --no-deps -e ."
+    )
+
+
+def all_tried(plan: Plan, tags: Mapping[str, str] | None = None, program: str = "") -> Findings:
+    """Return the findings of running a program: each function by itself, then the whole.
+
+    Args:
+        plan: of a program whose functions can be called (see `handlers.uncallable`).
+        tags: of the made-up readings; None: whatever functions ask for.
+        program: `MODULE:program`, for another process to load; "": it is not run elsewhere.
+    """
+    found = tried(plan, tags)
+    if plan.streams:
+        tried_streams(plan, tags, found)
+    if not found.wrong:
+        point = fleet_entry("whole")
+        asked = {event: set(each) for event, each in found.tags.items()}
+        with redirect_stdout(StringIO()):
+            whole: Findings = point.load()(plan, asked, tags, program)
+        found.wrong += whole.wrong
+        found.doubts += whole.doubts
+    return found

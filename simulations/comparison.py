@@ -1,0 +1,227 @@
+"""All that a fleet computed, beside the oracle: windows, rows of results, values and alerts.
+
+The fleet is at rest, and the readings are those that its devices have stored. What the oracle has
+no definition for is not compared, and the comparison says so.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> from simulations.fleet import Fleet
+    >>> from simulations.oracle import Reading
+    >>> fleet = Fleet(program.plan(), size=1, seed=7)
+    >>> fleet.read("pi-0", "temperature", 21.5, {"room": "attic"}, fleet.now_us)
+    >>> readings = [Reading("pi-0", "temperature", 21.5, fleet.now_us, {"room": "attic"})]
+    >>> fleet.settle()
+    >>> found = compare(fleet.world, readings)
+    >>> found.known["window temperature_by_room"], +found.differing, found.not_compared
+    (6, Counter(), [])
+    >>> fleet.close()
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from crdts import BoundedLWWSet
+from lasp_edge.folds.exactly import exact_part
+from lasp_edge.language.acting import Watched
+from lasp_edge.language.declarations import DynamicFold, LocalFold
+from lasp_edge.language.plan import Plan
+from lasp_edge.units import SECOND_US
+from simulations.oracle import Reading, dynamic_partials, local_partials, rows, windows
+from simulations.world.device import VirtualDevice
+from simulations.world.world import World
+
+KINDS = {"window": "windows", "result": "rows", "value": "values", "alert": "alerts"}
+"""Kind of what is compared -> what it consists of, for people."""
+WAITS_S = 5
+"""Seconds for which a condition may have to hold until it is compared: a fleet at rest waited."""
+
+
+@dataclass
+class Comparison:
+    """How much of a fleet's results is what the oracle says.
+
+    Attributes:
+        known: what is compared -> of how many windows, rows, values or alerts it consists.
+        differing: what is compared -> how many of them are not what the oracle says.
+        examples: what is compared -> the first that differs: where, the fleet's, the oracle's.
+        not_compared: what the program has and nobody compared, and why.
+    """
+
+    known: Counter[str] = field(default_factory=Counter)
+    differing: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    not_compared: list[str] = field(default_factory=list)
+
+    def add(self, what: str, found: Mapping[Any, Any], truth: Mapping[Any, Any]) -> None:
+        """Compare what the fleet has of something with the oracle's."""
+        places = {*found, *truth}
+        different = [at for at in places if found.get(at) != truth.get(at)]
+        self.known[what] += len(places)
+        if different:
+            at = min(different, key=repr)
+            self.differing[what] += len(different)
+            self.examples.setdefault(
+                what, f"{at}: the fleet has {found.get(at)}, the oracle {truth.get(at)}"
+            )
+
+    def of(self, kind: str) -> tuple[int, int]:
+        """Return how many of one kind there are, and how many of them differ."""
+        several = [what for what in self.known if what.startswith(f"{kind} ")]
+        return sum(self.known[each] for each in several), sum(
+            self.differing[each] for each in several
+        )
+
+    def lines(self) -> list[str]:
+        """Return what was found, for people."""
+        found = []
+        for kind, many in KINDS.items():
+            known, differing = self.of(kind)
+            if known:
+                found.append(f"{known - differing:,} of {known:,} {many} are what the oracle says")
+        empty = [what for what, count in self.known.items() if not count]
+        found += [f"nothing to compare of {', '.join(empty)}: no reading counted"] if empty else []
+        return found + [f"not compared: {each}" for each in self.not_compared]
+
+    def wrong(self) -> list[str]:
+        """Return a line for each kind of which some differ, with an example."""
+        found = []
+        for kind, many in KINDS.items():
+            known, differing = self.of(kind)
+            if differing:
+                what = next(each for each in self.examples if each.startswith(f"{kind} "))
+                found.append(
+                    f"{differing:,} of {known:,} {many} are not what the oracle says, such as "
+                    f"{what} at {self.examples[what]}"
+                )
+        return found
+
+    def __add__(self, other: "Comparison") -> "Comparison":
+        """Return the comparison of two fleets of one program."""
+        return Comparison(
+            self.known + other.known,
+            self.differing + other.differing,
+            other.examples | self.examples,
+            list(dict.fromkeys(self.not_compared + other.not_compared)),
+        )
+
+
+def compare(world: World, readings: Iterable[Reading]) -> Comparison:
+    """Return how much of what a fleet at rest computed is what the oracle says."""
+    found, plan = Comparison(), world.plans[0]
+    gone = world.operator.membership.entries
+    by_device: dict[str, list[Reading]] = {name: [] for name in world.devices if name not in gone}
+    for reading in readings:
+        if reading.device not in gone:
+            by_device[reading.device].append(reading)
+    frontiers_us = {device.name: _frontier_us(device) for device in world.running()}
+    counting = [each for several in by_device.values() for each in several]
+    log, lander = world.operator.control, world.sinks[0].lander
+    for name in plan.windows:
+        known = windows(plan, name, counting, log, frontiers_us)
+        truth = {at: window.partial for at, window in known.items()}
+        found.add(f"window {name}", lander.windows(plan, name, gone), truth)
+    for name in plan.stream_results:
+        landed = {at: each for at, each in lander.rows(plan, name).items() if at[0] not in gone}
+        found.add(f"result {name}", landed, rows(plan, name, counting, frontiers_us))
+    _compare_values(found, world, by_device)
+    if plan.shared_variables:
+        names = ", ".join(plan.shared_variables)
+        found.not_compared.append(f"{names}: all devices and the lander agree, nobody recomputes")
+    return found
+
+
+def _frontier_us(device: VirtualDevice) -> int:
+    """Return up to which time a device's streams are final."""
+    held = device.streams_held()
+    return 0 if held is None or held.frontier_us is None else held.frontier_us
+
+
+def _compare_values(
+    found: Comparison, world: World, by_device: Mapping[str, list[Reading]]
+) -> None:
+    """Compare the values of local and dynamic folds, and the alerts on them."""
+    plan, log = world.plans[0], world.operator.control
+    truths: dict[tuple[str, str], dict[str, Any]] = {}
+    folds: list[LocalFold | DynamicFold] = [*plan.local_folds.values()]
+    for fold in [*folds, *plan.dynamic_folds.values()]:
+        why = _why_not(plan, fold)
+        if why:
+            found.not_compared.append(f"value {fold.name}: {why}")
+            continue
+        for device in world.running():
+            if device.name not in by_device:
+                continue
+            if isinstance(fold, DynamicFold):
+                held = {key: each.partial for key, each in device.results(fold.name).items()}
+                truth = dynamic_partials(plan, fold.name, by_device, log=log)
+            else:
+                local = device.core.results.local()[fold.name]
+                held = {key: each.partial for key, each in local.items()}
+                truth = local_partials(plan, fold.name, by_device[device.name], log=log)
+            truths[fold.name, device.name] = truth
+            found.add(f"value {fold.name}", _on(device, held), _on(device, truth))
+    for name, watched in plan.alerts.items():
+        _compare_alert(found, world, name, watched, truths)
+
+
+def _on(device: VirtualDevice, values: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return (device, key) -> value."""
+    return {(device.name, key): value for key, value in values.items()}
+
+
+def _why_not(plan: Plan, fold: LocalFold | DynamicFold) -> str:
+    """Return why the oracle cannot tell a value; empty text where it can."""
+    local = fold.source if isinstance(fold, DynamicFold) else fold
+    if isinstance(fold, DynamicFold) and fold.absence is not None:
+        return "it depends on who is silent"
+    bottom = local.source.bottom
+    if not isinstance(bottom, BoundedLWWSet):
+        return "it is no fold of a bounded set"
+    if bottom.max_age_s is not None:
+        return "its samples go by age"
+    for event, handlers in plan.functions.handlers.items():
+        if event in plan.reads and handlers:
+            return f"a handler of {event} reads what a device knows at that time"
+    if any(_writes(plan.functions.results)) or plan.functions.reacting or plan.functions.reached:
+        return "handlers of values or results may write its samples"
+    return ""
+
+
+def _writes(handlers: Mapping[str, tuple[Any, ...]]) -> Iterator[bool]:
+    return (bool(each) for each in handlers.values())
+
+
+def _compare_alert(
+    found: Comparison,
+    world: World,
+    name: str,
+    watched: Watched,
+    truths: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> None:
+    """Compare the state of an alert with what its condition says of the oracle's value."""
+    plan, trigger = world.plans[0], watched.trigger
+    assert trigger is not None, "an alert has a condition"
+    made = plan.dynamic_folds.get(watched.variable)
+    local = made.source if made else plan.local_folds[watched.variable]
+    values = {of: truth for (each, of), truth in truths.items() if each == watched.variable}
+    if not values or trigger.for_us > WAITS_S * SECOND_US:
+        why = "its value is not compared" if not values else "it has to hold for longer than that"
+        found.not_compared.append(f"alert {name}: {why}")
+        return
+    states: dict[tuple[str, str], bool] = {}
+    truth: dict[tuple[str, str], bool] = {}
+    for device in world.running():
+        known = _states(device, name)
+        for key, partial in values.get(device.name, {}).items():
+            is_on = states[device.name, key] = known.get(key, False)
+            exact = exact_part(local.fold, partial, local.resolution, watched.part)
+            truth[device.name, key] = exact is not None and trigger.holds(exact, fired=is_on)
+    found.add(f"alert {name}", states, truth)
+
+
+def _states(device: VirtualDevice, name: str) -> dict[str, bool]:
+    """Return key -> whether a device's alert is on."""
+    status = device.report().get("alerts", {}).get(name, {})
+    by_key = status.get("keys", {"": status} if status else {})
+    return {key: each["state"] == "on" for key, each in by_key.items()}

@@ -1,0 +1,173 @@
+"""What a program makes of readings in another process, where all that should not matter differs.
+
+The process has another hash seed, clock, host name, directory and time zone, and takes the readings
+in another order. What a window, a row or a handler gives there and here must be equal.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> readings = [Reading("kitchen", "temperature", 21.5, 0, {"room": "kitchen"})]
+    >>> sorted({what for what, _ in outcomes(program.plan(), readings)})
+    ['handlers of event temperature', 'window temperature_by_room']
+"""
+
+import datetime as dt
+import json
+import os
+import platform
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from lasp_edge.errors import CommandError
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Update
+from lasp_edge.tool.loading import load_plan
+from simulations.oracle import Reading, accepted, rows, windows
+
+Outcomes = dict[tuple[str, str], str]
+"""(What gives it, for what) -> what it gives, as text."""
+PATIENCE_S = 300
+OTHER = "on another machine, or when it is run again"
+_LATER_S = 12_345_678.9
+
+
+def outcomes(plan: Plan, readings: Sequence[Reading]) -> Outcomes:
+    """Return what a program's functions make of readings, by the oracle's definitions."""
+    found: Outcomes = {}
+    for name, window in plan.windows.items():
+        for at, truth in windows(plan, name, readings).items():
+            parts = _lowered(window.fold.lower, truth.partial, window.resolution)
+            found[f"window {name}", repr(at)] = f"{truth.partial!r} {parts}"
+    for name in plan.stream_results:
+        for row_at, row in rows(plan, name, readings).items():
+            found[f"result {name}", repr(row_at)] = _text(row)
+    for sample in accepted(plan, readings):
+        event = sample.event
+        for handler in plan.functions.handlers.get(event.name, ()):
+            update = Update(plan, event)
+            handler(event, update)
+            changes = [_text((each.variable, each.arguments, each.key)) for each in update.changes]
+            shown = f"{event.device} {event.value!r} at {event.time_us}"
+            found[f"handlers of event {event.name}", shown] = " ".join(changes)
+    return found
+
+
+def _lowered(lower: Callable[..., Any], partial: Any, resolution: Any) -> str:
+    try:
+        return _text(lower(partial, resolution))
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        return type(error).__name__
+
+
+def _text(value: Any) -> str:
+    """Return a value as text that does not depend on the order of its sets."""
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
+    if isinstance(value, Mapping):
+        return _text(sorted(value.items(), key=repr))
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(_text, value))})"
+    return repr(value)
+
+
+def differences(program: str, plan: Plan, readings: Sequence[Reading]) -> list[str]:
+    """Return a line for each thing that differs in another process.
+
+    Args:
+        program: `MODULE:program`, as it is loaded there.
+        plan: of the program, as it is loaded here.
+        readings: what both are given.
+    """
+    with TemporaryDirectory() as elsewhere:
+        process = subprocess.run(  # noqa: S603 - this interpreter, on this module
+            [sys.executable, "-m", __name__],
+            input=json.dumps([program, [each._asdict() for each in readings]]),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+            cwd=elsewhere,
+            env=_environment(),
+        )
+    if process.returncode:
+        last = (process.stderr.strip().splitlines() or ["no reason was given"])[-1]
+        return [f"the program cannot be run in another process and directory: {last}"]
+    there = {(what, at): gives for what, at, gives in json.loads(process.stdout)}
+    return list(_differing(outcomes(plan, readings), there))
+
+
+def _differing(here: Outcomes, there: Outcomes) -> Iterable[str]:
+    shown: dict[str, str] = {}
+    for of in sorted(here.keys() | there.keys()):
+        if here.get(of) != there.get(of):
+            what, at = of
+            shown.setdefault(
+                what,
+                f"{what} gives something else {OTHER}: at {at} {here.get(of, 'nothing')} here, and "
+                f"{there.get(of, 'nothing')} under another hash seed, clock, host name, directory, "
+                "time zone and order of readings",
+            )
+    return shown.values()
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables of the other process."""
+    paths = [os.path.abspath(path) for path in (*sys.path, os.curdir)]  # noqa: PTH100 - as text
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONHASHSEED": "4711" if os.environ.get("PYTHONHASHSEED") != "4711" else "4712",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TZ": "Pacific/Kiritimati" if os.environ.get("TZ") != "Pacific/Kiritimati" else "UTC",
+        "HOSTNAME": "elsewhere",
+    }
+
+
+class _Later(dt.datetime):
+    """A clock that is ahead."""
+
+    @classmethod
+    def now(cls, tz: dt.tzinfo | None = None) -> "_Later":
+        return cls.fromtimestamp(time.time(), tz)  # noqa: TID251 - it is the one that is ahead
+
+    @classmethod
+    def utcnow(cls) -> "_Later":
+        return cls.now(dt.UTC).replace(tzinfo=None)
+
+
+def _be_elsewhere() -> None:
+    """Have this process take itself for one of another machine and time."""
+    clock = time.time  # noqa: TID251 - this is what is made another one
+    replaced: dict[Any, dict[str, Any]] = {
+        time: {
+            "time": lambda: clock() + _LATER_S,
+            "time_ns": lambda: round((clock() + _LATER_S) * 1e9),
+        },
+        dt: {"datetime": _Later},
+        socket: {"gethostname": lambda: "elsewhere", "getfqdn": lambda _name="": "elsewhere"},
+        platform: {"node": lambda: "elsewhere"},
+    }
+    for module, functions in replaced.items():
+        for name, function in functions.items():
+            setattr(module, name, function)
+
+
+def main() -> None:
+    """Print what a program gives here, as JSON; it and the readings are standard input."""
+    _be_elsewhere()
+    program, given = json.load(sys.stdin)
+    readings = [Reading(**each) for each in given]
+    try:
+        plan = load_plan(program)
+    except CommandError as error:
+        raise SystemExit(str(error)) from None
+    answer, sys.stdout = sys.stdout, sys.stderr
+    found = outcomes(plan, readings[::-1])
+    json.dump([(what, at, gives) for (what, at), gives in found.items()], answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Readings that are given, run through a fleet of real cores on virtual time, and compared.
+
+The fleet has the devices that the readings name. It takes the readings in step by step, in the
+order in which they are given, while faults befall; then all faults end, it settles, and time passes
+until nothing is left that time alone brings, such as the end of a session.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> with replaying(program.plan(), [
+    ...     Reading("kitchen", "temperature", 21.5, 1_764_028_800_000_000, {"room": "kitchen"}),
+    ...     Reading("attic", "temperature", 30, 1_764_028_801_000_000, {"room": "attic"}),
+    ... ]) as replay:
+    ...     replay.compared.lines()
+    ...     replay.failures
+    ['12 of 12 windows are what the oracle says', '4 of 4 values are what the oracle says']
+    []
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from device_agent.agent.changes import Retraction
+from device_agent.agent.fleet.values import Result
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.settings import Settings
+from lasp_edge.language.plan import Plan
+from lasp_edge.units import SECOND_US
+from simulations.comparison import Comparison, compare
+from simulations.fleet import GENTLE, Fleet
+from simulations.oracle import Reading, rows
+from simulations.oracle.streams import emitted
+from simulations.world.faults import FaultRates
+from simulations.world.programs import LIVE
+
+STEPS = 4
+"""Steps in which all readings are taken in; where faults befall `FAULTY_STEPS`."""
+FAULTY_STEPS = 40
+DAY_US = 86_400 * SECOND_US
+SPANS_US = (60 * SECOND_US, 3_600 * SECOND_US, DAY_US, 40 * DAY_US, 4_000 * DAY_US)
+"""After so much time, one span after the other, it is looked whether timers are left."""
+REFUSED = "refused: "
+"""What the counted names of refused readings begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedFleet:
+    """A fleet at rest that has taken in all readings.
+
+    Attributes:
+        fleet: the fleet, after time has passed.
+        compared: what it computed, beside the oracle.
+        values: dynamic fold -> key -> its result, before time passed.
+        alerts: device -> alert -> what it says, before time passed.
+        failures: what functions of the program raised on devices, and why readings were refused.
+    """
+
+    fleet: Fleet
+    compared: Comparison
+    values: dict[str, dict[str, Result]]
+    alerts: dict[str, dict[str, Any]]
+    failures: list[str]
+
+
+@contextmanager
+def replaying(
+    plan: Plan, readings: Sequence[Reading], *, faults: FaultRates = GENTLE, seed: int = 0
+) -> Iterator[ReplayedFleet]:
+    """Run readings through a fleet, and yield it at rest.
+
+    Raises:
+        ValueError: there is no reading.
+        AssertionError: an agent ended, or the fleet did not settle.
+    """
+    if not readings:
+        raise ValueError("a reading is needed, as a device, an event, a value and a time")
+    times_us = [each.time_us for each in readings]
+    span_us = max(times_us) - min(times_us)
+    names = sorted({each.device for each in readings})
+    settings = Settings(retain_us=max(Settings().retain_us, span_us + DAY_US))
+    fleet = Fleet(
+        plan,
+        size=len(names),
+        names=names,
+        seed=seed,
+        faults=faults,
+        settings=settings,
+        start_us=max(times_us) + SECOND_US,
+    )
+    try:
+        _take_in(fleet, readings, STEPS if faults == GENTLE else FAULTY_STEPS)
+        fleet.settle()
+        first = fleet.running()[0]
+        values = {name: first.results(name) for name in plan.dynamic_folds}
+        alerts = {each.name: each.report().get("alerts", {}) for each in fleet.running()}
+        for until_us in _ends_us(fleet, readings):
+            _pass_time(fleet, until_us)
+        compared = compare(fleet.world, readings)
+        yield ReplayedFleet(fleet, compared, values, alerts, _failures(fleet))
+    finally:
+        fleet.close()
+
+
+def _take_in(fleet: Fleet, readings: Sequence[Reading], steps: int) -> None:
+    """Let devices take in readings in their order, some in each step."""
+    share = -(-len(readings) // steps)
+    for first in range(0, len(readings), share):
+        by_device: dict[str, list[Reading]] = {}
+        for each in readings[first : first + share]:
+            by_device.setdefault(each.device, []).append(each)
+        for device, several in by_device.items():
+            reader = fleet.devices[device]
+            reader.read(_batch(several), reader.now_us(fleet.now_us))
+        fleet.step()
+
+
+def _batch(readings: Sequence[Reading]) -> Batch:
+    return Batch(
+        LIVE,
+        [each.event for each in readings],
+        [each.time_us for each in readings],
+        [Retraction(each.value) if each.retracted else each.value for each in readings],
+        [each.tags for each in readings],
+    )
+
+
+def _pass_time(fleet: Fleet, until_us: int) -> None:
+    """Let time pass at once, in which no source has anything: timers of scans ring."""
+    fleet.world.now_us = max(fleet.now_us, until_us)
+    for device in fleet.running():
+        device.core.intake.sources.advance(_batch([]), fleet.now_us, stamped=False)
+    fleet.settle()
+
+
+def _ends_us(fleet: Fleet, readings: Sequence[Reading]) -> Iterator[int]:
+    """Yield the times up to which time is to pass: until streams have nothing more to emit."""
+    plan, last_us = fleet.plan, max(each.time_us for each in readings)
+    if not plan.streams:
+        return
+    for span_us in SPANS_US:
+        yield last_us + span_us
+        reached = dict.fromkeys(fleet.devices, last_us + span_us - Settings().lateness_us)
+        streams = {w.source.name for w in plan.windows.values()} & plan.streams.keys()
+        if all(
+            list(emitted(plan, name, readings)) == list(emitted(plan, name, readings, reached))
+            for name in streams
+        ) and all(
+            rows(plan, name, readings) == rows(plan, name, readings, reached)
+            for name in plan.stream_results
+        ):
+            return
+
+
+def _failures(fleet: Fleet) -> list[str]:
+    """Return what functions raised, and why readings were refused."""
+    found: set[str] = set()
+    for device in fleet.running():
+        found.update(device.report()["failures"])
+        totals = device.core.counters.totals
+        found.update(name for name in totals if name.startswith(REFUSED))
+    return sorted(found)

@@ -1,0 +1,183 @@
+"""`lasp-edge check` runs whole programs: what fails on devices, or elsewhere, fails here first."""
+
+import sys
+from textwrap import dedent
+
+import pytest
+
+from lasp_edge.checking.whole import all_tried
+from lasp_edge.tool.loading import load_plan
+
+HEAD = """
+import os, platform, socket, time
+from crdts import BoundedLWWSet, Counter, GSet, LWWRegister
+from lasp_edge import Column, Fold, Op, Program, folds, scans
+program = Program("planted")
+t = program.event("t", resolution="0.1")
+seen = []
+
+class Own(Fold):
+    name, parts = "own", ("own",)
+    columns = (Column("total", Op.SUM),)
+    def lift(self, value, time_us=0):
+        return (int(self.given(value, time_us)),)
+    def lower(self, partial, resolution):
+        return {"own": partial[0]}
+
+def own(given):
+    return type("Own", (Own,), {"given": staticmethod(given)})()
+
+def counted(value, time_us):
+    if value not in seen:
+        seen.append(value)
+    return len(seen)
+"""
+WINDOW = 'program.window("w", source=t, size_s=60, '
+SCAN = 'program.scan("s", source=t, per_device=True, scan='
+
+
+@pytest.fixture
+def found(tmp_path, monkeypatch):
+    """Return what is wrong with a program, and what is doubtful."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def run(text):
+        (tmp_path / "planted_whole.py").write_text(HEAD + dedent(text))
+        sys.modules.pop("planted_whole", None)
+        findings = all_tried(load_plan("planted_whole:program"), None, "planted_whole:program")
+        return findings.wrong, findings.doubts
+
+    yield run
+    sys.modules.pop("planted_whole", None)
+
+
+WRONG = {
+    "a partial beyond its column": (
+        f"{WINDOW} fold=own(lambda value, time_us: (time_us // 10**6) ** 2))",
+        "window w: the partial is out of range",
+    ),
+    "a power of values": (
+        f"{WINDOW} fold=own(lambda value, time_us: value ** 8))",
+        "window w: the partial is out of range",
+    ),
+    "a part that is no number": (
+        (
+            f"program.result({SCAN} scans.changes()));"
+            'program.result(program.map("s", lambda e: True, "m"), parts={"first": "1"})'
+        ),
+        "result m: part first is not a number: True",
+    ),
+    "a tag that a row of time lacks": (
+        (
+            f"s = {SCAN} scans.pattern(lambda e: e.value > 5, absent_s=600));"
+            "m = program.map(s, lambda e: 1, 'm', resolution='1');"
+            "program.window('w', source=m, size_s=60, fold=folds.count(), "
+            "key=lambda e: e.tags['room'])"
+        ),
+        "KeyError: 'room'",
+    ),
+    "the clock in a lift": (
+        f"{WINDOW} fold=own(lambda value, time_us: time.time() // 3600))",
+        "window w gives something else on another machine",
+    ),
+    "memory in a lift": (f"{WINDOW} fold=own(counted))", "window w"),
+    "a key of the host": (
+        f"{WINDOW} fold=folds.sum(), key=lambda e: socket.gethostname())",
+        "window w gives something else on another machine",
+    ),
+    "a key of a hash": (
+        f"{WINDOW} fold=folds.sum(), key=lambda e: str(hash(str(e.value)) % 8))",
+        "window w gives something else on another machine",
+    ),
+    "a key of the clock": (
+        f"{WINDOW} fold=folds.sum(), key=lambda e: str(time.time() // 3600))",
+        "window w gives something else on another machine",
+    ),
+    "a key of the zone": (
+        (
+            f"{WINDOW} fold=folds.sum(), key=lambda e: time.strftime('%H', "
+            "time.localtime(e.time_us // 10**6)))"
+        ),
+        "window w gives something else on another machine",
+    ),
+    "a key of the directory": (
+        f"{WINDOW} fold=folds.sum(), key=lambda e: os.getcwd()[-9:])",
+        "window w gives something else on another machine",
+    ),
+    "the order of a set": (
+        (
+            "program.result(program.flat_map(t, lambda e: "
+            "list({'a', 'b', 'c', 'dd', str(e.value)}), 'f'), parts={'x': 'text'})"
+        ),
+        "result f gives something else on another machine",
+    ),
+    "chance in a handler": (
+        """
+        import random
+        g = program.declare(GSet(), "g")
+        @program.on_event(t)
+        def handler(event, update):
+            update(g, GSet.add, str(random.random()))
+        """,
+        "handlers of event t gives something else",
+    ),
+    "a sample that is a text": (
+        """
+        op = program.event("op", text=True)
+        last = program.declare_dynamic(BoundedLWWSet(bound=5), "last", measures=t)
+        @program.on_event(op)
+        def handler(event, update):
+            update(last, BoundedLWWSet.add, event.value, event.time_us)
+        """,
+        "handler handler of event op fails each time",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_would_fail_on_devices_or_elsewhere_is_found(found, name):
+    text, expected = WRONG[name]
+    wrong, _ = found(text)
+    assert any(expected in line for line in wrong), wrong
+
+
+RIGHT = {
+    "a filter that the program's own numbers meet": (
+        f"{WINDOW} fold=folds.sum(), where=lambda e, at: e.value > 812.5)"
+    ),
+    "a tag of the program's own texts": (
+        f"{WINDOW} fold=folds.count(), where=lambda e, at: e.tags['status'] == '200')"
+    ),
+    "a text that a register holds": """
+        op = program.event("op", text=True)
+        who = program.declare(LWWRegister(), "who")
+        @program.on_event(op)
+        def handler(event, update):
+            update(who, LWWRegister.write, event.value.upper(), event.time_us)
+        """,
+    "a session's window": f"""
+        s = {SCAN} scans.differences())
+        program.result(s)
+        program.window("w", source=s, size_s=60, fold=folds.mean())
+        """,
+    "an alert": """
+        last = program.declare_dynamic(BoundedLWWSet(bound=5), "last")
+        program.collect(t, into=last)
+        here = program.fold(last, folds.mean(), "here")
+        program.alert("hot", program.fold_dynamic(here, "fleet"), above=5)
+        """,
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_program_that_works_is_not_complained_of(found, name):
+    assert found(RIGHT[name]) == ([], [])
+
+
+def test_what_no_reading_reaches_is_a_warning(found):
+    wrong, doubts = found(f"{WINDOW} fold=folds.sum(), where=lambda e, at: e.value > e.value)")
+    assert wrong == []
+    assert doubts == [
+        "window w: no made-up reading counts in it; is what its functions ask for possible?"
+    ]
