@@ -174,15 +174,17 @@ class PaneDelivery(Part):
             changes = changes or panes
         else:
             changes.add(panes)
-        if changes is not None:
-            changes.add(Changes(facts=self.sinks.take_commits()))
+        if changes is not None and self.sinks.has_commits:
+            changes.facts.add(self.sinks.take_commits())
         return changes
 
     def take_notes(self) -> Changes | None:
         notes, answered = self.sinks.take_notes(), self.memory.answered
         if answered:
             notes, self.memory.answered = notes or Changes(), {}
-            notes.add(Changes(panes=answered, facts=self.sinks.take_commits()))
+            notes.add(Changes(panes=answered))
+            if self.sinks.has_commits:
+                notes.facts.add(self.sinks.take_commits())
         return notes
 
     def committed(self) -> None:

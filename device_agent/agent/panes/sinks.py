@@ -178,6 +178,7 @@ class Sinks:
     Attributes:
         changes: what is to be committed; whoever takes it puts None in its place.
         unstored: changes of many stored entries that are not committed yet.
+        has_commits: a sink took an entry after a later commit, and that is not stored yet.
     """
 
     def __init__(
@@ -194,7 +195,7 @@ class Sinks:
         self._dirtied = 0
         self._tick_us: int | None = None
         self._kept_us = self._silences()
-        self._kept_commits: list[int] = []
+        self.has_commits = True
 
     def __iter__(self) -> Iterator[Sink]:
         return (sink for sink in self._places if sink is not None)
@@ -226,7 +227,7 @@ class Sinks:
             return None
         sink.hear(frame.clock_s)
         if frame.taken and frame.number > sink.commit:
-            sink.commit = frame.number
+            sink.commit, self.has_commits = frame.number, True
         return sink
 
     def _first(self, name: str) -> Sink | None:
@@ -254,6 +255,7 @@ class Sinks:
         known = dict(frame.former).get(sink.store, -1)
         if known >= sink.commit and store not in sink.former:
             sink.adopt(store, follows=True)
+            self.has_commits = True
             self._changed().facts = self._facts()
             return True
         if is_late and store == sink.follows:
@@ -280,6 +282,7 @@ class Sinks:
         self._changed().make_dirty(sink.bit)
         self.unstored.make_dirty(sink.bit)
         self._dirtied |= sink.bit
+        self.has_commits = True
 
     def take_dirtied(self) -> int:
         """Return the bits of the sinks for which everything became dirty since the last time."""
@@ -312,6 +315,7 @@ class Sinks:
 
     def _forget(self, sink: Sink) -> None:
         self._places[self._places.index(sink)] = None
+        self.has_commits = True
         self._changed().forget_sinks(sink.bit)
         self.unstored.forget_sinks(sink.bit)
         self._changed().facts = self._facts()
@@ -324,11 +328,8 @@ class Sinks:
         return self.changes
 
     def take_commits(self) -> Facts:
-        """Return the sinks, to be stored with what they took, if that was after a later commit."""
-        commits = [0 if sink is None else sink.commit for sink in self._places]
-        if commits == self._kept_commits:
-            return Facts()
-        self._kept_commits = commits
+        """Return the sinks, to be stored with what they took."""
+        self.has_commits = False
         return self._facts()
 
     def take_notes(self) -> Changes | None:

@@ -1,5 +1,7 @@
 """The store's table of pane entries and of what is kept of streams, and what is asked of it.
 
+What a commit writes to it stands with the rest of a commit, in `store`.
+
 Its index holds the dirty entries alone, by replica and seq: so they are found by what an
 acknowledgement names, and are swept in the order in which they were written. All that a sum over
 the dirty ones needs is in the index.
@@ -15,19 +17,15 @@ from typing import Any
 
 import msgpack
 
-from crdts.plain import pack
 from device_agent.agent.changes import (
     EVERY_SINK,
-    Changes,
     EntryKey,
     HistoryRow,
     PaneId,
     PaneRow,
-    StoreWide,
     Undelivered,
-    refusal,
 )
-from device_agent.storage.sealed_file import masks_become, sealed_pane, unsealed_pane
+from device_agent.storage.sealed_file import unsealed_pane
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS pane (
@@ -45,51 +43,6 @@ class PaneTable:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-
-    def write(self, changes: Changes) -> None:
-        """Write what changed: first what concerns many entries, then single ones."""
-        if changes.forgotten:
-            kept = ~changes.forgotten
-            self._set(masks_become(f"dirty & {kept}", f"refused & {kept}"))
-        if changes.dirtied:
-            bits = changes.dirtied
-            masks = masks_become(f"dirty | {bits}", f"refused & {~bits}")
-            self._set(f"{masks} WHERE incarnation != 0")
-        for answer in changes.answers:
-            self._answer(answer)
-        if changes.abandoned:
-            self._db.executemany(
-                "DELETE FROM pane WHERE stream = ? AND pane_us >= ? AND pane_us < ?",
-                changes.abandoned,
-            )
-        rows = [
-            (*pane, row.seq, row.end_us, pack(row.partial), row.dirty, row.refused)
-            for pane, row in changes.panes.items()
-        ]
-        rows += [
-            (*at, "", 0, 0, 0, row.end_us, pack((row.content,)), 0, 0)
-            for at, row in changes.history.items()
-        ]
-        self._db.executemany(
-            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            map(sealed_pane, rows),
-        )
-
-    def _set(self, masks: str) -> None:
-        self._db.execute(f"UPDATE pane SET {masks}")  # noqa: S608 - masks of ours
-
-    def _answer(self, answer: StoreWide) -> None:
-        bit, reason, (incarnation, nonce, runs) = answer
-        if reason:
-            refused = f"(refused & {EVERY_SINK}) | {refusal(0, bit, reason)}"
-            masks = masks_become(refused=refused)
-        else:
-            masks = masks_become(f"dirty & {~bit}", f"refused & {~bit}")
-        self._db.executemany(
-            f"UPDATE pane SET {masks} WHERE dirty != 0 AND dirty & {bit} != 0"  # noqa: S608 - ours
-            " AND incarnation = ? AND nonce = ? AND seq BETWEEN ? AND ?",
-            [(incarnation, nonce, *run) for run in runs],
-        )
 
     def history(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
         """Return what is kept of a stream with least_us <= time < end_us, each with its time."""

@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from crdts.plain import pack
 from device_agent.agent.changes import (
     BLOCK_US,
+    EVERY_SINK,
     BlockId,
     Changes,
     EntryKey,
@@ -26,9 +28,11 @@ from device_agent.agent.changes import (
     Restored,
     Retraction,
     SourceRow,
+    StoreWide,
     Undelivered,
     WaitingRow,
     WaitingTotals,
+    refusal,
 )
 from device_agent.agent.facts import Facts
 from device_agent.agent.state.form import AGENT
@@ -38,7 +42,9 @@ from device_agent.storage.sealed_file import (
     SealedFile,
     StoreNames,
     finding_damage,
+    masks_become,
     put,
+    sealed_pane,
     transaction,
     unsealed,
 )
@@ -126,7 +132,7 @@ class Store(SealedFile):
         put(
             self._db, "identity", [(*block, packed) for block, packed in changes.identities.items()]
         )
-        self._panes.write(changes)
+        _write_panes(self._db, changes)
         _write_variables(self._db, changes)
         self._write_readings(changes)
         put(self._db, "waiting", changes.waiting)
@@ -279,6 +285,54 @@ def _write_variables(db: sqlite3.Connection, changes: Changes) -> None:
     wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
     deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
     put(db, "variable", [*wholes, *deltas])
+
+
+def _write_panes(db: sqlite3.Connection, changes: Changes) -> None:
+    """Write what changed: first what concerns many entries, then single ones."""
+    if changes.forgotten:
+        kept = ~changes.forgotten
+        _set_masks(db, masks_become(f"dirty & {kept}", f"refused & {kept}"))
+    if changes.dirtied:
+        bits = changes.dirtied
+        masks = masks_become(f"dirty | {bits}", f"refused & {~bits}")
+        _set_masks(db, f"{masks} WHERE incarnation != 0")
+    for answer in changes.answers:
+        _write_answer(db, answer)
+    if changes.abandoned:
+        db.executemany(
+            "DELETE FROM pane WHERE stream = ? AND pane_us >= ? AND pane_us < ?",
+            changes.abandoned,
+        )
+    rows = [
+        (*pane, row.seq, row.end_us, pack(row.partial), row.dirty, row.refused)
+        for pane, row in changes.panes.items()
+    ]
+    rows += [
+        (*at, "", 0, 0, 0, row.end_us, pack((row.content,)), 0, 0)
+        for at, row in changes.history.items()
+    ]
+    db.executemany(
+        "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        map(sealed_pane, rows),
+    )
+
+
+def _set_masks(db: sqlite3.Connection, masks: str) -> None:
+    db.execute(f"UPDATE pane SET {masks}")  # noqa: S608 - masks of ours
+
+
+def _write_answer(db: sqlite3.Connection, answer: StoreWide) -> None:
+    bit, reason, (incarnation, nonce, runs) = answer
+    if reason:
+        refused = f"(refused & {EVERY_SINK}) | {refusal(0, bit, reason)}"
+        masks = masks_become(refused=refused)
+    else:
+        masks = masks_become(f"dirty & {~bit}", f"refused & {~bit}")
+    db.executemany(
+        f"UPDATE pane SET {masks} WHERE dirty != 0 AND dirty & {bit} != 0"  # noqa: S608 - ours
+        " AND incarnation = ? AND nonce = ? AND seq BETWEEN ? AND ?",
+        [(incarnation, nonce, *run) for run in runs],
+    )
 
 
 def stored_reading(row: ReadingRow) -> ReadingRow:
