@@ -20,10 +20,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from device_agent.agent.changes import Retraction
 from device_agent.agent.fleet.values import Result
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
+from device_agent.agent.stored_rows import Retraction
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US
 from simulations.comparison import Comparison, compare

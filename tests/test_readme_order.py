@@ -9,7 +9,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
-from device_agent.agent.changes import Retraction
+from device_agent.agent.stored_rows import Retraction
 from lasp_edge.language.streaming import parts_of, shown_parts
 from lasp_edge.tool.command_line import main
 from simulations.processes.broker import PrivateBroker

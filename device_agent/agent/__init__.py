@@ -11,7 +11,7 @@ In the order in which data flow through it:
 - `fleet`: what is exchanged with other devices, and what they agree on
 - `state`: the store, counters, and how variables are stored
 - `core`: the list of parts; `parts`: the contract that each keeps; `agent`: what they share
-- `changes`: what one transaction makes durable; `facts`: what is one value
+- `changes`: what one transaction makes durable; `stored_rows`: the rows of the store
 - `agent_parts`: which parts there are, and their order; `runtime`: the process around it
 - `watching`: health and figures for the outside; `settings`, `clock`: options, and the time
 """

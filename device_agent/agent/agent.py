@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from crdts import Replica
+from device_agent.agent.changes import Facts
 from device_agent.agent.clock import DeviceClock
-from device_agent.agent.facts import Facts
 from device_agent.agent.guard import Guard
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.counters import Counters

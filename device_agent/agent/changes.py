@@ -1,218 +1,204 @@
-"""What must be durable before anything leaves the device: one transaction's worth of changes."""
+"""What must be durable before anything leaves the device: one transaction's worth of changes.
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+Facts are what an agent remembers as single values, each written by one part. A field that is None
+has no value: in changes, the stored value stays; in what was restored, no value was stored. In the
+store, a fact is one row: its name, and its value as JSON.
 
-from crdts import Replica
-from device_agent.agent.facts import Facts
-from lasp_edge.folds.columns import Partial
-from lasp_edge.protocol.acks import NotTaken, Seqs
-from lasp_edge.protocol.sinks import MAX_SINKS
+    >>> facts = Facts(sinks=(SinkRow("lake", "l-1"),), settled={"everywhere": Settled("00ff", 3)})
+    >>> Facts.from_rows(facts.rows(), facts.member_rows()) == facts
+    True
+    >>> facts.add(Facts(high_us=7))
+    >>> (facts.sinks[0].store, facts.high_us, facts.floor_us)
+    ('l-1', 7, None)
+"""
 
-VariableId = tuple[str, str]
-"""A variable's name, and a key of it; "" where it has no keys."""
-StoredId = tuple[int, str]
-"""The same in the store, where a variable's meaning has a number: what was stored under another
-meaning of the variable has another name."""
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, NamedTuple, Self
 
-
-BLOCK_US = 120_000_000
-"""Microseconds of a block of identities: at a reading in some seconds, some tens of identities,
-which are worth the head of a stored row, and few enough to be written again with each commit."""
-
-
-class BlockId(NamedTuple):
-    """A block of identities: an event, tags as text, and its start divided by `BLOCK_US`."""
-
-    event: str
-    tags: str
-    block: int
-
-
-class PaneId(NamedTuple):
-    """The name of a pane entry, of one replica of this device; names are ordered by time first."""
-
-    pane_us: int
-    stream: int
-    key: str
-    incarnation: int
-    nonce: int
+from crdts import ControlLog, Member, Membership, Replica, Version
+from device_agent.agent.stored_rows import (
+    AbandonedPanes,
+    BlockId,
+    HistoryId,
+    HistoryRow,
+    PaneId,
+    PaneRow,
+    ReadingRow,
+    SourceRow,
+    StoredId,
+    StoreWide,
+    WaitingRow,
+    WaitingTotals,
+    refusal,
+)
 
 
-class PaneRow(NamedTuple):
-    """A pane entry as stored.
+class SinkRow(NamedTuple):
+    """A sink as stored; its place among the sinks is its bit, and a place without a name is free.
 
     Attributes:
-        seq: its version within its replica; no other entry of the replica ever has it.
-        end_us: where its pane ends.
-        partial: what it holds.
-        dirty: a bit for each sink that has not acknowledged this seq.
-        refused: a bit for each of those that did not take it, and the last one's reason above them.
+        name: the sink's.
+        store: the id of its store; empty before the first acknowledgement.
+        former: ids of stores that it had before, the last one at the end.
+        silent_us: for how long nothing came of it while the agent ran; stored now and then.
+        commit: the greatest of its store after which it has taken an entry; 0 for none.
     """
 
-    seq: int
-    end_us: int
-    partial: Partial
-    dirty: int
-    refused: int = 0
+    name: str
+    store: str = ""
+    former: tuple[str, ...] = ()
+    silent_us: int = 0
+    commit: int = 0
 
 
-class HistoryId(NamedTuple):
-    """The name of what is kept of a stream for a time; names are ordered by time first."""
+class Settled(NamedTuple):
+    """What the fleet last agreed on for one dynamic fold."""
 
-    at_us: int
-    stream: int
+    inputs: str
+    devices: int
 
 
-class HistoryRow(NamedTuple):
-    """What is kept of a stream: a cell of items or rows, or a cut; it goes to no sink.
+@dataclass(slots=True)
+class Facts:
+    """The facts of one agent.
 
     Attributes:
-        end_us: until when it may be needed: below the floor, it is deleted.
-        content: packed.
+        stamp_us: acceptance time of the last reading; no two readings share one.
+        high_us: greatest accepted reading time.
+        floor_us: readings below it are refused.
+        pruned_us: what lies wholly below it has left the store.
+        trusted_us: the last time that was trusted, within an hour.
+        boots: boot of the machine -> the trusted time less its monotonic clock, latest last.
+        clock: for people, what is wrong with the clock; "" if nothing is.
+        promised_us: the greatest low watermark that was published.
+        program: the name of the program that the store is of.
+        streams: the streams of the program's windows.
+        meanings: variable -> the number of the meaning that its values have.
+        other_programs: device that runs another program or release -> (program, release).
+        membership: the operators' last commands on devices; in changes, the new ones. It is stored
+            as a row for each device.
+        sinks: to which pane entries are delivered.
+        settled: dynamic fold -> what the fleet last agreed on.
+        highs: id of a source -> greatest own time and number of the readings that were accepted;
+            number of those that the processes of this store accepted; then incarnation and number
+            of all readings at its end for each of the last processes.
+        twice: id of a source -> readings that may count twice, as counted; then nonce and number
+            of the readings that it may have accepted, too, for each other process.
+        doubts: id of a source -> up to which own time its readings are doubtful.
+        acted: what was done about values: group -> key -> record; in changes, of the groups that
+            changed. It is stored as a row for each group.
+        absences: notes on absent devices that this one made: variable -> device -> version.
+        control: the operators' entries of parameters.
+        built: the log (`Agent.control`) under which all panes are built.
+        doubted: up to when readings are doubtful of any source, and the log when that was learnt.
     """
 
-    end_us: int
-    content: bytes
-
-
-EVERY_SINK = (1 << MAX_SINKS) - 1
-"""The bits of all sinks."""
-
-
-def waits_for(dirty: int, refused: int) -> int:
-    """Return the bits of the sinks that have neither taken nor refused an entry."""
-    return dirty & ~refused & EVERY_SINK
-
-
-def refusal(refused: int, bit: int, reason: int) -> int:
-    """Return `PaneRow.refused` after one more sink did not take the entry."""
-    return (refused & EVERY_SINK) | bit | reason << MAX_SINKS
-
-
-def reason_of(refused: int) -> int:
-    """Return why the last of the sinks that did not take an entry did not take it."""
-    return refused >> MAX_SINKS
-
-
-def is_ahead_of_sink(refused: int) -> bool:
-    """Return whether the last of the sinks that did not take an entry takes it later."""
-    return reason_of(refused) == NotTaken.FAR_FUTURE
-
-
-class EntryKey(NamedTuple):
-    """A version of a pane entry, by its replica and seq; ordered as it was written."""
-
-    incarnation: int
-    nonce: int
-    seq: int
-
-
-BEFORE_ALL = EntryKey(-1, 0, 0)
-"""Before every entry."""
-
-
-class Undelivered(NamedTuple):
-    """Dirty entries of one stream that wait alike.
-
-    Attributes:
-        stream: whose panes they are.
-        dirty, refused: see `PaneRow`.
-        entries: how many.
-        oldest_us: start of the oldest pane.
-    """
-
-    stream: int
-    dirty: int
-    refused: int
-    entries: int
-    oldest_us: int
-
-
-class StoreWide(NamedTuple):
-    """A change of many stored pane entries at once, by their seqs.
-
-    Attributes:
-        bit: of the sink that has spoken.
-        reason: 0 where it has taken them, else why not.
-        seqs: which entries.
-    """
-
-    bit: int
-    reason: int
-    seqs: Seqs
-
-
-class AbandonedPanes(NamedTuple):
-    """Panes that mean nothing any more: of a stream, from one start to another, excluded."""
-
-    stream: int
-    first_us: int
-    end_us: int
-
-    def has(self, pane: PaneId) -> bool:
-        """Return whether an entry is of one of them."""
-        return pane.stream == self.stream and self.first_us <= pane.pane_us < self.end_us
-
-
-@dataclass(frozen=True, slots=True)
-class Retraction:
-    """In place of a reading's value: an equal reading with that value is taken back."""
-
-    value: Any
-
-
-class ReadingRow(NamedTuple):
-    """An accepted reading as it was read; `tags` as canonical text."""
-
-    accepted_us: int
-    event: str
-    time_us: int
-    value: Any
-    quantised: int
-    tags: str
-    source: str
-
-
-class SourceRow(NamedTuple):
-    """How far a source is.
-
-    Attributes:
-        cursor: where it resumes.
-        high_us: greatest own time accepted from it; None before the first.
-        stamped: its readings get their time on acceptance.
-        done: it is finished.
-    """
-
-    cursor: str | None = None
+    stamp_us: int | None = None
     high_us: int | None = None
-    stamped: bool = False
-    done: bool = False
+    floor_us: int | None = None
+    pruned_us: int | None = None
+    trusted_us: int | None = None
+    boots: dict[str, int] | None = None
+    clock: str | None = None
+    promised_us: int | None = None
+    program: str | None = None
+    streams: tuple[int, ...] | None = None
+    meanings: dict[str, int] | None = None
+    other_programs: dict[str, tuple[str, str]] | None = None
+    membership: Membership | None = None
+    sinks: tuple[SinkRow, ...] | None = None
+    settled: dict[str, Settled] | None = None
+    highs: dict[str, list[int]] | None = None
+    twice: dict[str, list[int]] | None = None
+    doubts: dict[str, int] | None = None
+    acted: dict[str, dict[str, Any]] | None = None
+    absences: dict[str, dict[str, tuple[int, ...]]] | None = None
+    control: ControlLog | None = None
+    built: int | None = None
+    doubted: list[int] | None = None
+
+    def __bool__(self) -> bool:
+        return _values(self) != _NO_VALUES  # asked several times a tick: half of what `!=` costs
+
+    def add(self, later: "Facts") -> None:
+        """Take over later facts."""
+        for name, value in _here(later):
+            if name == "membership" and self.membership is not None:
+                self.membership |= value
+            elif name == "acted" and self.acted is not None:
+                self.acted |= value
+            else:
+                setattr(self, name, value)
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Yield (name, JSON text) of each fact that is here."""
+        for name, value in _here(self):
+            if name == "acted":
+                for group, records in value.items():
+                    yield f"{_ACTED}{group}", json.dumps(records)
+            elif name == "control":
+                yield name, json.dumps(value.to_plain())
+            elif type(value) is int:
+                yield name, str(value)  # three of them in each commit of readings
+            elif name != "membership":
+                yield name, json.dumps(value)
+
+    def member_rows(self) -> Iterator[tuple[str, int, int, int, int, int]]:
+        """Yield a row of integers for each device that the membership names."""
+        for device, member in (self.membership or Membership()).entries.items():
+            yield device, member.control, int(member.retired), *member.version
+
+    @classmethod
+    def from_rows(
+        cls, rows: Iterable[tuple[str, str]], members: Iterable[Sequence[Any]] = ()
+    ) -> Self:
+        """Return the facts that `rows` and `member_rows` gave."""
+        found: dict[str, Any] = {}
+        for name, text in rows:
+            if name.startswith(_ACTED):
+                found.setdefault("acted", {})[name.removeprefix(_ACTED)] = json.loads(text)
+            elif name in _NAMES:  # a former release stored others, too
+                found[name] = _typed(name, json.loads(text))
+        entries = {
+            device: Member(control, bool(retired), Version(*version))
+            for device, control, retired, *version in members
+        }
+        return cls(**found, membership=Membership(entries) if entries else None)
 
 
-class WaitingRow(NamedTuple):
-    """A batch of readings that waits for the clock.
-
-    Attributes:
-        n: its number; they came in the order of the numbers.
-        boot, monotonic_us: the boot of the machine, and its monotonic clock, when it came.
-        readings: how many.
-        batch: the readings, packed.
-    """
-
-    n: int
-    boot: str
-    monotonic_us: int
-    readings: int
-    batch: bytes
+def _here(facts: Facts) -> list[tuple[str, Any]]:
+    """Return the name and value of each fact that is here: most are not."""
+    return [named for named in zip(_NAMES, _values(facts), strict=True) if named[1] is not None]
 
 
-class WaitingTotals(NamedTuple):
-    """All batches that wait for the clock: the last one's number, readings and packed bytes."""
+def _typed(name: str, plain: Any) -> Any:
+    """Return a fact's value as its field holds it: JSON knows neither tuples nor classes."""
+    if name == "streams":
+        return tuple(plain)
+    if name == "sinks":
+        return tuple([SinkRow(n, store, tuple(f), *rest) for n, store, f, *rest in plain])
+    if name == "other_programs":
+        return {device: (program, release) for device, (program, release) in plain.items()}
+    if name == "control":
+        return ControlLog.from_plain(
+            {
+                parameter: {scope: tuple(map(tuple, rows)) for scope, rows in scopes.items()}
+                for parameter, scopes in plain.items()
+            }
+        )
+    if name == "settled":
+        return {fold: Settled(*parts) for fold, parts in plain.items()}
+    return plain
 
-    last: int = 0
-    readings: int = 0
-    packed_bytes: int = 0
+
+_ACTED = "acted:"
+"""What the names of the rows of `acted` begin with."""
+_NAMES = tuple(field.name for field in fields(Facts))
+_values = attrgetter(*_NAMES)
+_NO_VALUES = _values(Facts())
 
 
 @dataclass(slots=True)

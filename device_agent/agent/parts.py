@@ -34,9 +34,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from device_agent.agent.changes import (
+from device_agent.agent.changes import Changes
+from device_agent.agent.stored_rows import (
     BlockId,
-    Changes,
     EntryKey,
     HistoryRow,
     PaneId,

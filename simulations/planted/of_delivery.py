@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from device_agent.agent.changes import Changes, PaneId
+from device_agent.agent.changes import Changes
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.panes.flights import Flights
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.panes.unlanded import Unlanded
+from device_agent.agent.stored_rows import PaneId
 from device_agent.gateway.kept import KeptEntry, WriterOfPanes
 from device_agent.gateway.panes import FleetPanes, PaneCell
 from lasp_edge.folds.columns import Partial

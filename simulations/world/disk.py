@@ -24,9 +24,10 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from device_agent.agent.changes import BlockId, Changes, HistoryRow, PaneId, PaneRow, WaitingRow
+from device_agent.agent.changes import Changes
 from device_agent.agent.state.pane_table import PaneTable
 from device_agent.agent.state.store import FILE_NAME, Store
+from device_agent.agent.stored_rows import BlockId, HistoryRow, PaneId, PaneRow, WaitingRow
 
 IMAGES = 4
 """Older images that are kept of a disk."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from crdts import Membership, Replica
-from device_agent.agent.changes import EntryKey
+from device_agent.agent.stored_rows import EntryKey
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acks import AckFrame

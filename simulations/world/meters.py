@@ -7,8 +7,8 @@ from math import inf
 from random import Random
 from typing import NamedTuple
 
-from device_agent.agent.changes import Retraction
 from device_agent.agent.intake.batch import Batch
+from device_agent.agent.stored_rows import Retraction
 from lasp_edge.event import tags_text
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, Item
 from simulations.world.streamed import METERED, METERS

@@ -12,9 +12,9 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from device_agent.agent.changes import PaneId
 from device_agent.agent.panes.panes import NEVER_US
 from device_agent.agent.settings import Settings
+from device_agent.agent.stored_rows import PaneId
 from lasp_edge.protocol.fencing import SourceHigh, source_id
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.landing import VirtualLander

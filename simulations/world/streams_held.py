@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from device_agent.agent.changes import PaneRow
 from device_agent.agent.scans.rows import rows_in
 from device_agent.agent.state.pane_table import pane_of
+from device_agent.agent.stored_rows import PaneRow
 from device_agent.storage.sealed_file import finding_damage
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.plan import Plan

@@ -9,8 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Changes
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.parts import Part
 from lasp_edge.protocol.shards import key_shard
 

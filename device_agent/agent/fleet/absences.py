@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from crdts import Version
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Changes
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.parts import Handler, Part
 from device_agent.agent.settings import Settings
 from device_agent.agent.variables.samples import Samples

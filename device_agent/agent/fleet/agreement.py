@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Changes
-from device_agent.agent.facts import Facts, Settled
+from device_agent.agent.changes import Changes, Facts, Settled
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.fleet.peers import Peers

@@ -11,8 +11,7 @@ from typing import Any
 
 from crdts import ControlLog, Membership, Version
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Changes
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.parts import FrameRefusedError, Handler, Part
 from lasp_edge.protocol.commands import OPERATOR, CommandFrame, CommandLog, command_refusal
 from lasp_edge.protocol.envelope import Frame

@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Changes
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.parts import Handler, Part
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.envelope import Frame

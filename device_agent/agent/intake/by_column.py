@@ -16,7 +16,6 @@ from operator import not_
 from typing import Any, NamedTuple
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow, Retraction
 from device_agent.agent.intake.batch import Batch, ascends
 from device_agent.agent.intake.identities import STAMPED, Identities
 from device_agent.agent.intake.pending import PendingBatch, has_room
@@ -24,6 +23,7 @@ from device_agent.agent.intake.progress import IntakeProgress
 from device_agent.agent.intake.routes import Route
 from device_agent.agent.panes.panes import Panes, own_column
 from device_agent.agent.parts import StoreReader
+from device_agent.agent.stored_rows import BLOCK_US, BlockId, PaneId, ReadingRow, Retraction
 from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window

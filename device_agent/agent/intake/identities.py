@@ -26,8 +26,8 @@ from operator import attrgetter, itemgetter, sub
 from struct import Struct
 from sys import byteorder
 
-from device_agent.agent.changes import BLOCK_US, BlockId
 from device_agent.agent.parts import StoreReader
+from device_agent.agent.stored_rows import BLOCK_US, BlockId
 from lasp_edge.event import tags_text
 
 KEPT_IDENTITIES = 6_000

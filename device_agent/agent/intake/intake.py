@@ -15,9 +15,8 @@ from typing import NamedTuple, Protocol
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.allowance import Allowance
-from device_agent.agent.changes import Changes, Restored
+from device_agent.agent.changes import Changes, Facts, Restored
 from device_agent.agent.clock import EARLIEST_US
-from device_agent.agent.facts import Facts
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.identities import KEPT_STREAMS, Identities

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import PaneId, ReadingRow, Retraction
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.identities import STAMPED, Identities
 from device_agent.agent.intake.pending import PaneSamples, PendingBatch, has_room
@@ -18,6 +17,7 @@ from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.agent.intake.routes import Route, WindowTarget
 from device_agent.agent.panes.panes import Panes, PartialOutOfRangeError
 from device_agent.agent.parts import StoreReader
+from device_agent.agent.stored_rows import PaneId, ReadingRow, Retraction
 from device_agent.agent.variables.variables import Variables
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, StreamItem

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from device_agent.agent.changes import PaneId, ReadingRow
 from device_agent.agent.intake.progress import NO_TIME
+from device_agent.agent.stored_rows import PaneId, ReadingRow
 from device_agent.agent.variables.variables import PendingUpdates
 from lasp_edge.event import StreamItem
 from lasp_edge.folds.columns import Partial

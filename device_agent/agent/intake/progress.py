@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from device_agent.agent.changes import SourceRow
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Facts
 from device_agent.agent.intake.batch import Batch
+from device_agent.agent.stored_rows import SourceRow
 
 NO_TIME = -(2**62)
 """Before every time."""

@@ -29,7 +29,7 @@ from itertools import chain
 from typing import Final
 
 from crdts import Replica
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Facts
 from device_agent.agent.intake.batch import Batch
 from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
 

@@ -12,7 +12,11 @@ that has not landed.
 from collections import Counter
 from collections.abc import Sequence
 
-from device_agent.agent.changes import (
+from device_agent.agent.panes.flights import LAST_TIMEOUT_US
+from device_agent.agent.panes.panes import NEVER_US, Panes
+from device_agent.agent.panes.sinks import Sinks
+from device_agent.agent.parts import StoreKeeper
+from device_agent.agent.stored_rows import (
     BEFORE_ALL,
     EntryKey,
     PaneId,
@@ -21,10 +25,6 @@ from device_agent.agent.changes import (
     Undelivered,
     is_ahead_of_sink,
 )
-from device_agent.agent.panes.flights import LAST_TIMEOUT_US
-from device_agent.agent.panes.panes import NEVER_US, Panes
-from device_agent.agent.panes.sinks import Sinks
-from device_agent.agent.parts import StoreKeeper
 from lasp_edge.timers import Timer
 
 KEPT_ENTRIES = 1_000

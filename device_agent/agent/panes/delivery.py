@@ -11,13 +11,14 @@ from itertools import chain
 from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Changes, StoreWide
+from device_agent.agent.changes import Changes
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.panes.sender import PaneSender
 from device_agent.agent.panes.sinks import Sink, Sinks
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.parts import Handler, Part, StoreKeeper
+from device_agent.agent.stored_rows import StoreWide
 from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame

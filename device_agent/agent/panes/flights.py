@@ -10,7 +10,7 @@ all healed by this, and however late answers come, every time-out lets other ent
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from device_agent.agent.changes import EntryKey
+from device_agent.agent.stored_rows import EntryKey
 from lasp_edge.protocol.acks import Seqs
 
 IN_FLIGHT = 4

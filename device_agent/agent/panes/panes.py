@@ -18,19 +18,19 @@ from typing import Any
 
 from crdts import Replica
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import (
+from device_agent.agent.changes import Changes
+from device_agent.agent.panes.planned import PlannedStreams
+from device_agent.agent.panes.sinks import Sinks
+from device_agent.agent.panes.unlanded import Unlanded
+from device_agent.agent.parts import StoreReader
+from device_agent.agent.stored_rows import (
     AbandonedPanes,
-    Changes,
     EntryKey,
     PaneId,
     PaneRow,
     refusal,
     waits_for,
 )
-from device_agent.agent.panes.planned import PlannedStreams
-from device_agent.agent.panes.sinks import Sinks
-from device_agent.agent.panes.unlanded import Unlanded
-from device_agent.agent.parts import StoreReader
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import Seqs
 

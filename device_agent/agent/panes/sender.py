@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import EntryKey, PaneId, waits_for
 from device_agent.agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.agent.panes.panes import NEVER_US, PaneEntry, Panes
 from device_agent.agent.panes.sinks import Sinks
+from device_agent.agent.stored_rows import EntryKey, PaneId, waits_for
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.frames import PaneFrame

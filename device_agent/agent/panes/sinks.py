@@ -25,10 +25,10 @@ Silence is counted while the agent runs, by its ticks: no clock that is set make
 
 from collections.abc import Iterator
 
-from device_agent.agent.changes import Changes, EntryKey, StoreWide
-from device_agent.agent.facts import Facts, SinkRow
+from device_agent.agent.changes import Changes, Facts, SinkRow
 from device_agent.agent.panes.flights import FIRST_TIMEOUT_US, Flights
 from device_agent.agent.state.counters import Counters
+from device_agent.agent.stored_rows import EntryKey, StoreWide
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK, MAX_SINKS
 

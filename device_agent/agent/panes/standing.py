@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from device_agent.agent.changes import Undelivered, reason_of
-from device_agent.agent.facts import SinkRow
+from device_agent.agent.changes import SinkRow
+from device_agent.agent.stored_rows import Undelivered, reason_of
 from lasp_edge.protocol.acks import reason_text
 
 

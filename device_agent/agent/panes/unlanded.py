@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from crdts.frontier import BOTTOM_US
-from device_agent.agent.changes import PaneId
+from device_agent.agent.stored_rows import PaneId
 from lasp_edge.protocol.acks import Seqs
 
 _KEPT: Final = 4

@@ -22,8 +22,7 @@ from typing import Any, Final
 
 from crdts import ControlLog
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import BLOCK_US, Changes
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes, PartialOutOfRangeError
@@ -35,6 +34,7 @@ from device_agent.agent.rebuilding.counting import (
     columns_known,
     columns_of,
 )
+from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge.event import StreamItem
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 

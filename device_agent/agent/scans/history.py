@@ -10,7 +10,8 @@ and that of a cell is at least the end of its block: what a late reading may nee
 
 from collections.abc import Callable, Iterator
 
-from device_agent.agent.changes import Changes, HistoryId, HistoryRow
+from device_agent.agent.changes import Changes
+from device_agent.agent.stored_rows import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import items_stream, standing_stream, states_stream
 from lasp_edge.ordered.cells import CELL_US, Cell, CellId, packed, unpacked

@@ -8,9 +8,9 @@ note that there is nothing any more (`lasp_edge.ordered.sent_rows`).
 from collections.abc import Iterable
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import PaneId, PaneRow
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import StoreReader
+from device_agent.agent.stored_rows import PaneId, PaneRow
 from lasp_edge.event import Event, StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import StreamResult, Window

@@ -16,13 +16,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import compress, repeat
 from typing import Any, NamedTuple
 
-from device_agent.agent.changes import Retraction
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
 from device_agent.agent.sources.nearest import quoted
 from device_agent.agent.sources.times import Unit, time_us
 from device_agent.agent.sources.values import EventRule, as_number, rule_of
 from device_agent.agent.sources.zones import Zone
+from device_agent.agent.stored_rows import Retraction
 from lasp_edge.folds.numbers import Refused
 
 NO_RECORD = "neither a JSON object nor a value"

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgpack
 
-from device_agent.agent.changes import (
+from device_agent.agent.stored_rows import (
     EVERY_SINK,
     EntryKey,
     HistoryRow,

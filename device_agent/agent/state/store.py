@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from crdts.plain import pack
-from device_agent.agent.changes import (
+from device_agent.agent.changes import Changes, Facts, Restored
+from device_agent.agent.state.form import AGENT
+from device_agent.agent.state.pane_table import PaneTable
+from device_agent.agent.stored_rows import (
     BLOCK_US,
     EVERY_SINK,
     BlockId,
-    Changes,
     EntryKey,
     HistoryRow,
     PaneId,
     PaneRow,
     ReadingRow,
-    Restored,
     Retraction,
     SourceRow,
     StoreWide,
@@ -34,9 +35,6 @@ from device_agent.agent.changes import (
     WaitingTotals,
     refusal,
 )
-from device_agent.agent.facts import Facts
-from device_agent.agent.state.form import AGENT
-from device_agent.agent.state.pane_table import PaneTable
 from device_agent.storage.opening import check_format
 from device_agent.storage.sealed_file import (
     SealedFile,

@@ -18,9 +18,9 @@ from typing import Any
 
 from crdts import BoundedLWWSet, Lattice
 from crdts.wire import decode, encode
-from device_agent.agent.changes import Changes, Restored, StoredId, VariableId
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Changes, Facts, Restored
 from device_agent.agent.parts import Part
+from device_agent.agent.stored_rows import StoredId, VariableId
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.meaning import Meaning
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Changes
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.clock import EARLIEST_US, ClockReading
-from device_agent.agent.facts import Facts
 from device_agent.agent.parts import Handler, Part
 from device_agent.agent.timing.judgement import LEAST_NEAR_US, Judgement, State
 from device_agent.agent.timing.witnesses import Witnesses

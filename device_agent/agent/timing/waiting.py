@@ -17,11 +17,12 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import Changes, Retraction, WaitingRow, WaitingTotals
+from device_agent.agent.changes import Changes
 from device_agent.agent.clock import EARLIEST_US
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.parts import Part, StoreReader
+from device_agent.agent.stored_rows import Retraction, WaitingRow, WaitingTotals
 from device_agent.agent.timing.timing import Timing
 
 WAITING_BYTES = 16 << 20

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from crdts import BoundedLWWSet, ControlLog
 from crdts.control_log import BEFORE_ALL_US
-from device_agent.agent.changes import VariableId
+from device_agent.agent.stored_rows import VariableId
 from lasp_edge.folds.bounds import Bound
 from lasp_edge.language.bounds import BoundSteps, bound_at, bounds_of
 from lasp_edge.language.declarations import Parameter

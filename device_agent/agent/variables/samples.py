@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from crdts import BoundedLWWSet, ControlLog, Membership
 from crdts.bounded_state import HeldSample
 from device_agent.agent.agent import Agent
-from device_agent.agent.changes import VariableId
 from device_agent.agent.parts import Part
 from device_agent.agent.state.stored import UNREADABLE
+from device_agent.agent.stored_rows import VariableId
 from device_agent.agent.variables.budget import FrameBudget
 from device_agent.agent.variables.published_fold import PublishedFold
 from lasp_edge.aggregates.absence import PresentFold

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from device_agent.agent.facts import SinkRow
+from device_agent.agent.changes import SinkRow
 from device_agent.agent.fleet.results import CLONED
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.state.counters import OUTCOMES

@@ -9,11 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet
-from device_agent.agent.changes import BLOCK_US, Restored
+from device_agent.agent.changes import Restored
 from device_agent.agent.core import Core
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.settings import Settings
+from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge import Program, folds
 from lasp_edge.units import SECOND_US
 from simulations.world.disk import EmptyStore

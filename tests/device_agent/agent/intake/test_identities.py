@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_agent.agent.changes import BLOCK_US, BlockId
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.identities import KEPT_IDENTITIES, Block, Identities
+from device_agent.agent.stored_rows import BLOCK_US, BlockId
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.units import SECOND_US
 from simulations.world.disk import EmptyStore

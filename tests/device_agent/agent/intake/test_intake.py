@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
-from device_agent.agent.changes import Changes
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.identities import tags_text
 from device_agent.agent.intake.routes import first_us

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from crdts import Replica
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Facts
 from device_agent.agent.intake.source_highs import SourceHighs
 from lasp_edge.protocol.fencing import SourceHigh, source_id
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from device_agent.agent.changes import EntryKey
 from device_agent.agent.panes.flights import (
     FIRST_TIMEOUT_US,
     IN_FLIGHT,
@@ -12,6 +11,7 @@ from device_agent.agent.panes.flights import (
     QUICK_US,
     Flights,
 )
+from device_agent.agent.stored_rows import EntryKey
 from lasp_edge.protocol.acks import Seqs
 from lasp_edge.units import SECOND_US
 from tests.support_sizes import most_held

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdts import ORSet
-from device_agent.agent.changes import Retraction
 from device_agent.agent.settings import Settings
 from device_agent.agent.sources.mapping import FieldMapping
+from device_agent.agent.stored_rows import Retraction
 from device_agent.agent.timing.waiting import _packed, _unpacked
 from lasp_edge import Program, folds, scans
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Item, packed, unpacked

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from device_agent.agent.changes import BEFORE_ALL, BlockId, Changes
-from device_agent.agent.facts import Facts
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.state.store import FILE_NAME, existing_store
+from device_agent.agent.stored_rows import BEFORE_ALL, BlockId
 from device_agent.storage.damage import (
     DamagedStoreError,
     damaged_files,

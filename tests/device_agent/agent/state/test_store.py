@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from crdts.wire import MAX_BYTES, decode, encode
-from device_agent.agent.changes import BLOCK_US, BlockId, Changes
+from device_agent.agent.changes import Changes
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.identities import Block, tags_text
 from device_agent.agent.state.form import APPLICATION, FORMAT, UNMARKED
 from device_agent.agent.state.store import FILE_NAME, Store, existing_store
+from device_agent.agent.stored_rows import BLOCK_US, BlockId
 from lasp_edge.errors import UsageError
 from tests.brokers import PATIENCE_S
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
