@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from crdts import BoundedLWWSet, Counter, Replica
 from device_agent.agent.core import Core, Durable
@@ -121,12 +121,16 @@ def ack_of(
 class Device:
     """An agent on a data directory: it can be killed and started again.
 
-    Unless it is `fenced`, it publishes at once, and asks nobody who it was before.
+    Unless it is `fenced`, it publishes at once, and asks nobody who it was before. A test
+    need not kill it in the end: `tests.device_agent.conftest` does.
 
     Attributes:
+        running: all that run.
         landed: what its lander took.
         sent: every publication since the last `clear`.
     """
+
+    running: ClassVar[set["Device"]] = set()
 
     def __init__(
         self,
@@ -158,9 +162,11 @@ class Device:
         self.core.intake.sources.cursor("test")
         self.durable = Durable(self.core, self.store)
         self.core.handle_connected(self.now_us)
+        self.running.add(self)
 
     def kill(self) -> None:
         """End the process without a word."""
+        self.running.discard(self)
         self.store.close()
 
     def restart(self, nonce: int | None = None) -> None:

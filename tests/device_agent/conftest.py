@@ -14,8 +14,16 @@ def device(tmp_path):
     """An agent of the greenhouse that has ticked once."""
     device = Device(tmp_path)
     device.tick()
-    yield device
-    device.kill()
+    return device
+
+
+@pytest.fixture(autouse=True)
+def _end_of_devices() -> Iterator[None]:
+    """Kill the devices that a test has started, and not killed."""
+    before = set(Device.running)
+    yield
+    for device in Device.running - before:
+        device.kill()
 
 
 @pytest.fixture

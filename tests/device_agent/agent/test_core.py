@@ -35,7 +35,6 @@ def test_a_slow_pane_is_sent_after_the_clock_was_set_back(tmp_path):
     device.read([20.0])
     device.now_us -= 24 * HOUR_US
     assert any(device.frames(PaneFrame, device.tick()) for _ in range(12))
-    device.kill()
 
 
 def test_promises_are_numbered_and_only_change_with_what_they_say(device):
@@ -223,7 +222,6 @@ def test_a_program_without_windows_or_handlers_runs(tmp_path):
     device.tick(2)
     assert device.core.done
     assert device.low_us == NOW_US
-    device.kill()
 
 
 def test_the_agent_imports_neither_spark_nor_pandas():

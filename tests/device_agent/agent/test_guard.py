@@ -132,7 +132,6 @@ def test_a_fold_that_breaks_anywhere_ends_nothing_and_halves_nothing(  # noqa: P
     device.restart()
     device.tick(20)
     assert device.core.report()["values"]["here"]["n"] == sum(kept)
-    device.kill()
 
 
 @pytest.mark.parametrize("error", ENDS)
@@ -185,7 +184,6 @@ def test_a_function_that_raises_anything_is_counted_with_its_place(  # noqa: PLR
     assert device.counted["accepted"] == (1 if refused else 2)
     assert device.store.restored().counters[said[0]] == 1
     assert sum(row.partial[0] for _, row in device.rows()) == device.counted["accepted"]
-    device.kill()
 
 
 def test_a_persons_interrupt_passes_where_nobody_handles_it():
@@ -253,7 +251,6 @@ def test_a_part_that_raises_in_any_method_is_counted_and_all_others_go_on(tmp_pa
         f"failed: commands, {method}: SystemExit: 3"
     ]
     assert device.store.restored().counters["accepted"] == 1
-    device.kill()
 
 
 # Frames.
@@ -274,7 +271,6 @@ def test_a_variable_frame_with_keys_and_no_columns_is_no_frame(tmp_path):
     device.read([20.0])
     device.tick(20)
     assert device.core.report()["accepted"] == 1
-    device.kill()
 
 
 # Batches.
@@ -324,7 +320,6 @@ def test_what_is_wrong_with_one_reading_refuses_no_other(tmp_path, odd, size):
     device.tick(20)
     assert device.counted["accepted"] == size
     assert device.frames(PaneFrame)
-    device.kill()
 
 
 def test_a_batch_that_breaks_the_intake_is_refused_and_its_source_goes_on(tmp_path, monkeypatch):
@@ -340,4 +335,3 @@ def test_a_batch_that_breaks_the_intake_is_refused_and_its_source_goes_on(tmp_pa
     assert device.store.restored().sources["test"].cursor == "3"
     device.read([20.0], [NOW_US + 9], cursor="4")
     assert device.counted["accepted"] == 1
-    device.kill()

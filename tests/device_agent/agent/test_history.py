@@ -198,4 +198,3 @@ def test_a_history_ends_with_the_truth_in_the_lake(tmp_path, hardly_any_memory, 
     local = device.core.results.local()["local_average"][""].partial
     assert local == local_partials(device.program, "local_average", kept)[""], replay
     assert device.core.variables.shared()["total"] == len(kept), replay
-    device.kill()

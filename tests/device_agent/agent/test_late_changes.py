@@ -20,4 +20,3 @@ def test_a_part_that_raises_once_when_asked_for_its_changes_ends_no_agent(tmp_pa
     monkeypatch.setattr(device.core.counters, "take_changes", take_changes)
     list(device.durable.tick(device.now_us + SECOND_US))
     assert device.store.restored().counters["something that must be durable"] == 1
-    device.kill()

@@ -84,8 +84,7 @@ def device(tmp_path, monkeypatch):
     part = Moods(device.core.agent)
     # A real part stands in the core's list of parts; the core takes its handlers from there.
     device.core.part_list.add(part)
-    yield device, part
-    device.kill()
+    return device, part
 
 
 def test_a_device_subscribes_to_it_publishes_it_and_takes_it_on_its_topic_only(device):

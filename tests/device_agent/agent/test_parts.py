@@ -267,7 +267,6 @@ def test_every_part_is_in_the_table(tmp_path):
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
         if part.name not in {"fence", "witness", "clock"}:  # they take what other rows bring
             assert tried >= set(part.handlers), part.name
-    device.kill()
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -280,7 +279,6 @@ def test_nothing_leaves_before_its_changes_are_committed(tmp_path, name):
     for publication in device.durable.tick(device.now_us):
         assert publication
         assert not device.core.prepare_commit()
-    device.kill()
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -300,7 +298,6 @@ def test_where_a_commit_fails_nothing_leaves(tmp_path, name):
     assert published == []
     with pytest.raises(AssertionError, match="committed before anything is published"):
         next(device.core.publications(device.now_us))
-    device.kill()
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -315,7 +312,6 @@ def test_restarting_from_the_store_equals_going_on(tmp_path, name):
     device.restart()
     device.tick(0)
     assert case.durable(device) == before
-    device.kill()
 
 
 def test_a_store_names_its_program_and_is_written_no_more_for_it(tmp_path):
@@ -324,7 +320,6 @@ def test_a_store_names_its_program_and_is_written_no_more_for_it(tmp_path):
     device.restart()
     (part,) = [part for part in device.core.part_list.parts if part.name == "programs"]
     assert not part.is_changed
-    device.kill()
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -380,4 +375,3 @@ def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, 
     device.tick(20)
     assert device.core.samples.partials(TARGET) == {"": (4, 8600)}, "it goes on"
     assert device.store.restored().counters["accepted"] == 4
-    device.kill()

@@ -52,7 +52,6 @@ def test_a_users_fold_that_gives_no_value_is_counted_and_the_others_have_theirs(
     assert (values["broken"]["parts"], values["broken"]["n"]) == ({}, 2)
     assert values["everywhere"]["parts"] == {"count": 2}
     assert count_of(device, "failed: fold broken: RuntimeError: no value (") > 0
-    device.kill()
 
 
 class Squares(Fold):
@@ -152,7 +151,6 @@ def test_a_value_that_json_cannot_say_takes_no_other_along(tmp_path, gives):
     plain = strange.plain(plan.windows["strange"])
     assert (plain["parts"], plain["n"]) == ({"x": None}, 2)
     assert plain["failed"].startswith(("ValueError: lower gives ", "SystemExit"))
-    device.kill()
 
 
 def test_a_fold_whose_lower_gives_nothing_is_refused_by_name():
@@ -186,4 +184,3 @@ def test_a_users_handler_or_key_that_fails_refuses_its_reading_and_says_why(tmp_
     assert device.counted["accepted"] == 1
     assert count_of(device, "refused: program: RuntimeError: too hot (") == 1
     assert count_of(device, "refused: program: KeyError: 'room' (") == 1
-    device.kill()

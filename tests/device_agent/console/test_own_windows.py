@@ -62,7 +62,6 @@ def test_own_windows_equal_the_recomputation(tmp_path, seed, size_s, slide_s):
         made = own_windows(device.store, plan, window, last)
         found = {(each.key, each.start_us): each.partial for each in made}
         assert found == newest(truth, window.slide_us, last), f"replay with seed={seed}"
-    device.kill()
 
 
 def test_a_window_is_closed_once_a_later_reading_has_come(tmp_path):
@@ -79,7 +78,6 @@ def test_a_window_is_closed_once_a_later_reading_has_come(tmp_path):
     device.tick(20)
     first, second = own_windows(device.store, plan, plan.windows["by_room"], 5)
     assert (first.closed, second.closed) == (True, False)
-    device.kill()
 
 
 def run(capsys, *words):
@@ -103,7 +101,6 @@ def test_status_prints_the_last_windows(tmp_path, capsys):
     assert [(each["key"], each["count"], each["total_q"]) for each in told] == [
         ("attic", 2, 4400)
     ] * 2
-    device.kill()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +143,6 @@ def test_own_windows_are_those_of_the_regimes(tmp_path, seed):
             at: partial for at, partial in truth.items() if at[1] >= first_us
         }
         assert len({each.start_us for each in few}) <= 2
-    device.kill()
 
 
 def test_status_prints_windows_with_parameters(tmp_path, capsys):
@@ -162,4 +158,3 @@ def test_status_prints_windows_with_parameters(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)["windows"]
     assert [(each["key"], each["parts"]) for each in told["by_room"]] == [("hall", {"mean": 23.0})]
     assert [each["parts"] for each in told["sums"]] == [{"sum": 23.0}]
-    fleet.device.kill()

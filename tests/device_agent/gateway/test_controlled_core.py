@@ -86,8 +86,7 @@ def site(tmp_path):
     site = Site(tmp_path)
     site.live(24, reads=True)
     assert [row for row in site.gateway.rows if row.status == "final"]
-    yield site
-    site.device.kill()
+    return site
 
 
 @pytest.mark.parametrize("steps", [1, 2, 6])
@@ -115,7 +114,6 @@ def test_a_row_that_is_due_while_all_promises_are_void_names_who_is_missing(tmp_
     due = site.gateway.rows[before:]
     assert due, "windows become due while the device has not heard the entry"
     assert {row.excluded for row in due} == {("attic",)}
-    site.device.kill()
 
 
 RETAIN_US = 60 * S
@@ -132,8 +130,7 @@ def short(tmp_path, monkeypatch):
     monkeypatch.setattr(core_module, "PRUNE_EVERY_US", 10 * S)
     site = Site(tmp_path, WaitingTerms(["cellar"], 600 * S, retain_us=RETAIN_US))
     site.live(48, reads=True)
-    yield site
-    site.device.kill()
+    return site
 
 
 def test_rows_below_the_floor_stay_as_they_are_and_what_comes_for_them_is_counted(short):

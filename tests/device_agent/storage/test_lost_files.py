@@ -65,14 +65,12 @@ def test_a_store_that_somebody_put_in_its_place_is_opened_next(tmp_path):
     assert (device.store.quarantined, device.counted["accepted"]) == (None, 2)
     device.read([23.0], [NOW_US + 3])
     assert device.store.restored().counters["accepted"] == 3
-    device.kill()
 
 
 def test_a_pipe_in_the_place_of_the_lock_is_a_lock(tmp_path):
     os.mkfifo(tmp_path / LOCK_NAME)
     assert not is_used(tmp_path)
-    device = Device(tmp_path)
+    Device(tmp_path)
     assert is_used(tmp_path)
     with pytest.raises(BlockingIOError):
         Store(tmp_path)
-    device.kill()

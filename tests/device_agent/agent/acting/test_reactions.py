@@ -17,16 +17,9 @@ EAGER = Settings(interval_us=SECOND_US)
 
 @pytest.fixture
 def start(tmp_path):
-    started = []
-
-    def begin(house, **more):
-        device = Device(tmp_path, house.plan(), settings=more.pop("settings", EAGER), **more)
-        started.append(device)
-        return device
-
-    yield begin
-    for device in started:
-        device.kill()
+    return lambda house, settings=EAGER, **more: Device(
+        tmp_path, house.plan(), settings=settings, **more
+    )
 
 
 def test_a_handler_gets_the_value_and_what_it_is_made_from(start):

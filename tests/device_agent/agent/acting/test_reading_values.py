@@ -10,15 +10,7 @@ from tests.device_agent.agents import Device
 
 @pytest.fixture
 def start(tmp_path):
-    started = []
-
-    def begin(house):
-        started.append(Device(tmp_path, house.plan()))
-        return started[-1]
-
-    yield begin
-    for device in started:
-        device.kill()
+    return lambda house: Device(tmp_path, house.plan())
 
 
 def asking(house, fold, key=None):

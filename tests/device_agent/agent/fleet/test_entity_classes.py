@@ -42,11 +42,10 @@ def test_units_and_classes_come_from_the_event(tmp_path, home, name, unit, fold,
     samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
     program.collect(event, into=samples)
     program.fold(samples, fold, "value")
-    device = started(tmp_path, home, plan=program.plan())
+    started(tmp_path, home, plan=program.plan())
     (config,) = [c for c in home.entities.values() if c["name"] == "value"]
     assert config.get("unit_of_measurement", "") == unit
     assert (config.get("device_class"), config["state_class"]) == (kind, state)
-    device.kill()
 
 
 def test_each_part_is_an_entity_and_only_what_is_in_the_unit_has_it(tmp_path, home):
@@ -62,7 +61,7 @@ def test_each_part_is_an_entity_and_only_what_is_in_the_unit_has_it(tmp_path, ho
     mixed = program.declare_dynamic(BoundedLWWSet(bound=5), "mixed")
     program.collect(event, into=mixed)
     program.fold(mixed, folds.any(), "moving")
-    device = started(tmp_path, home, plan=program.plan())
+    started(tmp_path, home, plan=program.plan())
     units = {
         config["name"]: config.get("unit_of_measurement")
         for config in home.entities.values()
@@ -75,7 +74,6 @@ def test_each_part_is_an_entity_and_only_what_is_in_the_unit_has_it(tmp_path, ho
         "all of it p p90": "°C",
         "all of it spread": None,
     }
-    device.kill()
 
 
 def test_what_is_yes_or_no_is_a_binary_sensor(tmp_path, home, jinja):
@@ -95,7 +93,6 @@ def test_what_is_yes_or_no_is_a_binary_sensor(tmp_path, home, jinja):
             state = home.retained[config["state_topic"]]
             shown.append(template(jinja, config["value_template"], state))
     assert shown == ["False", "False", "True", "False"]
-    device.kill()
 
 
 @pytest.mark.parametrize(

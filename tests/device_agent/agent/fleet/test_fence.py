@@ -3,7 +3,7 @@
 import pytest
 
 from crdts import Replica
-from device_agent.agent.fleet.fence import ASK_ANEW_US, MOST_SUCCESSIONS
+from device_agent.agent.fleet.fence import ASK_AGAIN_US, MOST_SUCCESSIONS
 from lasp_edge import Program, folds
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame, source_id
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
@@ -22,9 +22,7 @@ TWICE = "fence: readings that may count twice"
 
 @pytest.fixture
 def device(tmp_path):
-    device = Device(tmp_path, fenced=True)
-    yield device
-    device.kill()
+    return Device(tmp_path, fenced=True)
 
 
 @pytest.fixture
@@ -34,8 +32,7 @@ def sure(tmp_path):
     told(device, Replica(0, 0, "pi-1"), voucher=KEEPER, keeps=True)
     device.tick(2)
     assert device.core.fence.state.value == "vouched"
-    yield device
-    device.kill()
+    return device
 
 
 def hello_of(device, seconds=0.0) -> HelloFrame:
@@ -132,7 +129,7 @@ def test_retained_frames_of_a_later_life_make_it_ask_and_nothing_more(sure):
     sure.hear(entry(sure, later, 4, (5, 500)))
     sure.hear(PresenceFrame(later, 1, online=False))
     assert sure.core.replica.incarnation == 1
-    told(sure, later, hello=hello_of(sure, ASK_ANEW_US / SECOND_US))
+    told(sure, later, hello=hello_of(sure, ASK_AGAIN_US / SECOND_US))
     assert sure.core.replica.incarnation == 8
 
 
@@ -197,7 +194,6 @@ def test_a_device_of_windows_alone_becomes_later_too(tmp_path):
     published = [*device.tick(2), *device.tick(2)]
     assert {f.sender.incarnation for f in device.frames(BeatFrame, published)} == {8}
     assert {f.sender.incarnation for f in device.frames(PresenceFrame, published)} == {8}
-    device.kill()
 
 
 def test_pane_entries_of_before_stay_frozen_and_are_counted_beside_those_of_after(sure):
@@ -221,7 +217,7 @@ def test_what_no_lander_took_of_an_earlier_life_is_sent_again_at_once_by_the_lat
     flying = [p for _ in range(60) for p in sure.tick()]
     assert len(sure.frames(PaneFrame, flying)) > 1, "it waits longer each time"
     sure.hear(PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False))
-    told(sure, Replica(7, 77, "pi-1"), hello=hello_of(sure, ASK_ANEW_US / SECOND_US))
+    told(sure, Replica(7, 77, "pi-1"), hello=hello_of(sure, ASK_AGAIN_US / SECOND_US))
     (again,) = sure.frames(PaneFrame, sure.tick(0))
     assert again.sender.incarnation == 8
     assert again.blocks == sure.frames(PaneFrame, flying)[0].blocks
@@ -327,8 +323,6 @@ def test_two_living_clones_raise_the_alarm_and_end_their_race(tmp_path):
     assert a.counted["clone_alarms"] >= 1
     assert b.counted["clone_alarms"] >= 1
     assert max(a.core.replica.incarnation, b.core.replica.incarnation) <= 2 * MOST_SUCCESSIONS + 2
-    a.kill()
-    b.kill()
 
 
 def test_a_beat_of_an_earlier_life_that_comes_late_is_no_clone(sure):

@@ -91,7 +91,6 @@ def test_without_windows_nothing_lands_and_peers_are_enough(tmp_path):
     told(device, Replica(7, 77, "pi-1"), keeps=False)
     assert device.frames(BeatFrame, [*device.tick(1), *device.tick(1)])
     assert device.core.replica.incarnation == 8
-    device.kill()
 
 
 def test_what_was_accepted_on_a_peers_word_is_counted_when_a_lander_knows_more(device):

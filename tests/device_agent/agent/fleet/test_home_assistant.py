@@ -42,7 +42,6 @@ def test_an_agent_is_a_device_and_each_value_an_entity(tmp_path, home):
     for unique_id in ("pi-1__local_5faverage__mean", "global_5faverage__mean"):
         assert home.shown(f"lasp__greenhouse__{unique_id}") == 2200.0
     assert home.shown("lasp__greenhouse__pi-1__readings") == 0  # counts alone are told seldom
-    device.kill()
 
 
 def test_counts_are_told_now_and_then_and_an_alarm_at_once(tmp_path, home):
@@ -60,7 +59,6 @@ def test_counts_are_told_now_and_then_and_an_alarm_at_once(tmp_path, home):
     device.restart()
     home.take(device.tick(10))
     assert json.loads(home.retained[topic])["alarms"] == []  # it was so before the start
-    device.kill()
 
 
 def test_nothing_is_told_without_the_option(tmp_path, home):
@@ -73,14 +71,12 @@ def test_nothing_is_told_without_the_option(tmp_path, home):
     assert device.core.subscriptions() == [
         each for each in device.core.subscriptions() if each.startswith("lasp/v1/greenhouse/")
     ]
-    device.kill()
 
 
 def test_another_prefix_is_used_everywhere(tmp_path, home):
     device = started(tmp_path, home, settings=replace(HOME, home_assistant="ha/here"))
     assert all(topic.startswith("ha/here/") for topic in home.retained if topic.endswith("/config"))
     assert "ha/here/status" in device.core.subscriptions()
-    device.kill()
 
 
 def test_a_configuration_is_published_once_a_connection_and_at_the_birth_of_home_assistant(
@@ -100,7 +96,6 @@ def test_a_configuration_is_published_once_a_connection_and_at_the_birth_of_home
     assert configs() == []
     device.core.handle_connected(device.now_us)
     assert set(configs() + configs()) == set(again)
-    device.kill()
 
 
 def test_devices_answer_the_birth_at_different_times(tmp_path):
@@ -144,7 +139,6 @@ def test_a_key_is_an_entity_until_it_goes_even_while_the_agent_is_off(tmp_path, 
     for _ in range(3):
         home.take(device.tick(10))
     assert not [topic for topic in home.retained if "attic" in topic]
-    device.kill()
 
 
 def test_the_empty_key_and_underscores_have_entities_of_their_own(tmp_path, home):
@@ -155,7 +149,6 @@ def test_the_empty_key_and_underscores_have_entities_of_their_own(tmp_path, home
     ids = [each for each in home.entities if "pi-1__here__mean" in each]
     assert len(ids) == 5
     assert len({home.entities[each]["state_topic"] for each in ids}) == 5
-    device.kill()
 
 
 def test_a_fold_with_endless_keys_has_a_bounded_number_of_entities(tmp_path, home):
@@ -166,7 +159,6 @@ def test_a_fold_with_endless_keys_has_a_bounded_number_of_entities(tmp_path, hom
     home.take(device.tick(10))
     assert sum("pi-1__here__" in each for each in home.entities) == 100
     assert sum("/out/here/pi-1/" in topic for topic in home.retained) == 130
-    device.kill()
 
 
 def gossip(*devices, home=None, seconds=5.0, online=True):
@@ -236,7 +228,6 @@ def test_the_templates_show_what_is_published(tmp_path, home, jinja):
         if "json_attributes_topic" in config:
             told = json.loads(template(jinja, config["json_attributes_template"], state))
             assert (told["devices"], told["settled"], told["except"]) == (1, True, [])
-    device.kill()
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -260,7 +251,6 @@ def test_an_alert_is_a_binary_sensor_that_is_on_while_it_lasts(tmp_path, home, j
         assert told["value"] == value or value < 28, "an alert is told when it turns"
     assert shown == ["OFF", "ON", "OFF"]
     assert config["name"] == ("too warm (attic)" if keyed else "too warm")
-    device.kill()
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -278,4 +268,3 @@ def test_the_last_will_makes_the_entities_unavailable(tmp_path, home, jinja, nam
         assert shown == ("online" if online else "offline")
     other = PresenceFrame(device.core.replica, 9, online=True, program="another")
     assert template(jinja, available["value_template"], other.encode()) == "offline"
-    device.kill()

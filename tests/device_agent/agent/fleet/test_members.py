@@ -37,8 +37,7 @@ def device(tmp_path):
     device.tick()
     for replica in (PEER, OTHER):
         device.hear(entry(device, replica, 1, (1, 2200)))
-    yield device
-    device.kill()
+    return device
 
 
 def word(control=1, *, retired=True, replica=PEER, seq=60):
@@ -81,7 +80,6 @@ def test_so_it_is_with_keys(tmp_path):
     device.hear(word(2, replica=OTHER, retired=False))
     device.hear(word(2, retired=False))
     assert device.core.results.fleet()["everywhere"]["attic"].partial == (2, 10)
-    device.kill()
 
 
 def test_inputs_are_the_definitions(device):
@@ -110,8 +108,6 @@ def test_devices_with_other_knowledge_of_membership_show_other_inputs(tmp_path):
     a.hear(word(replica=nobody, seq=5))  # of two words of one number the one that lets more count
     said = {device.core.agreements.all()["everywhere"].inputs for device in (a, b)}
     assert len(said) == 1
-    a.kill()
-    b.kill()
 
 
 def test_nobody_waits_for_a_retired_device(device):
@@ -246,7 +242,6 @@ def test_a_beat_says_the_newest_durable_pane_entry(tmp_path):
     device.restart()
     device.tick()
     assert device.frames(BeatFrame)[-1].seq == 0  # of the new life
-    device.kill()
 
 
 def test_membership_text_is_canonical():
@@ -291,4 +286,3 @@ def test_a_command_costs_what_it_says_and_not_what_all_before_it_said(tmp_path):
     again = next(iter(device.core.samples.published.values())).entries
     again.set_membership(membership)
     assert digests == {again.digest}
-    device.kill()

@@ -216,7 +216,6 @@ def test_what_is_no_matter_of_order_goes_by_columns(tmp_path, monkeypatch, unusu
     outcomes = ("accepted", "repeated", "refused", "too_late", "in_the_future")
     assert sum(device.counted.get(outcome, 0) for outcome in outcomes) == 12
     assert device.counted["accepted"] > 0
-    device.kill()
 
 
 @pytest.mark.parametrize("short", ["times_us", "values", "tags"])
@@ -235,7 +234,6 @@ def test_a_batch_with_columns_of_unequal_length_is_refused_whole(tmp_path, short
     ]
     after = device.core.results.local(), device.rows(), list(device.store.readings())
     assert after == before
-    device.kill()
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=8))

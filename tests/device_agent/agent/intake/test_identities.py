@@ -28,9 +28,7 @@ IDENTITIES = st.lists(
 
 @pytest.fixture
 def device(tmp_path):
-    device = Device(tmp_path)
-    yield device
-    device.kill()
+    return Device(tmp_path)
 
 
 @given(IDENTITIES)
@@ -218,4 +216,3 @@ def test_sensors_that_agree_are_two_after_they_had_to_wait_for_the_clock(tmp_pat
     device.durable.read(sensors("sensors/b"), device.now_us)
     device.durable.commit(device.now_us)
     assert {row.partial[0] for _, row in device.rows()} == {2}
-    device.kill()

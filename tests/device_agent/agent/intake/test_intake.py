@@ -122,7 +122,6 @@ def test_a_handler_that_fails_refuses_its_reading_whole_and_no_other(tmp_path, f
     assert device.counted["refused"] == 2
     device.read([21.0], [NOW_US], {"handler": fault})  # it is no repeat: it never counted
     assert "repeated" not in device.counted
-    device.kill()
 
 
 @pytest.mark.parametrize("fault", [*KEY_FAULTS, "missing"])
@@ -133,7 +132,6 @@ def test_a_key_that_fails_refuses_its_reading_whole(tmp_path, fault):
     device.read([21.0], [NOW_US], {"key": fault})
     assert everything(device) == before
     assert device.counted["refused"] == 1
-    device.kill()
 
 
 class Squares(Fold):
@@ -175,7 +173,6 @@ def test_a_fold_that_fails_or_leaves_its_range_refuses_the_reading_whole(tmp_pat
     assert device.stored_panes()["", NOW_US] == (2, 890_000)
     device.read([3.0], [NOW_US + 8])
     assert device.stored_panes()["", NOW_US] == (3, 980_000)
-    device.kill()
 
 
 def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp_path):
@@ -188,7 +185,6 @@ def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp
     (reason,) = device.core.agent.guard.reasons
     assert reason.startswith("failed: fold here: ")
     assert device.store.restored().counters[reason] == 1
-    device.kill()
 
 
 def test_a_pane_that_is_nearly_full_refuses_what_does_not_fit(tmp_path):
@@ -199,7 +195,6 @@ def test_a_pane_that_is_nearly_full_refuses_what_does_not_fit(tmp_path):
     device.read([20.0] * 4, [NOW_US + n for n in range(1, 5)])
     assert device.stored_panes()["", NOW_US][0] == 2**31 - 1
     assert (device.counted["accepted"], device.counted["refused"]) == (3, 2)
-    device.kill()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +210,6 @@ def test_a_value_that_is_no_number_in_range_is_refused_and_counted(tmp_path, val
     device.read([value, 20.0], [NOW_US, NOW_US])
     assert (device.counted["accepted"], device.counted["refused"]) == (1, 1)
     assert sum(total for name, total in device.counted.items() if ": " in name) == 1
-    device.kill()
 
 
 @pytest.mark.parametrize("value", [Decimal("21.5"), Fraction(43, 2), 21, 21.5], ids=repr)
@@ -223,7 +217,6 @@ def test_every_kind_of_number_is_kept(tmp_path, value):
     device = Device(tmp_path)
     device.read([value], [NOW_US])
     assert len(list(device.store.readings())) == 1
-    device.kill()
 
 
 def test_an_unknown_event_is_refused(tmp_path):
@@ -231,14 +224,12 @@ def test_an_unknown_event_is_refused(tmp_path):
     batch = Batch("test", ["pressure", "temperature", "\ud800"], [NOW_US] * 3, [1.0] * 3, [{}] * 3)
     device.durable.read(batch, NOW_US)
     assert device.counted == {"accepted": 1, "refused": 2, "refused: unknown event": 2}
-    device.kill()
 
 
 def test_what_a_source_refused_is_counted(tmp_path):
     device = Device(tmp_path)
     device.read([], refused={"no time": 3})
     assert device.counted == {"refused": 3, "refused: no time": 3}
-    device.kill()
 
 
 def test_tags_without_a_utf_8_are_taken(tmp_path):
@@ -247,7 +238,6 @@ def test_tags_without_a_utf_8_are_taken(tmp_path):
         device.read([20.0], [NOW_US], {"room": "\ud83d"})
         device.restart()
     assert (device.counted["accepted"], device.counted["repeated"]) == (1, 1)
-    device.kill()
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=4))
@@ -280,7 +270,6 @@ def test_any_time_that_a_lander_takes_is_taken(tmp_path, time_us):
     device.restart()
     device.take([20.0], [time_us], [{}])
     assert device.counted["repeated"] == 1
-    device.kill()
 
 
 @pytest.mark.parametrize(
@@ -299,7 +288,6 @@ def test_other_times_are_counted_and_move_nothing(tmp_path, time_us, outcome):
     device.take([21.0], [time_us], [{}])
     assert everything(device) == before
     assert device.counted[outcome] == 1
-    device.kill()
 
 
 def test_a_reading_of_1970_does_not_stay_the_floor(tmp_path):
@@ -307,7 +295,6 @@ def test_a_reading_of_1970_does_not_stay_the_floor(tmp_path):
     device.read([20.0, 20.0], [0, NOW_US])
     device.read([21.0], [0])
     assert (device.counted["accepted"], device.counted["too_late"]) == (2, 1)
-    device.kill()
 
 
 def test_a_clock_that_is_set_back_stamps_by_its_new_time(tmp_path):
@@ -318,7 +305,6 @@ def test_a_clock_that_is_set_back_stamps_by_its_new_time(tmp_path):
     device.read([21.0, 22.0])
     stamps = [reading["accepted_us"] for reading in device.store.readings()]
     assert stamps == [NOW_US, NOW_US - 30 * DAY_US, NOW_US - 30 * DAY_US + 1]
-    device.kill()
 
 
 def test_a_stamped_reading_below_the_floor_is_too_late_too(tmp_path):
@@ -329,7 +315,6 @@ def test_a_stamped_reading_below_the_floor_is_too_late_too(tmp_path):
     device.restart()
     device.read([21.0])
     assert device.counted["too_late"] == 1
-    device.kill()
 
 
 def test_counted_names_are_bounded_whatever_strangers_say():
@@ -347,7 +332,6 @@ def test_a_huge_batch_is_taken(tmp_path):
     assert device.counted == {"accepted": 30_000}
     device.tick()
     assert device.core.results.local()["local_average"][""].partial == (100, 200_000)
-    device.kill()
 
 
 def test_two_events_in_one_batch_go_their_own_ways(tmp_path):
@@ -367,7 +351,6 @@ def test_two_events_in_one_batch_go_their_own_ways(tmp_path):
         program.windows["by_room"].stream: (3, 210, 70),
         program.windows["moist"].stream: (3, 21, 7),
     }
-    device.kill()
 
 
 @settings(max_examples=15)

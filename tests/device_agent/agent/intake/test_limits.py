@@ -38,4 +38,3 @@ def test_squares_that_would_leave_their_range_are_refused(tmp_path, least, value
     assert fold.within_limits(entry.partial)
     status = device.core.report()
     assert (status["accepted"], status["refused"]) == (fits, many - fits)
-    device.kill()

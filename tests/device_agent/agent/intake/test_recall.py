@@ -35,7 +35,6 @@ def test_a_reading_in_a_pane_of_many_keys_recalls_its_own_entry_and_no_other(tmp
     twice = {key for (key, _), partial in panes.items() if partial[0] == 2}
     assert twice == {"r0", f"r{KEYS // 2}", f"r{KEYS - 1}"}
     assert sum(partial[0] for partial in panes.values()) == KEYS + 3
-    device.kill()
 
 
 def test_a_late_column_of_an_evicted_pane_without_keys_recalls_it(tmp_path):
@@ -49,7 +48,6 @@ def test_a_late_column_of_an_evicted_pane_without_keys_recalls_it(tmp_path):
     device.take([21.0] * 20, late, [{}] * 20)
     counts = [partial[0] for _, partial in sorted(device.stored_panes().items())]
     assert counts == [2] * 20 + [1] * (spans - 20)
-    device.kill()
 
 
 def test_a_key_function_is_asked_once_and_what_it_says_loses_no_entry(tmp_path):
@@ -72,7 +70,6 @@ def test_a_key_function_is_asked_once_and_what_it_says_loses_no_entry(tmp_path):
     device.take([21.0], [NOW_US + KEYS], [{"room": f"r{KEYS - 1}"}])
     assert mind["calls"] == 1
     assert sum(partial[0] for partial in device.stored_panes().values()) == KEYS + 1
-    device.kill()
 
 
 def test_a_tag_that_differs_in_each_reading_does_not_fill_memory_and_repeats_are_known(tmp_path):
@@ -96,4 +93,3 @@ def test_a_tag_that_differs_in_each_reading_does_not_fill_memory_and_repeats_are
     take(many - 500)
     assert device.counted["repeated"] == 2_000
     assert device.counted["accepted"] == many
-    device.kill()

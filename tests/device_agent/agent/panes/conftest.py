@@ -8,6 +8,4 @@ from tests.device_agent.agents import Device
 @pytest.fixture
 def device(tmp_path):
     """An agent of the greenhouse that has just started: nothing was published yet."""
-    device = Device(tmp_path)
-    yield device
-    device.kill()
+    return Device(tmp_path)

@@ -115,7 +115,6 @@ def test_more_keys_than_memory_holds_in_one_pane_are_continued_rightly(tmp_path)
             device.take([value] * 500, [NOW_US + round(value)] * 500, rooms[start : start + 500])
     assert len(device.core.panes.memory.entries) <= KEPT_ENTRIES
     assert set(device.stored_panes().values()) == {(2, 4100, 2000)}
-    device.kill()
 
 
 def test_more_keys_than_memory_holds_of_stamped_readings_are_continued_rightly(tmp_path):
@@ -125,7 +124,6 @@ def test_more_keys_than_memory_holds_of_stamped_readings_are_continued_rightly(t
         for start in range(0, len(rooms), 500):
             device.take([value] * 500, [None] * 500, rooms[start : start + 500])
     assert set(device.stored_panes().values()) == {(2, 4100, 2000)}
-    device.kill()
 
 
 def test_frames_of_binary_partials_are_bounded_too(tmp_path):
@@ -144,7 +142,6 @@ def test_frames_of_binary_partials_are_bounded_too(tmp_path):
     fold = program.windows["best"].fold
     whole = fold.lift_column([100 * n for n in range(400)], [0] * 400)
     assert {partial for _, partial in device.landed.panes.values()} == {whole}
-    device.kill()
 
 
 @pytest.fixture

@@ -119,7 +119,6 @@ def test_a_pane_that_fills_slowly_travels_every_ten_seconds_and_not_with_every_r
         device.read([20.0])  # before the acknowledgement, which comes for an old seq then
         device.acknowledge(*frames)
     assert 8 <= count <= 11
-    device.kill()
 
 
 def test_unchanged_entries_cause_no_traffic(device):
@@ -200,4 +199,3 @@ def test_panes_combine_to_windows_where_the_slide_does_not_divide_the_size(
             truth["", start_us] = window.fold.combine(before, lifted)
             start_us -= window.slide_us
     assert device.landed.windows(device.program, "by_room") == truth
-    device.kill()

@@ -19,7 +19,6 @@ def test_below_the_floor_readings_are_too_late_and_counted(tmp_path):
     device.restart()
     device.read([22.0], [NOW_US - MINUTE_US - 1])
     assert device.counted["too_late"] == 2
-    device.kill()
 
 
 def test_the_floor_does_not_depend_on_how_readings_come_in_batches(tmp_path):
@@ -32,8 +31,6 @@ def test_the_floor_does_not_depend_on_how_readings_come_in_batches(tmp_path):
     for value, time_us in zip([1.0, 2.0, 3.0, 4.0], times_us, strict=True):
         alone.read([value], [time_us])
     assert together.counted == alone.counted == {"accepted": 3, "too_late": 1}
-    together.kill()
-    alone.kill()
 
 
 def test_a_pane_below_the_floor_leaves_only_when_acknowledged(tmp_path):
@@ -46,7 +43,6 @@ def test_a_pane_below_the_floor_leaves_only_when_acknowledged(tmp_path):
     device.tick(0)
     device.store.prune(device.core.intake.progress.floor_us)
     assert [pane.pane_us for pane, _ in device.rows()] == [NOW_US + 5 * MINUTE_US]
-    device.kill()
 
 
 def test_a_pruned_device_still_refuses_what_lies_below_its_floor(tmp_path):
@@ -58,7 +54,6 @@ def test_a_pruned_device_still_refuses_what_lies_below_its_floor(tmp_path):
     device.read([20.0], [NOW_US])
     assert device.counted["too_late"] == 1
     assert ("", NOW_US) not in device.stored_panes()
-    device.kill()
 
 
 def test_the_low_watermark_is_that_of_the_latest_source(device):
@@ -113,7 +108,6 @@ def test_a_promise_does_not_pass_what_is_ahead_of_a_landers_clock(tmp_path, is_s
     assert device.core.report()["sinks"]["lake"]["waiting"] == 2
     assert device.low_us is not None
     assert device.low_us <= NOW_US
-    device.kill()
 
 
 @pytest.mark.parametrize("reason", [NotTaken.UNKNOWN_STREAM, NotTaken.NOT_IN_FORM])
@@ -187,7 +181,6 @@ def test_a_promise_does_not_wait_for_the_end_of_a_long_pane(tmp_path):
     device.land(BEAT_S)
     lag_us = device.now_us - device.low_us
     assert lag_us <= 20 * SECOND_US + device.settings.lateness_us
-    device.kill()
 
 
 def test_a_version_that_landed_says_nothing_of_what_was_read_since(tmp_path):
@@ -201,7 +194,6 @@ def test_a_version_that_landed_says_nothing_of_what_was_read_since(tmp_path):
     device.acknowledge(first)
     device.tick(BEAT_S)
     assert device.low_us == last_us - device.settings.lateness_us
-    device.kill()
 
 
 def test_a_reading_behind_a_long_panes_promise_takes_it_back(tmp_path):
@@ -213,7 +205,6 @@ def test_a_reading_behind_a_long_panes_promise_takes_it_back(tmp_path):
         device.read(values, [late_us + at for at in range(len(values))])
         device.tick(BEAT_S)
         assert device.low_us == late_us
-    device.kill()
 
 
 def test_another_lake_takes_a_long_panes_promise_back_to_its_start(tmp_path):
@@ -227,7 +218,6 @@ def test_another_lake_takes_a_long_panes_promise_back_to_its_start(tmp_path):
     device.acknowledge(lake="lake-3")
     device.tick(BEAT_S)
     assert device.low_us == START_US
-    device.kill()
 
 
 def test_a_restart_promises_no_more_than_the_panes_start(tmp_path):
@@ -237,4 +227,3 @@ def test_a_restart_promises_no_more_than_the_panes_start(tmp_path):
     device.read([21.0], [device.now_us + MINUTE_US])
     device.tick(BEAT_S)
     assert device.low_us == START_US
-    device.kill()

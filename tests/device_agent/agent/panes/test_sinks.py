@@ -46,7 +46,6 @@ def test_panes_that_share_a_frame_with_one_that_is_not_taken_land(tmp_path):
     assert sink(device)["not_taken"] == {FAR: 1}
     assert sink(device)["waiting"] == 1
     assert not device.core.done
-    device.kill()
 
 
 def test_what_was_not_taken_holds_no_promise_and_nobody_is_done(tmp_path):
@@ -56,7 +55,6 @@ def test_what_was_not_taken_holds_no_promise_and_nobody_is_done(tmp_path):
     device.land(20)
     assert device.low_us == NOW_US + 2 * DAY_US + 60 * SECOND_US  # the end of the last window
     assert not device.core.done
-    device.kill()
 
 
 def test_what_was_not_taken_is_sent_ever_less_often_until_it_lands(tmp_path):
@@ -68,7 +66,6 @@ def test_what_was_not_taken_is_sent_ever_less_often_until_it_lands(tmp_path):
     assert len(tries) < 70
     device.settle()
     assert len(device.landed.panes) == 2
-    device.kill()
 
 
 def test_what_was_not_taken_is_still_told_after_a_restart(tmp_path):
@@ -80,7 +77,6 @@ def test_what_was_not_taken_is_still_told_after_a_restart(tmp_path):
     device.tick(0)
     assert sink(device) == before
     assert device.core.beats.lows(device.now_us)[0].low_us > NOW_US
-    device.kill()
 
 
 def test_a_device_with_one_new_window_lands_all_its_old_ones(tmp_path):
@@ -97,7 +93,6 @@ def test_a_device_with_one_new_window_lands_all_its_old_ones(tmp_path):
     Fleetlet(device, upgraded).run(60)  # it greets, so all is tried at once
     assert device.core.done
     assert len(upgraded.panes) == 4
-    device.kill()
 
 
 # A former program.
@@ -122,7 +117,6 @@ def test_panes_of_a_former_program_are_sent_count_and_are_told(tmp_path):
     device.landed = former  # one that still knows them
     device.settle(4_000)
     assert sorted(pane[2] for pane in former.panes) == [NOW_US, NOW_US + MINUTE_US]
-    device.kill()
 
 
 # Several sinks, and two of one name.
@@ -216,7 +210,6 @@ def test_invented_sinks_are_bounded_and_are_forgotten(tmp_path):
     device.restart()
     device.tick(0)
     assert {row.dirty for _, row in device.rows()} == {0}
-    device.kill()
 
 
 def test_a_sink_that_was_forgotten_begins_anew(tmp_path):
@@ -232,7 +225,6 @@ def test_a_sink_that_was_forgotten_begins_anew(tmp_path):
     device.hear(ack_of(device.name, sink=("archive", "a-2")))
     Fleetlet(device, device.landed, anew).run(60)
     assert anew.panes == device.landed.panes
-    device.kill()
 
 
 def test_a_sink_that_has_nothing_to_say_is_not_forgotten_however_short_the_retention_is(tmp_path):
@@ -248,4 +240,3 @@ def test_a_sink_that_has_nothing_to_say_is_not_forgotten_however_short_the_reten
         device.hear(ack_of(device.name, sink=("archive", "a-1")))
     assert device.core.report()["sinks"].keys() == {"lake", "archive"}
     assert fleet.sent_entries == sent, "all of it has landed in both"
-    device.kill()

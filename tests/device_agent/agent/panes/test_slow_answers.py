@@ -42,8 +42,7 @@ def unanswered(tmp_path):
         if not lake.flights.count and len(late) > len(dues_us) // 2:
             break
         device.tick()
-    yield device
-    device.kill()
+    return device
 
 
 def test_what_waited_long_for_an_answer_is_sent_soon_after_a_new_connection(unanswered):

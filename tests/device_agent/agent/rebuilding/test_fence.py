@@ -31,8 +31,7 @@ def restored(tmp_path):
     copytree(tmp_path / "image", tmp_path / "store")
     device.start()
     device.core.intake.peer_reports.learn(told, device.now_us)
-    yield fleet
-    device.kill()
+    return fleet
 
 
 def test_panes_that_another_life_had_read_are_never_built(restored):
@@ -120,4 +119,3 @@ def test_what_was_read_before_another_life_was_found_counts_once(tmp_path):
     fleet.say("offset", "", NOW_US, "3")
     fleet.build()
     fleet.check()
-    device.kill()

@@ -119,7 +119,6 @@ def test_panes_equal_the_truth_whatever_was_said_and_when(tmp_path, seed):
     fleet.build()
     fleet.check()
     assert any(fleet.windows(name) for name in PLAN.windows)
-    fleet.device.kill()
 
 
 def test_a_filter_and_a_value_count_in_a_program_without_parameters(tmp_path):
@@ -143,15 +142,13 @@ def test_a_filter_and_a_value_count_in_a_program_without_parameters(tmp_path):
         fleet.device.restart()
     assert len(fleet.windows("by_room")) > len(fleet.windows("sums")) > 2
     assert fleet.device.frames(PaneFrame)
-    fleet.device.kill()
 
 
 @pytest.fixture
 def fleet(tmp_path):
     fleet = Fleet(tmp_path)
     fleet.device.read([20.0], [NOW_US], {"room": "hall"})
-    yield fleet
-    fleet.device.kill()
+    return fleet
 
 
 def test_a_restart_finds_what_is_still_to_be_built(fleet):
@@ -251,7 +248,6 @@ def test_a_function_that_fails_leaves_the_reading_out_of_its_window_alone(tmp_pa
     assert fleet.windows("sums")
     (reason,) = [name for name in fleet.device.counted if "ZeroDivisionError" in name]
     assert reason.startswith("window ratios: ")
-    fleet.device.kill()
 
 
 def test_entries_of_unknown_parameters_are_counted_and_change_nothing(fleet):
@@ -309,7 +305,6 @@ def test_a_program_without_parameters_tells_no_floor(tmp_path):
     device = Device(tmp_path, plain_greenhouse(), settings=SETTINGS)
     device.read([20.0])
     assert floor_told(device) is None
-    device.kill()
 
 
 def test_what_was_said_of_a_parameter_that_is_no_more_counts_for_nobody(tmp_path):
@@ -335,4 +330,3 @@ def test_what_was_said_of_a_parameter_that_is_no_more_counts_for_nobody(tmp_path
     assert fleet.device.core.commands.known.control == after
     assert fleet.device.core.agent.control == FleetRegimes(PLAN, fleet.log).control
     assert fleet.device.core.agent.control == after.fingerprint()
-    fleet.device.kill()

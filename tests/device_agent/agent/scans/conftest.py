@@ -1,4 +1,6 @@
-"""A device with streams, closed in the end."""
+"""A device with streams."""
+
+from functools import partial
 
 import pytest
 
@@ -8,13 +10,5 @@ from tests.device_agent.agent.scans.support_streams import Metered
 
 @pytest.fixture
 def begin(tmp_path):
-    """Return a function that makes the device; it is closed in the end."""
-    made = []
-
-    def device(**more):
-        made.append(Metered(tmp_path, **more))
-        return made[-1]
-
-    yield device
-    for each in made:
-        each.kill()
+    """Return a function that makes the device."""
+    return partial(Metered, tmp_path)

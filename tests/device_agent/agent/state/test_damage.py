@@ -288,7 +288,6 @@ def test_damage_that_shows_later_is_told_by_every_method(tmp_path, method):
     device.start()
     device.read([20.0], [NOW_US])
     assert device.counted["accepted"] == 1
-    device.kill()
 
 
 def test_what_is_the_machines_is_no_damage(tmp_path):
@@ -320,7 +319,6 @@ def test_many_masks_change_in_one_statement_and_every_seal_still_fits(tmp_path):
     device.store.database.execute("UPDATE pane SET dirty = 5")
     with pytest.raises(DamagedStoreError):
         unsealed_pane(device.store.database.execute("SELECT * FROM pane").fetchone())
-    device.kill()
 
 
 def test_a_command_that_looks_at_a_damaged_store_says_so(tmp_path):

@@ -160,7 +160,6 @@ def test_nothing_is_published_before_it_is_committed(tmp_path):
     device.core.part_list.read(device.store, device.now_us)
     with pytest.raises(AssertionError, match="committed before"):
         list(device.core.publications(device.now_us))
-    device.kill()
 
 
 def test_a_new_life_is_durable_before_its_first_frame(tmp_path):
@@ -169,7 +168,6 @@ def test_a_new_life_is_durable_before_its_first_frame(tmp_path):
     stored = device.store.replica()
     assert published
     assert stored == tuple(device.core.replica)
-    device.kill()
 
 
 def test_the_file_survives_a_power_cut_by_its_settings(tmp_path):
@@ -177,7 +175,6 @@ def test_the_file_survives_a_power_cut_by_its_settings(tmp_path):
     (mode,) = device.store.database.execute("PRAGMA journal_mode").fetchone()
     (synchronous,) = device.store.database.execute("PRAGMA synchronous").fetchone()
     assert (mode, synchronous) == ("wal", 2)  # 2 is FULL
-    device.kill()
 
 
 @pytest.mark.parametrize("damage", ["header", "middle", "other"])
@@ -204,7 +201,6 @@ def test_a_damaged_file_is_put_aside_and_the_agent_starts_empty(tmp_path, damage
     device.start()
     device.read([20.0], [NOW_US])
     assert device.counted["accepted"] == 1
-    device.kill()
 
 
 def test_a_second_damaged_file_does_not_replace_the_first(tmp_path):
@@ -235,7 +231,6 @@ def test_readings_are_kept_as_read_in_the_order_of_acceptance(tmp_path):
     ]
     assert kept[0]["tags"] == {"room": "Küche"}
     assert kept[0]["accepted_us"] < kept[1]["accepted_us"]
-    device.kill()
 
 
 def test_many_small_commits_store_a_variable_as_deltas_and_now_and_then_whole(tmp_path):
@@ -248,7 +243,6 @@ def test_many_small_commits_store_a_variable_as_deltas_and_now_and_then_whole(tm
     device.tick()
     partial = device.core.results.local()["local_average"][""].partial
     assert partial == (100, 100 * 2000 + 20 * (0 + 100 + 200 + 300 + 400))
-    device.kill()
 
 
 def test_one_of_many_keys_is_stored_as_few_deltas(tmp_path):
@@ -262,7 +256,6 @@ def test_one_of_many_keys_is_stored_as_few_deltas(tmp_path):
     device.tick()
     keys = device.core.results.local()["here"]
     assert {key: r.partial[0] for key, r in keys.items()} == {"room-0": 25, "room-1": 25}
-    device.kill()
 
 
 def test_what_an_earlier_life_stored_is_not_written_again_by_a_start(tmp_path):
@@ -279,7 +272,6 @@ def test_what_an_earlier_life_stored_is_not_written_again_by_a_start(tmp_path):
     assert after["hall"] == before["hall"]
     (whole,) = [decode(part) for part in after["attic"]]
     assert (whole.replica, whole.values()) == (device.core.replica, [2000, 2200])
-    device.kill()
 
 
 def test_deltas_go_on_where_an_earlier_life_left_off(tmp_path):
@@ -291,7 +283,6 @@ def test_deltas_go_on_where_an_earlier_life_left_off(tmp_path):
         device.restart()
     assert device.core.variables.shared() == {"total": 20}
     assert len(device.store.restored().stored("total")[""]) == 20
-    device.kill()
 
 
 @pytest.mark.parametrize("found", [0, FORMAT - 1, FORMAT + 1])
@@ -335,7 +326,6 @@ def test_a_bounded_set_of_any_size_is_restored(tmp_path):
     device.tick()
     partial = device.core.results.local()["local_average"][""].partial
     assert partial == (100_000, sum(values))
-    device.kill()
 
 
 def test_the_lake_of_the_acknowledgement_is_stored_with_what_it_cleans(tmp_path):
@@ -345,4 +335,3 @@ def test_the_lake_of_the_acknowledgement_is_stored_with_what_it_cleans(tmp_path)
     device.tick()
     assert [sink.store for sink in device.store.restored().facts.sinks] == [LAKE]
     assert device.store.undelivered() == []
-    device.kill()

@@ -28,7 +28,6 @@ def test_a_device_in_1970_promises_nothing_and_its_readings_wait_for_their_time(
     assert device.low_us is not None
     assert device.store.restored().facts.clock == ""
     assert device.store.restored().waiting[1:] == (0, 0)
-    device.kill()
 
 
 def test_readings_with_a_time_of_their_own_are_not_refused_for_the_devices_clock(tmp_path):
@@ -44,7 +43,6 @@ def test_readings_with_a_time_of_their_own_are_not_refused_for_the_devices_clock
     assert device.times_us() == own_us
     row = device.store.restored().sources["file"]
     assert (row.cursor, row.high_us, row.stamped) == ("20", own_us[-1], False)
-    device.kill()
 
 
 def test_readings_keep_their_order_though_new_ones_come_while_others_wait(tmp_path, monkeypatch):
@@ -58,7 +56,6 @@ def test_readings_keep_their_order_though_new_ones_come_while_others_wait(tmp_pa
         assert device.core.intake.low_us(device.now_us) is None
         device.tick()
     assert device.errors_us(true_us) == 0
-    device.kill()
 
 
 def test_a_kill_at_any_time_neither_loses_nor_doubles_what_waits(tmp_path, monkeypatch):
@@ -76,7 +73,6 @@ def test_a_kill_at_any_time_neither_loses_nor_doubles_what_waits(tmp_path, monke
         device.tick(0.1)
     assert device.errors_us(true_us) == 0
     assert device.counted["accepted"] == 8
-    device.kill()
 
 
 def test_readings_of_a_boot_without_a_clock_cannot_be_dated_and_are_counted(tmp_path):
@@ -88,7 +84,6 @@ def test_readings_of_a_boot_without_a_clock_cannot_be_dated_and_are_counted(tmp_
     device.tick()
     assert device.counted["undated"] == 2
     assert device.times_us() == [TRUE_US, device.true_us - SECOND_US]
-    device.kill()
 
 
 def test_readings_that_wait_for_a_jump_to_be_understood_are_dated_after_a_reboot(tmp_path):
@@ -104,7 +99,6 @@ def test_readings_that_wait_for_a_jump_to_be_understood_are_dated_after_a_reboot
     device.reboot("boot-2")
     device.tick()
     assert device.errors_us([true_us]) <= SECOND_US
-    device.kill()
 
 
 def test_what_waits_is_bounded_and_what_comes_after_it_is_refused_and_counted(
@@ -124,7 +118,6 @@ def test_what_waits_is_bounded_and_what_comes_after_it_is_refused_and_counted(
     assert device.counted["accepted"] == held.readings
     device.reads_for(3)
     assert device.counted["accepted"] == held.readings + 3
-    device.kill()
 
 
 def test_a_driver_in_1970_that_tells_no_clock_places_nothing(tmp_path):
@@ -138,7 +131,6 @@ def test_a_driver_in_1970_that_tells_no_clock_places_nothing(tmp_path):
     device.tick()
     assert [reading["time_us"] for reading in device.store.readings()] == [NOW_US]
     assert device.counted["undated"] == 1
-    device.kill()
 
 
 STRANGE = [
@@ -183,7 +175,6 @@ def test_readings_that_cannot_be_read_any_more_are_counted(tmp_path):
     device.tick()
     device.tick(5)
     assert (device.counted["accepted"], device.counted["refused"]) == (1, 2)
-    device.kill()
 
 
 def test_exact_values_wait_as_exact_values(tmp_path):
@@ -198,4 +189,3 @@ def test_exact_values_wait_as_exact_values(tmp_path):
     device.tick(5)
     assert [row["q"] for row in device.store.readings()] == [2125, 2150, 2212, 2300]
     assert device.counted.get("refused", 0) == 0
-    device.kill()

@@ -34,8 +34,7 @@ def device(tmp_path):
     device.off_us = -TRUE_US
     device.start()
     device.reads_for(LATER)
-    yield device
-    device.kill()
+    return device
 
 
 def tell(device):

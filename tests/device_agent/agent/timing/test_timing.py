@@ -34,7 +34,6 @@ def test_a_clock_two_hours_ahead_for_ten_minutes_puts_each_reading_into_its_pane
     assert device.errors_us(true_us) <= SECOND_US
     assert most_in_a_pane(device) <= 11  # seconds, and a pane of ten of them
     assert device.core.report()["clock"]["waiting"] == 0
-    device.kill()
 
 
 def test_readings_stamped_by_a_driver_without_a_clock_of_its_own_follow_it_at_once(tmp_path):
@@ -45,7 +44,6 @@ def test_readings_stamped_by_a_driver_without_a_clock_of_its_own_follow_it_at_on
             device.read([20.0])
             device.tick()
     assert most_in_a_pane(device) <= 11
-    device.kill()
 
 
 def aged() -> Plan:
@@ -71,7 +69,6 @@ def test_a_set_of_a_minute_holds_a_minute_though_a_driver_was_two_hours_ahead(tm
         device.read([20.0])
         device.tick()
     assert device.core.samples.partials("here")[""][0] <= 62
-    device.kill()
 
 
 def test_a_set_of_a_minute_holds_a_minute_though_the_clock_was_two_hours_ahead(tmp_path):
@@ -83,7 +80,6 @@ def test_a_set_of_a_minute_holds_a_minute_though_the_clock_was_two_hours_ahead(t
     device.reads_for(200)
     assert device.core.timing.state == "trusted"
     assert 59 <= device.core.samples.partials("here")[""][0] <= 62
-    device.kill()
 
 
 def days_ahead_and_back(directory, *, clocked: bool) -> tuple[Device, int]:
@@ -123,7 +119,6 @@ def test_one_reading_stamped_two_days_ahead_does_not_stop_those_that_follow(tmp_
     progress = device.core.intake.progress
     assert progress.high_us <= begun_us + 6 * SECOND_US
     assert progress.floor_us <= progress.high_us - 7 * DAY_US
-    device.kill()
 
 
 def test_a_clock_twenty_years_ahead_prunes_nothing_that_is_still_to_come(tmp_path):
@@ -142,7 +137,6 @@ def test_a_clock_twenty_years_ahead_prunes_nothing_that_is_still_to_come(tmp_pat
     device.tick()
     assert device.counted.get("too_late", 0) == 0
     assert abs(device.times_us()[-1] - device.true_us) <= 2 * SECOND_US
-    device.kill()
 
 
 def test_what_was_pruned_stays_pruned(tmp_path):
@@ -160,7 +154,6 @@ def test_what_was_pruned_stays_pruned(tmp_path):
     device.restart()
     device.take([20.0], [NOW_US], [{}])
     assert device.counted["too_late"] == 2
-    device.kill()
 
 
 def test_a_promise_comes_back_with_the_clock(tmp_path):
@@ -172,7 +165,6 @@ def test_a_promise_comes_back_with_the_clock(tmp_path):
     device.tick()
     assert device.core.intake.low_us(device.now_us) <= device.true_us
     assert device.core.intake.progress.high_us <= device.true_us
-    device.kill()
 
 
 # The fleet's time.
@@ -189,7 +181,6 @@ def test_a_device_without_a_clock_takes_the_time_of_its_fleet_and_does_not_tell_
     assert device.core.report()["clock"]["state"] == "behind"
     assert device.low_us is not None
     assert {beat.clock_s for beat in device.frames(BeatFrame)} == {None}
-    device.kill()
 
 
 def test_one_liar_among_three_peers_moves_nothing(tmp_path):
@@ -204,7 +195,6 @@ def test_one_liar_among_three_peers_moves_nothing(tmp_path):
         device.tick()
     assert device.errors_us(true_us) == 0
     assert device.frames(BeatFrame)[-1].clock_s == pytest.approx(device.true_us / SECOND_US, abs=2)
-    device.kill()
 
 
 def test_a_lander_in_1970_moves_nothing(tmp_path):
@@ -214,7 +204,6 @@ def test_a_lander_in_1970_moves_nothing(tmp_path):
     device.tick()
     assert device.core.timing.state == "trusted"
     assert device.times_us() == [TRUE_US]
-    device.kill()
 
 
 def test_a_sleep_of_eight_hours_is_no_jump(tmp_path):
@@ -224,7 +213,6 @@ def test_a_sleep_of_eight_hours_is_no_jump(tmp_path):
     device.read([21.0])
     device.tick()
     assert device.times_us() == [TRUE_US, TRUE_US + 8 * HOUR_US]
-    device.kill()
 
 
 def test_a_clock_that_is_told_to_be_right_is_believed(tmp_path):
@@ -234,7 +222,6 @@ def test_a_clock_that_is_told_to_be_right_is_believed(tmp_path):
     device.read([20.0])
     device.tick()
     assert device.times_us() == [DAY_US + SECOND_US]
-    device.kill()
 
 
 def test_an_idle_device_writes_its_time_once_an_hour(tmp_path):
@@ -246,7 +233,6 @@ def test_an_idle_device_writes_its_time_once_an_hour(tmp_path):
     for _ in range(2 * 360):
         device.tick(10)
     assert len([time_us for time_us in commits if time_us is not None]) == 2
-    device.kill()
 
 
 def test_waiting_for_a_clock_lasts_fifteen_minutes_at_most_where_nobody_knows_better(tmp_path):
@@ -260,4 +246,3 @@ def test_waiting_for_a_clock_lasts_fifteen_minutes_at_most_where_nobody_knows_be
     device.tick(60)
     assert len(device.times_us()) == 15
     assert device.times_us()[-1] == device.true_us - 2 * HOUR_US - MINUTE_US
-    device.kill()

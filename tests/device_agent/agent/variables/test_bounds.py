@@ -75,10 +75,6 @@ class Fleet:
             entries = device.core.samples.counting(self.plan.dynamic_folds["everywhere"])
             assert {key: entries.total(key).partial for key in entries.keys} == whole
 
-    def kill(self):
-        for device in self.devices.values():
-            device.kill()
-
 
 @pytest.mark.parametrize("seed", range(8))
 def test_values_equal_the_truth_however_readings_are_batched(tmp_path, seed):
@@ -105,7 +101,6 @@ def test_values_equal_the_truth_however_readings_are_batched(tmp_path, seed):
     fleet.meet()
     fleet.check()
     assert any(fleet.read.values())
-    fleet.kill()
 
 
 @pytest.fixture
@@ -113,8 +108,7 @@ def fleet(tmp_path):
     fleet = Fleet(tmp_path, greenhouse())
     for name in fleet.devices:
         fleet.take(name, [NOW_US + at * S for at in range(10)])
-    yield fleet
-    fleet.kill()
+    return fleet
 
 
 def total(fleet, name):
@@ -177,7 +171,6 @@ def test_a_new_bound_is_told_where_the_partial_stays_as_it_was(tmp_path):
     fleet.take("attic", [NOW_US + 60 * S])
     fleet.meet()
     assert total(fleet, "cellar") == total(fleet, "attic") == (5, 1)
-    fleet.kill()
 
 
 def test_a_restart_keeps_a_larger_bound(fleet):

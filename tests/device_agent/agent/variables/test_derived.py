@@ -49,9 +49,7 @@ def house():
 
 @pytest.fixture
 def device(tmp_path):
-    device = Device(tmp_path, house())
-    yield device
-    device.kill()
+    return Device(tmp_path, house())
 
 
 def derived(device):
@@ -92,7 +90,6 @@ def test_a_change_is_published_once_among_the_results(tmp_path):
     device.tick(2)
     (said,) = [publication.payload for publication in device.sent if publication.topic == topic]
     assert json.loads(said) == {"parts": {"size": 0}, "elements": []}
-    device.kill()
 
 
 def test_a_function_that_fails_is_counted(device):
@@ -151,7 +148,6 @@ def test_a_handler_that_fails_changes_nothing_and_is_counted(tmp_path):
     assert "failed: on_threshold of count: RuntimeError: not today" in reasons
     assert [totals[reason] for reason in device.core.agent.guard.reasons] == [1, 1]
     assert sum(n for name, n in totals.items() if "an element needs" in name) == 1
-    device.kill()
 
 
 def test_values_of_every_kind_are_plain_among_the_results(tmp_path):
@@ -179,7 +175,6 @@ def test_values_of_every_kind_are_plain_among_the_results(tmp_path):
         "setpoint again": {"parts": {}, "value": ["warm"]},
         "pairs": {"parts": {"size": 1}, "elements": [["ff", "ff"]]},
     }
-    device.kill()
 
 
 def test_two_devices_derive_the_same_from_each_others_entries(tmp_path):
@@ -193,8 +188,6 @@ def test_two_devices_derive_the_same_from_each_others_entries(tmp_path):
             there.hear(frame)
     assert derived(a) == derived(b)
     assert derived(a)["upstairs"]["elements"] == [101, 202]
-    a.kill()
-    b.kill()
 
 
 def test_a_device_removes_what_another_one_added(tmp_path):
@@ -216,8 +209,6 @@ def test_a_device_removes_what_another_one_added(tmp_path):
     for frame in a.frames(SharedFrame):
         b.hear(frame)
     assert derived(b) == derived(a), "and b knows still what it removed"
-    a.kill()
-    b.kill()
 
 
 @pytest.mark.slow

@@ -52,9 +52,7 @@ def house(
 
 @pytest.fixture
 def device(tmp_path):
-    device = Device(tmp_path, house())
-    yield device
-    device.kill()
+    return Device(tmp_path, house())
 
 
 def run(device, **declared):
@@ -299,4 +297,3 @@ def test_a_shared_variable_that_becomes_each_devices_own_is_another(tmp_path):
         f"total: a PNCounter, {stored_bytes(device)} bytes kept in the store and not used" in line
     )
     assert "the program now declares a shared PNCounter" in line
-    device.kill()

@@ -18,8 +18,6 @@ def test_inputs_are_equal_only_if_the_entries_are(tmp_path):
             there.hear(frame)
     assert fleet(a).inputs == fleet(b).inputs
     assert fleet(a).partial == fleet(b).partial == (2, 4000)
-    a.kill()
-    b.kill()
 
 
 def test_settled_needs_every_connected_device_to_report_the_same(device):

@@ -132,10 +132,6 @@ class Site:
             if (frame.sender.device, frame.variable) == (name, variable)
         ]
 
-    def kill(self):
-        for device in self.devices.values():
-            device.kill()
-
 
 @pytest.fixture
 def site(tmp_path):
@@ -145,9 +141,7 @@ def site(tmp_path):
         made.append(Site(tmp_path / str(len(made)), *names))
         return made[-1]
 
-    yield start
-    for each in made:
-        each.kill()
+    return start
 
 
 def test_a_change_of_one_element_of_ten_thousand_costs_what_one_of_ten_costs(site):
@@ -316,7 +310,6 @@ def test_a_summary_that_is_no_digest_is_counted_and_changes_nothing(tmp_path, di
     device.hear(SummaryFrame(Replica(1, 7, "b"), 1, "pi-1", "opened", stream, digest))
     assert device.counted["frame: summary: not a digest"] == 1
     assert device.frames(RepairFrame, device.tick()) == []
-    device.kill()
 
 
 def test_parts_of_another_meaning_are_refused(tmp_path):
@@ -327,7 +320,6 @@ def test_parts_of_another_meaning_are_refused(tmp_path):
     device.hear(RepairFrame(peer, 1, "pi-1", "unheard of", stream, state))
     assert device.core.variables.shared()["opened"] == set()
     assert device.counted["frame: variable: another definition"] == 3
-    device.kill()
 
 
 def test_slots_join_to_the_whole_whatever_was_added_and_are_few():
@@ -380,4 +372,3 @@ def test_a_frame_that_says_that_millions_of_writes_are_gone_costs_no_memory(tmp_
     assert device.core.variables.shared_states["opened"].whole.value == {1, 2}
     device.restart()
     assert device.core.variables.shared_states["opened"].whole.value == {1, 2}
-    device.kill()

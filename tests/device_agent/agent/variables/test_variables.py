@@ -42,7 +42,6 @@ def test_a_local_fold_is_assigned_and_never_joined(tmp_path):
         device.read([value])
         totals.append(local(device)[1])
     assert totals == [11, 7, 3]
-    device.kill()
 
 
 def test_a_new_life_adopts_the_items_and_publishes_them_under_its_own_name(device):
@@ -84,7 +83,6 @@ def test_a_smaller_bound_in_the_program_holds_after_a_restart(tmp_path):
         assert local(device)[0] == count
     device.read([1.0, 2.0, 3.0, 4.0])
     assert local(device) == (3, 900)
-    device.kill()
 
 
 def test_a_variable_of_another_type_in_the_store_is_set_aside_and_said_so(tmp_path):
@@ -109,7 +107,6 @@ def test_a_variable_of_another_type_in_the_store_is_set_aside_and_said_so(tmp_pa
         "samples",
         "total",
     ]
-    device.kill()
 
 
 def test_a_shared_counter_counts_every_life_once(device):
@@ -132,8 +129,6 @@ def test_shared_counters_of_two_devices_are_joined(tmp_path):
                 there.hear(frame)
     assert a.core.variables.shared() == b.core.variables.shared() == {"total": 5}
     assert a.core.exchange.reports()[-1].digest == b.core.exchange.reports()[-1].digest
-    a.kill()
-    b.kill()
 
 
 def test_a_partial_of_another_stream_is_left_aside_and_said_so(device):
@@ -221,7 +216,6 @@ def test_an_element_too_large_for_a_frame_is_not_published_and_said_so(tmp_path)
     device.tick(20)
     counters = device.store.restored().counters
     assert counters["variable seen: too large to be published"] >= 1
-    device.kill()
 
 
 def test_results_for_people_are_published_when_they_change(device):

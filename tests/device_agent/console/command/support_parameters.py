@@ -33,10 +33,6 @@ class Fleet:
         self.now_us = NOW_US
         self.wait(3)
 
-    def stop(self):
-        for device in self.devices.values():
-            device.kill()
-
     def leave(self, name):
         """Let a device lose its connection: the broker tells its last will."""
         device = self.devices[name]

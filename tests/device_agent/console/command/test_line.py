@@ -17,10 +17,7 @@ SETTINGS = Settings(interval_us=SECOND_US)
 
 @pytest.fixture
 def pair(tmp_path):
-    made = [Device(tmp_path / name, name=name, settings=SETTINGS) for name in ("attic", "shed")]
-    yield made
-    for device in made:
-        device.kill()
+    return [Device(tmp_path / name, name=name, settings=SETTINGS) for name in ("attic", "shed")]
 
 
 def gossip(*devices, seconds=1.0):

@@ -18,9 +18,7 @@ WEEK_US = 7 * DAY_US
 
 @pytest.fixture
 def fleet(tmp_path):
-    fleet = Fleet(tmp_path, "attic", "cellar")
-    yield fleet
-    fleet.stop()
+    return Fleet(tmp_path, "attic", "cellar")
 
 
 @pytest.fixture

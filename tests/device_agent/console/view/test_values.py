@@ -59,10 +59,7 @@ class Scene:
 @pytest.fixture(params=FLEET)
 def scene(request, tmp_path):
     settings, knows = FLEET[request.param]
-    made = Scene(tmp_path, greenhouse(), settings, knows=knows)
-    yield made
-    for device in made.devices:
-        device.kill()
+    return Scene(tmp_path, greenhouse(), settings, knows=knows)
 
 
 def mean(plain):
@@ -136,8 +133,6 @@ def test_what_the_broker_kept_says_nothing_about_when_a_device_was_heard(tmp_pat
     assert standing.heard_s is None
     assert standing.readings == 1
     assert standing.alarms == ()
-    for device in scene.devices:
-        device.kill()
 
 
 def test_an_agent_tells_why_it_refuses_and_what_it_sent(tmp_path):
@@ -152,8 +147,6 @@ def test_an_agent_tells_why_it_refuses_and_what_it_sent(tmp_path):
     assert standing.refused_because == {f"reason {n}": n + 1 for n in range(3, 8)}
     assert scene.standing("shed").refused_because == {}
     assert scene.standing("shed").sent_bytes is None
-    for device in scene.devices:
-        device.kill()
 
 
 @pytest.mark.parametrize("knows", [True, False])
@@ -175,8 +168,6 @@ def test_keys_are_seen_one_by_one(tmp_path, knows):
     assert values.value("here", "shed", "b") is None
     shown = scene.standing("attic", "here", "everywhere")
     assert set(shown.own["keys"]) == {"", "a"}
-    for device in scene.devices:
-        device.kill()
 
 
 def test_a_key_that_is_cleared_is_gone(tmp_path):
@@ -200,8 +191,6 @@ def test_a_retired_device_counts_no_more(tmp_path):
     scene.view.take(topics.of("command", "shed"), command.encode(), 0)
     assert mean(scene.view.values.value("global_average")) == 10
     assert scene.view.values.devices == ["attic"]
-    for device in scene.devices:
-        device.kill()
 
 
 def test_entries_of_another_definition_are_left_aside(tmp_path):
@@ -217,7 +206,6 @@ def test_entries_of_another_definition_are_left_aside(tmp_path):
         assert isinstance(frame, VariableFrame)
         view.take(topics.of("var", "pi-1", "local_average", "00"), frame.encode(), 0)
     assert view.values.value("global_average") is None
-    device.kill()
 
 
 def test_the_order_of_reports_is_bounded_and_a_report_that_fell_out_is_behind():

@@ -57,7 +57,6 @@ def test_keys_that_go_make_room_for_others(tmp_path):
     device.tick(12)
     device.counted["refused"] = 0
     assert fill(device, 3) == taken
-    device.kill()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,6 @@ def test_shards_of_binary_folds_fit_their_frames_too(tmp_path, fold):
             state.values(), [time_us for time_us, _, _ in state.samples()]
         )
     assert here(device) == truth
-    device.kill()
 
 
 def test_one_change_among_many_keys_costs_what_one_key_costs(tmp_path, monkeypatch):
@@ -110,8 +108,6 @@ def test_one_change_among_many_keys_costs_what_one_key_costs(tmp_path, monkeypat
     meaning = a.store.restored().facts.meanings["samples"]
     assert [[*c.states, *c.deltas] for c in written] == [[(meaning, "room-7")]]
     assert everywhere(a)["room-7"] == everywhere(b)["room-7"] == (2, 5_000)
-    a.kill()
-    b.kill()
 
 
 def test_expiry_looks_at_what_is_due_and_not_at_every_key(tmp_path):
@@ -126,7 +122,6 @@ def test_expiry_looks_at_what_is_due_and_not_at_every_key(tmp_path):
     assert here(device) == {"room-3": (1, 100)}
     device.tick(60)
     assert here(device) == {}
-    device.kill()
 
 
 def test_what_moved_is_not_remembered_beyond_what_is_held(tmp_path):
@@ -140,4 +135,3 @@ def test_what_moved_is_not_remembered_beyond_what_is_held(tmp_path):
         assert moved is None or sum(map(len, moved)) <= 2 * 300
     assert moved is None
     assert here(device) == {"hall": (3_900,)}
-    device.kill()

@@ -87,8 +87,6 @@ def test_any_history_of_keys_gives_what_the_oracle_gives(tmp_path, seed, max_age
     for device in fleet:
         assert everywhere(device) == truth, f"seed {seed}"
     assert len({d.core.agreements.all()["everywhere"] for d in fleet}) == 1
-    for device in fleet:
-        device.kill()
 
 
 @pytest.mark.parametrize("fold", [folds.sum(), folds.max(), folds.top(5)], ids=repr)
@@ -103,4 +101,3 @@ def test_a_large_set_slides_to_what_folding_anew_gives(tmp_path, fold):
             state = device.core.samples._sets.held["samples"]["hall"]
             times_us = [time_us for time_us, _, _ in state.samples()]
             assert here(device) == {"hall": lifted.lift_column(state.values(), times_us)}
-    device.kill()

@@ -28,7 +28,6 @@ def test_results_have_a_topic_a_key_that_is_cleared_when_the_key_goes(tmp_path):
     again = {p.topic.split("/out/")[1]: p.payload for p in device.sent if "/out/" in p.topic}
     assert (again["here/pi-1/attic"], again["everywhere/pi-1/attic"]) == (b"", b"")
     assert "here/pi-1/Küche" not in again  # nothing new
-    device.kill()
 
 
 def test_a_report_has_values_by_key(device):
@@ -49,7 +48,6 @@ def test_binary_parts_are_hexadecimal_in_a_report(tmp_path):
     values = device.core.report()["values"]
     json.dumps(values)
     assert here(device)["attic"][0].hex() in values["here"]["keys"]["attic"].values()
-    device.kill()
 
 
 def test_a_program_without_keys_says_nothing_of_shards(tmp_path):
@@ -58,4 +56,3 @@ def test_a_program_without_keys_says_nothing_of_shards(tmp_path):
     device = Device(tmp_path, program.plan())
     device.tick()
     assert device.frames(VariableFrame) == []
-    device.kill()

@@ -98,8 +98,6 @@ def test_a_key_goes_when_all_its_samples_are_too_old_and_may_come_again(tmp_path
     exchange(a, b)
     exchange(a, b)
     assert everywhere(a) == everywhere(b) == {"hall": (1, 700)}
-    a.kill()
-    b.kill()
 
 
 def test_a_peers_older_entry_never_resurrects_a_key(device):
@@ -159,8 +157,6 @@ def test_keys_that_went_while_a_device_was_off_are_gone_for_its_peers(tmp_path):
     exchange(a, b)
     exchange(a, b)
     assert everywhere(a) == everywhere(b) == {}
-    a.kill()
-    b.kill()
 
 
 def test_a_lost_store_takes_the_keys_of_the_lost_life_away(tmp_path):
@@ -177,8 +173,6 @@ def test_a_lost_store_takes_the_keys_of_the_lost_life_away(tmp_path):
     exchange(lost, b)
     assert lost.core.replica > said[0].sender
     assert everywhere(lost) == everywhere(b) == {}
-    lost.kill()
-    b.kill()
 
 
 def test_sets_grouped_by_another_key_are_set_aside_and_found_again(tmp_path):
@@ -199,7 +193,6 @@ def test_sets_grouped_by_another_key_are_set_aside_and_found_again(tmp_path):
     device.program = rooms()
     device.restart()
     assert set(here(device)) == set(ROOMS)
-    device.kill()
 
 
 def test_a_smaller_bound_holds_for_every_key_after_a_restart(tmp_path):
@@ -212,7 +205,6 @@ def test_a_smaller_bound_holds_for_every_key_after_a_restart(tmp_path):
     device.restart()
     read(device, "attic", 6.0)
     assert here(device)["attic"] == (2, 1100)
-    device.kill()
 
 
 def test_a_shard_that_did_not_arrive_is_asked_for_though_a_newer_one_did(tmp_path):
@@ -237,5 +229,3 @@ def test_a_shard_that_did_not_arrive_is_asked_for_though_a_newer_one_did(tmp_pat
         b.hear(frame)
     b.tick(2)
     assert everywhere(b) == everywhere(a)
-    a.kill()
-    b.kill()

@@ -57,7 +57,6 @@ def test_a_keyed_entry_for_a_variable_without_keys_is_refused_and_the_reverse(tm
     plain.hear(VariableFrame(PEER, 1, "local_average", stream, 0, (), (), ()))
     assert plain.counted["frame: variable: out of range"] == 2
     assert "pi-2" not in plain.core.samples.published["local_average"].entries.devices
-    plain.kill()
 
 
 def test_an_entry_on_the_topic_of_another_shard_is_refused(device):
