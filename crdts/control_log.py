@@ -96,7 +96,7 @@ class ControlStep(NamedTuple):
     value: str
 
 
-Heard = Callable[[str], bool]
+IsValue = Callable[[str], bool]
 """Tells of a text whether it is a value of the parameter; others count as taken back."""
 
 
@@ -156,15 +156,15 @@ class ControlLog(ChainMap[ControlPlace, ControlEntry]):
             if at.parameter == parameter and at.scope == scope
         )
 
-    def steps(self, parameter: str, *scopes: str, heard: Heard = _any_text) -> list[ControlStep]:
+    def steps(self, parameter: str, *scopes: str, counts: IsValue = _any_text) -> list[ControlStep]:
         """Return a parameter's value as a step function of time; equal neighbours are one step.
 
         Args:
             parameter: its name.
             *scopes: the narrow ones; each goes before those after it, and all before the fleet's.
-            heard: tells which texts are values.
+            counts: tells which texts are values.
         """
-        lanes = [self._lane(parameter, scope, heard) for scope in (*scopes, FLEET)]
+        lanes = [self._lane(parameter, scope, counts) for scope in (*scopes, FLEET)]
         marks = sorted({BEFORE_ALL_US, *(from_us for lane in lanes for from_us, _ in lane)})
         found: list[ControlStep] = []
         for mark_us in marks:
@@ -174,11 +174,11 @@ class ControlLog(ChainMap[ControlPlace, ControlEntry]):
                 found.append(ControlStep(mark_us, value))
         return found
 
-    def _lane(self, parameter: str, scope: str, heard: Heard) -> list[tuple[int, str]]:
+    def _lane(self, parameter: str, scope: str, counts: IsValue) -> list[tuple[int, str]]:
         return [
             (from_us, entry.value)
             for from_us, entry in self.places(parameter, scope)
-            if entry.value is not None and (entry.value == INHERITED or heard(entry.value))
+            if entry.value is not None and (entry.value == INHERITED or counts(entry.value))
         ]
 
     def to_plain(self) -> dict[str, dict[str, tuple[Any, ...]]]:

@@ -40,7 +40,7 @@ class PaneTotal(NamedTuple):
     devices: frozenset[str]
 
 
-class PaneCell:
+class KeyedPane:
     """One pane of one key: the entries of all replicas, and their total."""
 
     __slots__ = ("_partials", "_seqs", "_total")
@@ -80,7 +80,7 @@ class FleetPanes:
 
     def __init__(self, regimes: FleetRegimes, keeper: FleetKeeper) -> None:
         self._regimes, self._keeper = regimes, keeper
-        self._cells: dict[Place, dict[ScopedKey, PaneCell]] = {}
+        self._cells: dict[Place, dict[ScopedKey, KeyedPane]] = {}
         self._totals: dict[Place, dict[ScopedKey, PaneTotal]] = {}
         self._names: dict[WriterOfPanes | ScopedKey, WriterOfPanes | ScopedKey] = {}
         self._most_held = 0  # entries and panes, at most: they are counted where that is too many
@@ -101,7 +101,7 @@ class FleetPanes:
             cells = self._of_pane(stream, pane_us)
             cell = cells.get((key, scope))
             if cell is None:
-                cell = cells[self._one((key, scope))] = PaneCell(fold)
+                cell = cells[self._one((key, scope))] = KeyedPane(fold)
             if cell.join(writer, seq, partial):
                 self._most_held += 1
                 yield KeptEntry(stream, pane_us, key, writer, seq, partial)
@@ -157,7 +157,7 @@ class FleetPanes:
         """Return the one object for a replica, or for a key of a scope, in all panes."""
         return self._names.setdefault(name, name)  # type: ignore[return-value]
 
-    def _of_pane(self, stream: int, pane_us: int) -> dict[ScopedKey, PaneCell]:
+    def _of_pane(self, stream: int, pane_us: int) -> dict[ScopedKey, KeyedPane]:
         """Return a pane's cells by key; it is now the one that was used last."""
         place = (stream, pane_us)
         cells = self._cells.pop(place, None)
@@ -171,14 +171,14 @@ class FleetPanes:
     def _read(self, stream: int, missing: list[Place]) -> None:
         """Read panes of a stream that are not in memory, given in order."""
         fold = self._fold(stream)
-        read: dict[Place, dict[ScopedKey, PaneCell]] = {place: {} for place in missing}
+        read: dict[Place, dict[ScopedKey, KeyedPane]] = {place: {} for place in missing}
         self._most_held += len(missing)
         for entry in self._keeper.entries(stream, missing[0][1], missing[-1][1]):
             cells = read.get((stream, entry.pane_us))
             if cells is not None:
                 at = self._one((entry.key, self._regimes.scope(stream, entry.writer.device)))
                 if at not in cells:
-                    cells[at] = PaneCell(fold)
+                    cells[at] = KeyedPane(fold)
                 cells[at].join(self._one(entry.writer), entry.seq, entry.partial)
                 self._most_held += 1
         self._cells |= read

@@ -90,8 +90,8 @@ class NewestBound(Fold):
         if not super().within_limits(partial):
             return False
         *bound, devices = partial[: len(_COLUMNS)]
-        is_said = None not in bound and bound[2] > 0 and devices == 1
-        return is_said and self.inner.within_limits(self.samples(partial))
+        is_bounded = None not in bound and bound[2] > 0 and devices == 1
+        return is_bounded and self.inner.within_limits(self.samples(partial))
 
     def at(self, resolution: Resolution) -> "NewestBound":
         inner = self.inner.at(resolution)

@@ -32,7 +32,7 @@ BoundSteps = Sequence[tuple[int, Bound]]
 
 def bounds_of(log: ControlLog, parameter: Parameter) -> BoundSteps:
     """Return the bound by time, from the entries of the whole fleet."""
-    steps = log.steps(parameter.name, heard=lambda text: is_bound(parameter, text))
+    steps = log.steps(parameter.name, counts=lambda text: is_bound(parameter, text))
     values = [(step.from_us, int(Decimal(step.value or parameter.default))) for step in steps]
     found, number = [(BEFORE_ALL_US, Bound(0, 0, int(Decimal(parameter.default))))], 0
     for from_us, entry in log.places(parameter.name, FLEET):

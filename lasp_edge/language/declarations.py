@@ -169,10 +169,6 @@ class Window:
         """The step of the values that are folded."""
         return self.source.resolution
 
-    def start_of_first(self, time_us: int) -> int:
-        """Return the start of the first window that holds `time_us`."""
-        return (time_us - self.size_us) // self.slide_us * self.slide_us + self.slide_us
-
     def end_of_last(self, time_us: int) -> int:
         """Return the end of the last window that holds `time_us`."""
         return time_us // self.slide_us * self.slide_us + self.size_us

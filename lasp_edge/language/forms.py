@@ -83,7 +83,7 @@ class ParameterHistory:
         self.name, self.scope = parameter.name, scope
         places = log.places(parameter.name, scope)
         self.times_us = [from_us for from_us, _ in places]
-        self.entries = [_as_heard(parameter, entry) for _, entry in places]
+        self.entries = [_as_counted(parameter, entry) for _, entry in places]
 
     def hash_key(self, at: int) -> tuple[Any, ...]:
         """Return a time and its entry, as a stream's id is a hash of them."""
@@ -185,7 +185,7 @@ class WindowForms:
 
 def steps_of(log: ControlLog, parameter: Parameter, *scopes: str) -> Steps:
     """Return a parameter's values by time, as texts; see `ControlLog.steps`."""
-    steps = log.steps(parameter.name, *scopes, heard=lambda text: is_value(parameter, text))
+    steps = log.steps(parameter.name, *scopes, counts=lambda text: is_value(parameter, text))
     return [(step.from_us, step.value or parameter.default) for step in steps]
 
 
@@ -199,7 +199,7 @@ def _alike(fold: Fold, other: Fold, window: Window) -> bool:
     return fold is other or fold.fingerprint(resolution) == other.fingerprint(resolution)
 
 
-def _as_heard(parameter: Parameter, entry: ControlEntry) -> ControlEntry:
+def _as_counted(parameter: Parameter, entry: ControlEntry) -> ControlEntry:
     """Return an entry; one whose text is no value of the parameter counts as taken back."""
     text = entry.value
     if text is None or text == INHERITED or is_value(parameter, text):

@@ -9,7 +9,7 @@
 ['much', 'used']
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -120,11 +120,6 @@ def parts_of(result: StreamResult, value: Any) -> dict[str, int | str]:
 def plain_parts(result: StreamResult, value: Any) -> tuple[int | str, ...]:
     """Return the parts of a value alone, in their order: `parts_of` without the names."""
     return tuple(parts_of(result, value).values())
-
-
-def row_parts(result: StreamResult, parts: Iterable[int | str]) -> dict[str, int | str]:
-    """Return parts alone, in their order, by their columns: the inverse of `plain_parts`."""
-    return dict(zip(result.columns, parts, strict=True))
 
 
 def shown_parts(result: StreamResult, parts: dict[str, int | str]) -> dict[str, Any]:

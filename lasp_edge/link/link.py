@@ -190,16 +190,6 @@ class Link:
         self._nudge()
         return True
 
-    def subscribe_again(self, topic: str) -> None:
-        """Have the broker send once more what `topic`, a subscription of ours, retains.
-
-        Nothing happens while offline: a new connection subscribes anyway.
-        """
-        connection = self._connection
-        if connection is not None and connection.ready:
-            connection.subscribe([topic])
-            self._nudge()
-
     def acknowledge(self, message: Message) -> None:
         """Let the broker forget a message; void if its connection is gone, for it comes again."""
         connection = self._connection

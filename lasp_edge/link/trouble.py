@@ -18,7 +18,7 @@ from lasp_edge.link.broker_url import BrokerUrl
 log = logging.getLogger(__name__)
 log.addHandler(logging.NullHandler())  # a program that sets up no log prints the line itself
 
-MOST_SAID = 32
+MOST_LOGGED = 32
 """Different lines that are remembered as logged; a link has some five different troubles."""
 MOST_REFUSED = 64
 """Topics that are remembered as refused; an agent publishes on fewer, unless it has many keys."""
@@ -172,18 +172,18 @@ class LoggedOnce:
     """Writes each line into the log once, until `forget`."""
 
     def __init__(self) -> None:
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def say(self, line: str | None) -> None:
         """Write a line, unless it was written; None is no line."""
-        if line is None or line in self._said or len(self._said) >= MOST_SAID:
+        if line is None or line in self._logged or len(self._logged) >= MOST_LOGGED:
             return
-        self._said.add(line)
+        self._logged.add(line)
         log.warning("%s", line)
 
     def forget(self) -> None:
         """The link works well again: what happens next is news."""
-        self._said.clear()
+        self._logged.clear()
 
 
 class SocketErrors:

@@ -30,11 +30,11 @@ def outputs_of(
     """Return what each stream says of the contents of events, by name."""
     found = dict(content)
     for name, stage, sources in nodes:
-        found[name] = dict(_said(stage, [found.get(each, {}) for each in sources], frontier_us))
+        found[name] = dict(_rows_of(stage, [found.get(each, {}) for each in sources], frontier_us))
     return found
 
 
-def _said(
+def _rows_of(
     stage: StreamStage, sources: list[Content], frontier_us: int | None
 ) -> Iterator[tuple[Place, Event]]:
     if isinstance(stage, UnionStage):

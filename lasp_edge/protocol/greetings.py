@@ -25,13 +25,13 @@ class Greetings:
     """When a lander last greeted each device."""
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[int, bool]] = {}
+        self._greeted: dict[str, tuple[int, bool]] = {}
 
     def is_first(self, device: str) -> bool:
         """Return whether a device was not greeted yet; it counts as greeted as a stranger."""
-        if device in self._told:
+        if device in self._greeted:
             return False
-        self._told[device] = (0, False)
+        self._greeted[device] = (0, False)
         return True
 
     def is_due(self, device: str, is_ours: bool, now_us: int) -> bool:  # noqa: FBT001
@@ -43,8 +43,8 @@ class Greetings:
             now_us: the lander's clock.
         """
         again_us = GREETED_AGAIN_US if is_ours else STRANGERS_GREETED_AGAIN_US
-        told_us, knew = self._told.get(device, (now_us, not is_ours))
-        if knew == is_ours and told_us <= now_us < told_us + again_us:
+        greeted_us, knew = self._greeted.get(device, (now_us, not is_ours))
+        if knew == is_ours and greeted_us <= now_us < greeted_us + again_us:
             return False
-        self._told[device] = (now_us, is_ours)
+        self._greeted[device] = (now_us, is_ours)
         return True

@@ -203,11 +203,6 @@ class Topics:
         """Return the topic on which a gateway retains how far its windows are, as JSON."""
         return f"{self.root}/out/{OF_GATEWAY}/{readable(name)}"
 
-    def gateway_of(self, topic: str) -> str | None:
-        """Return the gateway that tells how far it is on this topic; None on another topic."""
-        start = f"{self.root}/out/{OF_GATEWAY}/"
-        return text_of(topic.removeprefix(start)) if topic.startswith(start) else None
-
     def result_address(self, topic: str) -> ResultAddress:
         """Return what a topic of results says.
 

@@ -106,7 +106,7 @@ class Signatures:
         self._unsigned = {each.name for each in known if each.key is None}
         self._devices = {each.name for each in known if each.role is Role.DEVICE}
         self._public: dict[bytes, Any] = {}
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def author(self) -> Participant | None:
         """Return whose key signs here; None if nobody of the fleet has it."""
@@ -135,8 +135,8 @@ class Signatures:
         try:
             return self._opened(payload)
         except BrokenSealError as error:
-            if str(error) not in self._said:
-                self._said.add(str(error))
+            if str(error) not in self._logged:
+                self._logged.add(str(error))
                 log.warning("messages are refused, the first on %s: %s", topic, error)
             raise
 

@@ -11,7 +11,7 @@ from device_agent.agent.panes.panes import Panes
 from device_agent.agent.panes.unlanded import Unlanded
 from device_agent.agent.stored_rows import PaneId
 from device_agent.gateway.kept import KeptEntry, WriterOfPanes
-from device_agent.gateway.panes import FleetPanes, PaneCell
+from device_agent.gateway.panes import FleetPanes, KeyedPane
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.acks import Seqs
@@ -43,7 +43,7 @@ def the_lander_adds_what_comes_twice() -> Iterator[None]:
     right = FleetPanes.join
     known: dict[tuple[Any, ...], Partial] = {}
 
-    def take(_cell: PaneCell, _writer: WriterOfPanes, _seq: int, _partial: Partial) -> bool:
+    def take(_cell: KeyedPane, _writer: WriterOfPanes, _seq: int, _partial: Partial) -> bool:
         return True
 
     def join(self: FleetPanes, rows: PaneRows) -> Iterator[KeptEntry]:
@@ -55,7 +55,7 @@ def the_lander_adds_what_comes_twice() -> Iterator[None]:
             known[at] = entry.partial
             yield entry
 
-    with replaced(PaneCell, "join", take), replaced(FleetPanes, "join", join):
+    with replaced(KeyedPane, "join", take), replaced(FleetPanes, "join", join):
         yield
 
 

@@ -43,9 +43,11 @@ def check_highs(world: World, device: VirtualDevice, highs: Iterable[SourceHigh]
     """Hold how far a device says that its recording has come against the lines that it took in."""
     if device.forgot or device.is_copy or not device.reached_us or device.counted(*OUTCOMES):
         return
-    told_us = max([high.high_us for high in highs if high.source == _RECORDED], default=None)
-    if told_us is None or told_us < device.reached_us:
-        world.trouble.append(f"{device.name} came to {device.reached_us}, and tells of {told_us}")
+    reported_us = max([high.high_us for high in highs if high.source == _RECORDED], default=None)
+    if reported_us is None or reported_us < device.reached_us:
+        world.trouble.append(
+            f"{device.name} came to {device.reached_us}, and tells of {reported_us}"
+        )
 
 
 def check_waiting(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:

@@ -171,7 +171,7 @@ def agree(world: World) -> bool:
 def somebody_asks(world: World) -> bool:
     """Return whether a device asks who it was before, or is about to."""
     fences = [device.core.fence for device in world.running()]
-    return any(fence.is_asking or fence.is_due_anew for fence in fences)
+    return any(fence.is_asking or fence.is_due_again for fence in fences)
 
 
 def landers_know(world: World) -> bool:

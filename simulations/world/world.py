@@ -291,8 +291,9 @@ class World:
         if self.observer is not None and device.durable is not None:
             self.observer.ended(self, device)
         if device.durable is not None:
-            told_by = device.core.fence.told_by
-            if told_by and told_by >= {sink.name for sink in self.sinks if sink.holds(device.name)}:
+            holders = {sink.name for sink in self.sinks if sink.holds(device.name)}
+            answered_by = device.core.fence.answered_by
+            if answered_by and answered_by >= holders:
                 device.unreported.reported()
         if device.disk_until:
             device.acted.clear()  # what it did last may not be durable

@@ -67,7 +67,7 @@ def test_equal_neighbours_are_one_step():
 def test_a_text_that_is_no_value_counts_as_taken_back():
     log = log_of(("mode", "", 100, "night"), ("mode", "", 300, "dusk"))
     known = {"day", "night"}.__contains__
-    assert [step.value for step in log.steps("mode", heard=known)] == ["", "night"]
+    assert [step.value for step in log.steps("mode", counts=known)] == ["", "night"]
 
 
 def test_steps_are_the_definition_at_every_time():

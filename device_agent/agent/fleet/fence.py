@@ -56,7 +56,7 @@ GATHER_US: Final = 1 * SECOND_US
 """Microseconds from a lander's answer until it is decided: another may know of a later life."""
 ASK_US: Final = 1 * SECOND_US
 """Microseconds between two hellos of a process that waits for answers."""
-ASK_ANEW_US: Final = 10 * SECOND_US
+ASK_AGAIN_US: Final = 10 * SECOND_US
 """Least time in microseconds between two rounds of hellos of a process that has decided."""
 MOST_ASKED: Final = 5
 """Hellos of such a round to which a lander has answered, at most; the time between them doubles. A
@@ -95,8 +95,8 @@ class Fence(Part):
     Attributes:
         state: how it came to publish, or that it is still asking.
         is_asking: it says hello until it is answered, or has asked often enough.
-        is_due_anew: it is about to ask once more.
-        told_by: landers that have answered this process, some of them at least.
+        is_due_again: it is about to ask once more.
+        answered_by: landers that have answered this process, some of them at least.
     """
 
     name = "fence"
@@ -111,7 +111,7 @@ class Fence(Part):
         self._agent, self._known, self._become = agent, known, become
         self._wait_us = agent.settings.fence_wait_us
         self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
-        self.told_by: set[str] = set()
+        self.answered_by: set[str] = set()
         self._landers: set[str] = set()
         me = agent.replica
         self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
@@ -127,7 +127,7 @@ class Fence(Part):
         self._next_us = 0
         self._round_us: int | None = None
         self._waited = False
-        self.is_due_anew = False
+        self.is_due_again = False
 
     @property
     def closed(self) -> bool:
@@ -162,13 +162,13 @@ class Fence(Part):
         self._challenge = self._random.randrange(1, CHALLENGES)
         self._answers.clear()
         self._answered_us, self._is_landed = None, False
-        self._attempt, self.is_asking, self.is_due_anew = 0, True, False
+        self._attempt, self.is_asking, self.is_due_again = 0, True, False
         self._next_us = self._round_us = now_us
 
     def tick(self, now_us: int) -> None:
         if self._began_us is None:
             self._began_us = now_us
-        if self.is_due_anew and _has_passed(self._round_us, ASK_ANEW_US, now_us):
+        if self.is_due_again and _has_passed(self._round_us, ASK_AGAIN_US, now_us):
             self._ask(now_us)
         self._waited = self._waited or _has_passed(self._began_us, self._wait_us, now_us)
         if not self.closed:
@@ -206,7 +206,7 @@ class Fence(Part):
         if frame.subject.device != me.device:
             return  # about another device, of which the witness asked
         if frame.challenge == HINT:
-            self.is_due_anew = self.is_due_anew or not self.closed
+            self.is_due_again = self.is_due_again or not self.closed
         elif frame.challenge != self._challenge:
             self._agent.counters.note("frame: a vouch that was not asked for")
         elif self._answers.has_room_for(voucher.device):
@@ -215,8 +215,8 @@ class Fence(Part):
             tells = not is_ignorant(frame, me.nonce)
             if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
                 self._answers.add(frame)
-                if frame.keeps and len(self.told_by) < MOST_VOUCHES:
-                    self.told_by.add(voucher.device)
+                if frame.keeps and len(self.answered_by) < MOST_VOUCHES:
+                    self.answered_by.add(voucher.device)
                 self._answered(now_us, is_landed=frame.keeps)
 
     def _answered(self, now_us: int, *, is_landed: bool) -> None:
@@ -270,13 +270,13 @@ class Fence(Part):
         is_later = other.device == me.device and other.incarnation >= me.incarnation
         if is_later and other.nonce != me.nonce and not self.closed:
             self._agent.counters.note("clone_alarms")
-            self.is_due_anew = True
+            self.is_due_again = True
 
     def _look_for_later_life(self, frame: Frame, _now_us: int) -> None:
         """Ask again where the broker kept something of a later life: that alone is no proof."""
         other, me = frame.sender, self._agent.replica
         if other.device == me.device and other > me and other.nonce != me.nonce:
-            self.is_due_anew = self.is_due_anew or not self.closed
+            self.is_due_again = self.is_due_again or not self.closed
 
     def _hear_lander(self, frame: AckFrame, _now_us: int) -> None:
         """Ask again where a lander is heard that has not answered this replica yet.
@@ -285,7 +285,7 @@ class Fence(Part):
         """
         waits = frame.sender.device not in self._landers and not self.is_asking
         if self._wait_us and waits and not self.closed:
-            self.is_due_anew = True
+            self.is_due_again = True
 
     def succeed(self) -> None:
         self._landers.clear()

@@ -67,17 +67,6 @@ class Batch:
         return Batch(self.source, names, times_us, values, tags, *rest, places=places)
 
     @property
-    def is_uniform(self) -> bool:
-        """Whether there are readings, all of one event and one set of tags.
-
-        Equal names and tags are most often one object, so that comparing them costs little.
-        """
-        names, tags = self.names, self.tags
-        if not names:
-            return False
-        return names.count(names[0]) == len(names) and tags.count(tags[0]) == len(tags)
-
-    @property
     def has_own_times(self) -> bool:
         """Whether every reading has its own time, and there is at least one."""
         return set(map(type, self.times_us)) == {int}

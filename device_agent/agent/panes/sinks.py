@@ -80,7 +80,7 @@ class Sink:
         follows: the store from which its present one follows, if that was not left.
         moves: to stores that were never known, lately.
         moved_us: how long ago the last of them was.
-        said_s: the latest second at which its store spoke, by its lander's clock; None if unknown.
+        spoken_s: the latest second at which its store spoke, by the lander; None if unknown.
         is_much_later: whether it answered much later than the time before: it was silent for long,
             or its clock was set, and it may take now what was ahead of it.
         contested_us: for how long it still counts that a store spoke that was not believed.
@@ -100,8 +100,8 @@ class Sink:
         "moved_us",
         "moves",
         "name",
-        "said_s",
         "silent_us",
+        "spoken_s",
         "store",
     )
 
@@ -110,7 +110,7 @@ class Sink:
         self.name, self.store, self.former, self.silent_us, self.commit = row
         self.follows = ""
         self.contested_us = self.moves = self.moved_us = 0
-        self.said_s: int | None = None
+        self.spoken_s: int | None = None
         self.is_much_later = False
         self.control = 0
         self.flights = flights
@@ -132,14 +132,16 @@ class Sink:
         self.silent_us = 0
         self.is_much_later = False
         if clock_s is not None:
-            self.is_much_later = self.said_s is not None and clock_s > self.said_s + MUCH_LATER_S
-            self.said_s = max(clock_s, self.said_s or 0)
+            self.is_much_later = (
+                self.spoken_s is not None and clock_s > self.spoken_s + MUCH_LATER_S
+            )
+            self.spoken_s = max(clock_s, self.spoken_s or 0)
 
     def is_late(self, clock_s: int | None) -> bool:
         """Return whether another store spoke before the present one did, and that one is alive."""
-        if clock_s is None or self.said_s is None:
+        if clock_s is None or self.spoken_s is None:
             return False
-        return clock_s < self.said_s and self.silent_us < LEFT_US
+        return clock_s < self.spoken_s and self.silent_us < LEFT_US
 
     @property
     def believes_strangers(self) -> bool:
@@ -163,7 +165,7 @@ class Sink:
             self.moves, self.moved_us = self.moves + 1, 0
         left = [each for each in (*self.former, self.store) if each not in {"", store}]
         self.former = tuple(left[-FORMER_STORES:])
-        self.store, self.contested_us, self.said_s = store, 0, None
+        self.store, self.contested_us, self.spoken_s = store, 0, None
         self.flights.abandon_all()
 
 

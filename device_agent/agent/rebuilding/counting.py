@@ -89,7 +89,7 @@ def columns_known(
     return {tags: each.between(first_us, end_us) for tags, each in sorted(by_tags.items())}
 
 
-class PaneCells:
+class PaneReadings:
     """What comes to which panes.
 
     Attributes:
@@ -137,7 +137,7 @@ class ReadingCounter:
     def __init__(self, functions: Functions, device: str, note: Callable[[str], None]) -> None:
         self._functions, self._device, self._note = functions, device, note
 
-    def count(self, regimes: WindowRegimes, by_tags: ByTags, cells: PaneCells) -> None:
+    def count(self, regimes: WindowRegimes, by_tags: ByTags, cells: PaneReadings) -> None:
         """Note to which panes readings come, and as what; where a function fails, to no pane."""
         asks = regimes.window.controls.counts or regimes.window.keyed
         for tags, (times_us, values) in by_tags.items():

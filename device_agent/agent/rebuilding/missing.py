@@ -28,7 +28,7 @@ from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes, PartialOutOfRangeError
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.rebuilding.counting import (
-    PaneCells,
+    PaneReadings,
     ReadingColumn,
     ReadingCounter,
     columns_known,
@@ -142,7 +142,7 @@ class MissingPanes(Part):
 
     def _take(self, taken: list[StreamItem], store: StoreReader) -> None:
         """Fold what came into the panes that are there, and build those that are not."""
-        cells, regimes_of = PaneCells(), dict[int, WindowRegimes]()
+        cells, regimes_of = PaneReadings(), dict[int, WindowRegimes]()
         for regimes in self._regimes.values():
             self._counter.count(regimes, columns_of(taken, regimes.window.source.name), cells)
             regimes_of |= {piece.stream: regimes for piece in regimes.pieces}
@@ -210,7 +210,7 @@ class MissingPanes(Part):
         store: StoreReader,
     ) -> None:
         """Build those panes of a piece, from one time to another, that no life has begun."""
-        cells, event = PaneCells(), regimes.window.source.name
+        cells, event = PaneReadings(), regimes.window.source.name
         known = columns_known(self._intake.identities, event, first_us, end_us, store)
         self._counter.count(regimes, known, cells)
         begun = self._begun(piece.stream, first_us, end_us, store)

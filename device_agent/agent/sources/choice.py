@@ -61,14 +61,14 @@ class SourceSpec(NamedTuple):
         place: where it reads from; empty for a kind that needs no place.
         name: under which its cursor is kept.
         options: those of it alone.
-        said_in: where a person finds it, such as `fleet.toml line 7`.
+        found_at: where a person finds it, such as `fleet.toml line 7`.
     """
 
     kind: str
     place: str
     name: str
     options: dict[str, Any]
-    said_in: str
+    found_at: str
 
 
 def spec_of(text: str) -> SourceSpec:

@@ -66,12 +66,14 @@ class Iio(SensorFiles):
 def _read(path: Path, channel: str, kind: str, unit: Fraction) -> Fraction:
     value = number_in(path)
     if path.name.endswith("_raw"):
-        offset, scale = (_said(path.parent, channel, kind, what) for what in ("offset", "scale"))
+        offset, scale = (
+            _read_number(path.parent, channel, kind, what) for what in ("offset", "scale")
+        )
         value = (value + (offset or 0)) * (1 if scale is None else scale)
     return value * unit
 
 
-def _said(directory: Path, channel: str, kind: str, what: str) -> Fraction | None:
+def _read_number(directory: Path, channel: str, kind: str, what: str) -> Fraction | None:
     """Return a channel's scale or offset, which it may share with all channels of its kind."""
     for name in (channel, kind):
         path = directory / f"in_{name}_{what}"

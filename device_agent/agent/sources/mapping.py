@@ -124,7 +124,7 @@ class FieldMapping:
         self._passes_others, self._has_read = passes_others, False
         self._known_tags: dict[tuple[str | None, ...], Tags] = {}
         self._origins_tags: dict[tuple[tuple[str, str], ...], Tags] = {}
-        self._said: dict[str, list[str]] = {}
+        self._texts_of: dict[str, list[str]] = {}
 
     @property
     def needed(self) -> list[str]:
@@ -337,7 +337,7 @@ class FieldMapping:
 
     def _bounded(self, what: str, text: str) -> str:
         """Return a text; an earlier one where there are too many to count each."""
-        known = self._said.setdefault(what, [])
+        known = self._texts_of.setdefault(what, [])
         if text in known:
             return text
         if len(known) < _KEPT_TEXTS:

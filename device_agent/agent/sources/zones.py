@@ -29,7 +29,7 @@ class Zone:
     def __init__(self, name: str) -> None:
         self.name = name
         self._zone = _zone(name)
-        self._said = False
+        self._has_warned = False
 
     def __repr__(self) -> str:
         return f"Zone({self.name!r})"
@@ -46,8 +46,8 @@ class Zone:
             return first
         if before < after:
             raise Refused(f"time that the clocks of {self.name} skip")
-        if not self._said:
-            self._said = True
+        if not self._has_warned:
+            self._has_warned = True
             log.warning(
                 "%s comes twice, as the clocks of %s are set back: the earlier one is taken",
                 *(moment.isoformat(" "), self.name),

@@ -224,7 +224,7 @@ def _sources(
         except ValueError as error:
             in_file = wanted.arguments.config and not wanted.arguments.source
             text = str(error)
-            text = f"{spec.said_in}: {re.sub(DASHES, '', text)}" if in_file else text
+            text = f"{spec.found_at}: {re.sub(DASHES, '', text)}" if in_file else text
             raise ValueError(text) from None
     names = [source.name for source in sources]
     twins = sorted({name for name in names if names.count(name) > 1})

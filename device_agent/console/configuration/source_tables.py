@@ -58,10 +58,10 @@ class SourceTables:
             if twin is not None:
                 raise document.mistake(
                     place,
-                    f'two sources are named "{spec.name}" (the other: {twin.said_in}); give one '
+                    f'two sources are named "{spec.name}" (the other: {twin.found_at}); give one '
                     'of them another name = "..."',
                 )
-            specs.append(spec._replace(said_in=document.where(place)))
+            specs.append(spec._replace(found_at=document.where(place)))
         return specs
 
     def defaults(self) -> dict[str, Any]:

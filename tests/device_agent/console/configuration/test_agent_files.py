@@ -81,8 +81,8 @@ def test_a_file_says_all_that_the_command_line_says(ask):
     assert isinstance(boiler.options["event"]["temperature"], EventRule)
     assert boiler.options["event"]["humidity"] == "hum", "laid over the mapping's"
     assert host == ("host", "", "host", {"every": 60_000_000, "with-tag": {"room": "attic"}},
-                    host.said_in)  # fmt: skip
-    assert host.said_in.endswith("fleet.toml line 28")
+                    host.found_at)  # fmt: skip
+    assert host.found_at.endswith("fleet.toml line 28")
 
 
 def test_every_option_of_the_command_line_has_its_name_in_the_file(ask):
