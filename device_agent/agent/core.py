@@ -86,7 +86,7 @@ class Core(AgentParts):
             Guard(self.counters),
         )
         self.connected = False
-        super().__init__(agent, restored, self._succeed, lambda: self.connected)
+        super().__init__(agent, restored, self.become, lambda: self.connected)
         self.part_list = PartList(agent.guard, agent.counters)
         self.part_list.add(*self.in_order())
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
@@ -222,7 +222,7 @@ class Core(AgentParts):
         report |= self.part_list.report()
         return report | {"failures": self.agent.guard.reasons, "done": self.done}
 
-    def _succeed(self, replica: Replica) -> None:
+    def become(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.agent.replica = replica
         self.part_list.call("succeed")

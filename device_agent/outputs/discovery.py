@@ -55,7 +55,7 @@ _SAME_UNIT: Final = frozenset(
 _YES_OR_NO: Final = frozenset({"any", "all"})
 _NO_TEMPERATURES: Final = frozenset({"sum", "stddev"})
 """In the unit of temperatures, but none: who sees °F would see 32 of them added."""
-_OF_UNIT: Final[dict[str, str]] = {
+OF_UNIT: Final[dict[str, str]] = {
     **dict.fromkeys(("°C", "°F", "K"), "temperature"),
     **dict.fromkeys(("W", "kW", "mW"), "power"),
     **dict.fromkeys(("hPa", "mbar", "Pa", "kPa", "bar", "mmHg", "inHg", "psi"), "pressure"),
@@ -88,7 +88,7 @@ _METERS: Final = (
 )
 """Unit, what is in the event's name, device class of a meter: a total, and not a mean, has it."""
 _OF_METERS: Final = frozenset({"last", "max"})
-_OF_NAME: Final = (
+OF_NAME: Final = (
     ("%", "humid", "humidity"),
     ("%", "moist", "moisture"),
     ("%", "battery", "battery"),
@@ -105,7 +105,7 @@ _OF_NAME: Final = (
 
 def device_class(event: EventType) -> str:
     """Return Home Assistant's class of an event's readings; "" where it is not certain."""
-    return _of_name(event, _OF_NAME) or _OF_UNIT.get(event.unit, "")
+    return _of_name(event, OF_NAME) or OF_UNIT.get(event.unit, "")
 
 
 def meter_class(event: EventType) -> str:

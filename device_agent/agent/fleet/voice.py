@@ -40,6 +40,7 @@ class FleetVoice(Part):
 
     Attributes:
         speaks: this is the device that publishes the fleet's values.
+        voices: the other devices that would publish them.
     """
 
     name = "voice"
@@ -49,7 +50,7 @@ class FleetVoice(Part):
         self.values = values
         self._agreements = agreements
         self._would = bool(agent.settings.home_assistant)
-        self._voices: set[str] = set()
+        self.voices: set[str] = set()
         self._connected_us = 0
         self.speaks = False
         self._timer = Timer(agent.settings.results_us)
@@ -66,9 +67,9 @@ class FleetVoice(Part):
     def _take_presence(self, frame: PresenceFrame, _now_us: int) -> None:
         device = frame.sender.device
         if not frame.speaks:
-            self._voices.discard(device)
-        elif device != self._agent.replica.device and len(self._voices) < MOST_VOICES:
-            self._voices.add(device)
+            self.voices.discard(device)
+        elif device != self._agent.replica.device and len(self.voices) < MOST_VOICES:
+            self.voices.add(device)
 
     def connected(self, now_us: int) -> None:
         self._connected_us = now_us
@@ -88,7 +89,7 @@ class FleetVoice(Part):
     def _is_first(self, now_us: int) -> bool:
         if not self._would or not is_time(now_us, self._connected_us + WAIT_US, WAIT_US):
             return False
-        others = self._voices.intersection(self._agreements.others())
+        others = self.voices.intersection(self._agreements.others())
         return self._agent.replica.device < min(others, default="\U0010ffff")
 
     def publications(self, now_us: int) -> Iterator[Publication]:

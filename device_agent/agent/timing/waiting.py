@@ -89,7 +89,7 @@ class Waiting(Part):
         self._sources.advance(batch, None, stamped=False)
         if not len(batch):
             return
-        values = list(map(_packed, batch.values))
+        values = list(map(packed_value, batch.values))
         columns = (batch.source, batch.names, batch.times_us, values, batch.tags, batch.places)
         packed = json.dumps(columns, separators=(",", ":")).encode()
         if self._bytes + len(packed) > WAITING_BYTES:
@@ -142,7 +142,7 @@ class Waiting(Part):
     def _unpacked(self, row: WaitingRow) -> Batch:
         try:
             source, names, times_us, values, tags, *places = json.loads(row.batch)
-            columns = (names, times_us, list(map(_unpacked, values)), tags)
+            columns = (names, times_us, list(map(unpacked_value, values)), tags)
             return Batch(source, *columns, places=places[0] if places else [])
         except Exception:
             self._agent.counters.add("refused", row.readings)
@@ -171,13 +171,13 @@ _PRINTED_BITS = 1_024
 """Bits of an integer that stands as its digits: of very long ones nobody prints them."""
 
 
-def _packed(value: Any) -> Any:
+def packed_value(value: Any) -> Any:
     """Return a value as JSON: an exact number stays exact.
 
     What stands in a table is ours, and never a table that a source gave: of what is no value only
     its type remains, for the intake refuses it whatever it is.
 
-    >>> _packed(20.5), _packed(Fraction(-1, 30)), _packed({"/": ["1", "0"]})
+    >>> packed_value(20.5), packed_value(Fraction(-1, 30)), packed_value({"/": ["1", "0"]})
     (20.5, {'/': ('-1', '1e')}, {'none': 'dict'})
     """
     kind = type(value)
@@ -189,17 +189,17 @@ def _packed(value: Any) -> Any:
         above, below = value.as_integer_ratio()
         return {"/": (f"{above:x}", f"{below:x}")}
     if kind is Retraction:
-        return {"retracted": _packed(value.value)}
+        return {"retracted": packed_value(value.value)}
     return {"none": kind.__name__}
 
 
-def _unpacked(packed: Any) -> Any:
+def unpacked_value(packed: Any) -> Any:
     """Return the value; in place of what is no value, a list, which is no value either."""
     if type(packed) is not dict:
         return packed
     ((kind, value),) = packed.items()
     if kind == "retracted":
-        return Retraction(_unpacked(value))
+        return Retraction(unpacked_value(value))
     if kind == "decimal":
         return Decimal(value)
     if kind == "/":  # an earlier release wrote integers

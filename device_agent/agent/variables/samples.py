@@ -245,6 +245,7 @@ class Samples(Part):
     Attributes:
         variables: the names of the variables that hold samples.
         published: the fleet's entries of the local folds that travel, by target.
+        sets: the samples themselves.
         moves: target of a local fold -> how many partials of it changed since the start.
     """
 
@@ -257,7 +258,7 @@ class Samples(Part):
         self.moves = dict.fromkeys(plan.local_folds, 0)
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
         self.variables = frozenset(variable.name for variable in bounded)
-        self._sets = Sets(agent, bounded)
+        self.sets = Sets(agent, bounded)
         folds: dict[str, dict[str, Fold]] = {variable.name: {} for variable in bounded}
         for name, made in sorted(plan.local_folds.items()):
             folds[made.source.name][name] = of_samples(made.fold)
@@ -268,13 +269,13 @@ class Samples(Part):
             for name, targets in folds.items()
         }
         for variable in bounded:
-            self._sets.restore(variable.name)
+            self.sets.restore(variable.name)
         self._budgets = {v.name: self._budget(v.name) for v in bounded if v.keyed}
 
     def _budget(self, name: str) -> FrameBudget:
         folds = [p.fold.fold for p in self.published.values() if p.fold.source.name == name]
         budget = FrameBudget(name, folds)
-        for key, state in self._sets.held[name].items():
+        for key, state in self.sets.held[name].items():
             budget.settle(key, len(state))
         return budget
 
@@ -286,7 +287,7 @@ class Samples(Part):
 
     def keys(self, name: str) -> list[str]:
         """Return the keys of which a variable holds samples."""
-        return list(self._sets.held[name])
+        return list(self.sets.held[name])
 
     def partial(self, target: str, key: str) -> Partial | None:
         """Return a local fold's partial of one key; None where the key is unknown."""
@@ -296,14 +297,14 @@ class Samples(Part):
     def _bounded(self, target: str, key: str, partial: Partial) -> Partial:
         """Return this device's partial of a key, with the bound that is in force."""
         made = self._plan.local_folds[target]
-        bound = self._sets.bound((made.source.name, key))
+        bound = self.sets.bound((made.source.name, key))
         if bound is None or not isinstance(made.fold, NewestBound):
             return partial
         return made.fold.under(bound, partial)
 
     def hear(self, log: ControlLog) -> None:
         """Take the operators' schedules of the bounds of sets."""
-        self._sets.hear(log)
+        self.sets.hear(log)
 
     def counting(self, fold: DynamicFold) -> FleetFold | PresentFold:
         """Return the entries that a dynamic fold combines."""
@@ -324,7 +325,7 @@ class Samples(Part):
             if not fold.within_limits(fold.lift(value, time_us)):
                 raise ValueError(f"add to {name!r}: the partial is out of range")
         if name in self._budgets:
-            self._budgets[name].reserve(key, self._sets.samples(name, key))
+            self._budgets[name].reserve(key, self.sets.samples(name, key))
 
     def record(
         self, samples: Mapping[VariableId, tuple[list[int], list[int]]], accepted_us: int
@@ -332,10 +333,10 @@ class Samples(Part):
         """Add checked samples of keys, values and times, all accepted together."""
         for where, (values, times_us) in sorted(samples.items()):
             if values:
-                self._sets.add(where, values, times_us, accepted_us)
+                self.sets.add(where, values, times_us, accepted_us)
         for name, budget in self._budgets.items():  # what was reserved becomes what they need
             for key in budget.take_reserved():
-                budget.settle(key, self._sets.samples(name, key))
+                budget.settle(key, self.sets.samples(name, key))
 
     def set_membership(self, membership: Membership, about: Iterable[str]) -> None:
         """Let the entries of retired devices count no more, and those of all others count."""
@@ -344,18 +345,18 @@ class Samples(Part):
 
     def tick(self, now_us: int) -> None:
         """Drop samples that are too old, and bring the local folds up to date."""
-        for name, key in self._sets.expire(self._clock.time_us(now_us)):
+        for name, key in self.sets.expire(self._clock.time_us(now_us)):
             if name in self._budgets:
-                self._budgets[name].settle(key, self._sets.samples(name, key))
+                self._budgets[name].settle(key, self.sets.samples(name, key))
         self.refold()
 
     def refold(self) -> None:
         """Bring the local folds up to date."""
         put = set()
-        for target, key, partial in self._local.refold(self._sets.take_moved(), self._sets.held):
+        for target, key, partial in self._local.refold(self.sets.take_moved(), self.sets.held):
             put.add((target, key))
             self._put(target, key, partial)
-        for name, key in self._sets.take_rebound():
+        for name, key in self.sets.take_rebound():
             for target in self._targets[name]:
                 partial = self._local.partial(target, key)
                 if partial is not None and (target, key) not in put:

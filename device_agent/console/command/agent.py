@@ -164,7 +164,7 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
         broker = broker_of(arguments, wanted.environment)
         caller = caller_of(arguments, Random(fresh_nonce()))
         settings = replace(settings_of(arguments), calls_out=caller is not None)
-        sources, broken = _sources(wanted, program, broker)
+        sources, broken = opened_sources(wanted, program, broker)
         durable = _durable(arguments, program, settings, found)
         for what in broken:
             log.warning("%s; the others go on", what)
@@ -205,7 +205,7 @@ def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
     runtime.watch(Watching(durable, runtime.link, os.environ, page))
 
 
-def _sources(
+def opened_sources(
     wanted: AgentRequest, program: Plan, broker: BrokerUrl
 ) -> tuple[list[Source], list[str]]:
     """Return the sources, and the errors of other people's that cannot be made.

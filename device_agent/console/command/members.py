@@ -32,12 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
     with FleetSession(arguments, view, filters) as session:
         session.listen(lambda: not devices.names)
     own = (view.plan.digest, RELEASE) if view.plan else None
-    members = [_member(devices, device, own) for device in devices.names]
+    members = [member_row(devices, device, own) for device in devices.names]
     print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201
     return Exit.FINE if members else Exit.DIFFERS
 
 
-def _member(devices: KnownDevices, device: str, own: tuple[str, str] | None) -> dict[str, Any]:
+def member_row(devices: KnownDevices, device: str, own: tuple[str, str] | None) -> dict[str, Any]:
     """Return a device as a row; the programs of others are compared with `own`.
 
     Where no program was named, they are compared with the one that most devices run.
@@ -61,10 +61,11 @@ def _plainly(members: list[dict[str, Any]]) -> str:
     if not members:
         return "no device sent anything in this fleet; is its name right? (--fleet)"
     width = max(len(member["device"]) for member in members)
-    return "\n".join(f"{member['device']:{width}}  {_words(member)}" for member in members)
+    return "\n".join(f"{member['device']:{width}}  {words_of(member)}" for member in members)
 
 
-def _words(member: dict[str, Any]) -> str:
+def words_of(member: dict[str, Any]) -> str:
+    """Return in words whether a device is connected and how far it counts."""
     here = "connected" if member["connected"] else "away"
     if not member["retired"]:
         return f"{here:9}  counts{_differs(member)}"

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.program:
         plan = load_plan(arguments.program)
     store = existing_store(arguments.data_dir)
-    status = _status(store)
+    status = status_of(store)
     if plan is not None and plan.stream_results:
         status["results"] = _results(store, plan)
     if plan is not None and last is not None:
@@ -68,14 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(status))  # noqa: T201
         return Exit.FINE
     windows = status.get("windows", {}).items()
-    lines = [_plainly(status)]
+    lines = [plainly(status)]
     lines += [line for rows in status.get("results", {}).items() for line in _rows(*rows)]
     lines += [line for window in windows for line in _windows(*window)]
     print("\n".join(lines))  # noqa: T201
     return Exit.FINE
 
 
-def _status(store: Store) -> dict[str, Any]:
+def status_of(store: Store) -> dict[str, Any]:
+    """Return what a store tells of its device, as JSON has it."""
     restored = store.restored()
     facts = restored.facts
     incarnation, nonce, device = store.replica() or (0, 0, "")
@@ -161,9 +162,9 @@ def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
     return lines + [f"      {n} not taken: {reason}" for reason, n in sink["not_taken"].items()]
 
 
-def _plainly(status: dict[str, Any]) -> str:
-    replica = status["replica"]
-    program = status["program"] or "(none yet)"
+def plainly(status: dict[str, Any]) -> str:
+    """Return the same for people."""
+    replica, program = status["replica"], status["program"] or "(none yet)"
     lines = [
         f"device {status['device']}, program {program}, started {replica['incarnation']} times",
         f"  accepted       {status['accepted']}",

@@ -242,7 +242,7 @@ def test_a_part_that_raises_in_any_method_is_counted_and_all_others_go_on(tmp_pa
         if part not in asked:
             asked.append(part)
     device.core.handle_connected(device.now_us)
-    device.core._succeed(device.core.replica._replace(incarnation=5))
+    device.core.become(device.core.replica._replace(incarnation=5))
     device.core.handle_unsent(next(iter(device.tick(20))))
     device.read([20.0])
     device.tick(20)

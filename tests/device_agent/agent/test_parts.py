@@ -204,7 +204,7 @@ PARTS = {
         entries,
     ),
     "voice": Case(
-        lambda device: sorted(device.core.voice._voices),
+        lambda device: sorted(device.core.voice.voices),
         nothing,
         lambda _device: [PresenceFrame(PEER, 1, online=True, speaks=True)],
     ),

@@ -98,8 +98,8 @@ def test_what_is_yes_or_no_is_a_binary_sensor(tmp_path, home, jinja):
 @pytest.mark.parametrize(
     "event",
     [
-        *(EventType("any", Resolution("1"), unit) for unit in discovery._OF_UNIT),
-        *(EventType(word, Resolution("1"), unit) for unit, word, _ in discovery._OF_NAME),
+        *(EventType("any", Resolution("1"), unit) for unit in discovery.OF_UNIT),
+        *(EventType(word, Resolution("1"), unit) for unit, word, _ in discovery.OF_NAME),
     ],
     ids=str,
 )

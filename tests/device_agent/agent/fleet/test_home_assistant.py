@@ -10,7 +10,8 @@ from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.fleet.home import HOME, started, template
-from tests.device_agent.agents import Device, greenhouse, is_of_frames, rooms
+from tests.device_agent.agents import Device, greenhouse, rooms
+from tests.device_agent.support_site import Site
 
 
 def test_an_agent_is_a_device_and_each_value_an_entity(tmp_path, home):
@@ -161,60 +162,41 @@ def test_a_fold_with_endless_keys_has_a_bounded_number_of_entities(tmp_path, hom
     assert sum("/out/here/pi-1/" in topic for topic in home.retained) == 130
 
 
-def gossip(*devices, home=None, seconds=5.0, online=True):
-    """Let devices tick once, and hear each other."""
-    for device in devices:
-        published = device.tick(seconds)
-        if home is not None:
-            home.take(published)
-        for frame in (each for each in published if is_of_frames(each.topic)):
-            for other in devices:
-                if other is not device:
-                    other.durable.hear(frame.topic, frame.payload, other.now_us)
-
-
-def speakers(*devices):
-    return [device.name for device in devices if device.core.report()["speaks"]]
+def speakers(site):
+    return [name for name, device in site.devices.items() if device.core.report()["speaks"]]
 
 
 def test_one_device_speaks_for_the_fleet_and_the_next_one_when_it_is_gone(tmp_path, home):
-    a, b, c = (Device(tmp_path / name, greenhouse(), name=name, settings=HOME) for name in "abc")
-    for _ in range(6):
-        gossip(a, b, c, home=home)
-    assert speakers(a, b, c) == ["a"]
+    site = Site(tmp_path, greenhouse(), *"abc", settings=HOME)
+    a, b, c = site.devices.values()
+    home.take(site.run(6, 5))
+    assert speakers(site) == ["a"]
     topic = a.core.agent.topics.fleet_result("global_average")
     a.read([10]), b.read([20]), c.read([30])
-    for _ in range(8):
-        gossip(a, b, c, home=home)
+    home.take(site.run(8, 5))
     said = json.loads(home.retained[topic])
     assert (said["parts"]["mean"], said["devices"], said["settled"]) == (20.0, 3, True)
     fleet = home.entities["lasp__greenhouse__global_5faverage__mean"]
     assert fleet["availability"][0]["topic"].endswith("/presence/a")
-    will = a.core.beats.presence(online=False)
-    for other in (b, c):
-        other.durable.hear(will.topic, will.payload, other.now_us)
-    a.kill()
+    site.leave("a")
+    del site.devices["a"]
     b.read([80])
-    for _ in range(8):
-        gossip(b, c, home=home)
-    assert speakers(b, c) == ["b"]
+    home.take(site.run(8, 5))
+    assert speakers(site) == ["b"]
     assert json.loads(home.retained[topic])["parts"]["mean"] == pytest.approx(140 / 4)
     fleet = home.entities["lasp__greenhouse__global_5faverage__mean"]
     assert fleet["availability"][0]["topic"].endswith("/presence/b")
-    b.kill(), c.kill()
 
 
 def test_a_device_without_the_option_any_more_leaves_the_fleet_s_values_to_the_next(tmp_path):
-    a, b = (Device(tmp_path / name, greenhouse(), name=name, settings=HOME) for name in "ab")
-    for _ in range(6):
-        gossip(a, b)
-    assert speakers(a, b) == ["a"]
+    site = Site(tmp_path, greenhouse(), *"ab", settings=HOME)
+    site.run(6, 5)
+    assert speakers(site) == ["a"]
+    a = site.devices["a"]
     a.settings = replace(a.settings, home_assistant="")
     a.restart()
-    for _ in range(6):
-        gossip(a, b)
-    assert speakers(a, b) == ["b"]
-    a.kill(), b.kill()
+    site.run(6, 5)
+    assert speakers(site) == ["b"]
 
 
 def test_the_templates_show_what_is_published(tmp_path, home, jinja):

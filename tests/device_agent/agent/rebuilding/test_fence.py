@@ -112,7 +112,7 @@ def test_what_was_read_before_another_life_was_found_counts_once(tmp_path):
         ),
         device.now_us,
     )
-    device.core._succeed(Replica.checked(7, 3, "cellar"))
+    device.core.become(Replica.checked(7, 3, "cellar"))
     device.read([23.0], [NOW_US + 41 * S], {"room": "hall"})
     device.tick()
     fleet.check()

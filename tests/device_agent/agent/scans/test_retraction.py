@@ -13,7 +13,7 @@ from crdts import ORSet
 from device_agent.agent.settings import Settings
 from device_agent.agent.sources.mapping import FieldMapping
 from device_agent.agent.stored_rows import Retraction
-from device_agent.agent.timing.waiting import _packed, _unpacked
+from device_agent.agent.timing.waiting import packed_value, unpacked_value
 from lasp_edge import Program, folds, scans
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Item, packed, unpacked
 from tests.device_agent.agent.scans.support_streams import SECOND_US
@@ -124,13 +124,13 @@ def test_a_field_says_what_is_taken_back():
 
 @pytest.mark.parametrize("value", [5, 20.5, Decimal("1.5"), Fraction(1, 3), 1 << 2_000])
 def test_a_retraction_waits_for_the_clock_like_a_reading(value):
-    text = json.dumps([_packed(Retraction(value))])
-    assert list(map(_unpacked, json.loads(text))) == [Retraction(value)]
+    text = json.dumps([packed_value(Retraction(value))])
+    assert list(map(unpacked_value, json.loads(text))) == [Retraction(value)]
 
 
 def test_what_an_earlier_release_let_wait_is_read():
     text = '[{"/": [-1, 30]}, {"retracted": 5}, 20.5]'
-    assert list(map(_unpacked, json.loads(text))) == [Fraction(-1, 30), Retraction(5), 20.5]
+    assert list(map(unpacked_value, json.loads(text))) == [Fraction(-1, 30), Retraction(5), 20.5]
 
 
 TEXTS = st.text(max_size=3)

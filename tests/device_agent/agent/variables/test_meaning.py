@@ -8,7 +8,7 @@ import pytest
 from crdts import BoundedLWWSet, Counter, Replica, Version
 from device_agent.agent.fleet.programs import units_of
 from device_agent.console.command.line import write_plainly
-from device_agent.console.command.status import _plainly, _status
+from device_agent.console.command.status import plainly, status_of
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.kinds import decode
@@ -197,10 +197,10 @@ def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_ano
             PresenceFrame(Replica(1, 7, name), 1, online=True, program=runs[0], release=runs[1])
         )
     device.tick(20)
-    status = _status(device.store)
+    status = status_of(device.store)
     assert status["set_aside"] == set_aside(device)
     assert status["other_programs"] == {name: peers[name] for name in ("pi-2", "pi-3")}
-    text = _plainly(status)
+    text = plainly(status)
     assert "SET ASIDE      samples: samples of temperature in steps of 0.01" in text
     assert "OTHER PROGRAM  pi-2 runs program 0123456789abcdef, release 0.1.0" in text
     write_plainly(device.core.report() | {"trouble": ""})

@@ -14,8 +14,8 @@ from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.kinds import decode as frame_in
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
-from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from tests.device_agent.agents import Device
+from tests.device_agent.support_site import Site
 
 MANY = 10_000
 
@@ -51,62 +51,8 @@ def doors():
 PLAN = doors()
 
 
-class Site:
-    """Devices at one broker that keeps what is retained; each can be away."""
-
-    def __init__(self, directory, *names):
-        self.retained = {}
-        self.sent = []
-        self.directory = directory
-        self.devices = {}
-        self.away = set()
-        for name in names:
-            self.add(name)
-
-    def add(self, name):
-        self.devices[name] = Device(self.directory / name, PLAN, name=name)
-        self.connect(name)
-        return self.devices[name]
-
-    def connect(self, name):
-        device = self.devices[name]
-        self.away.discard(name)
-        device.core.handle_connected(device.now_us)
-        for topic, payload in sorted(self.retained.items()):
-            device.durable.hear(topic, payload, device.now_us)
-
-    def leave(self, name):
-        self.away.add(name)
-        self.devices[name].core.handle_disconnected()
-
-    def lose(self, name):
-        """Let a device lose its store."""
-        self.devices[name].kill()
-        for path in (self.directory / name).iterdir():
-            path.unlink()
-        self.away.discard(name)
-        self.add(name)
-
-    def run(self, seconds=1):
-        for _ in range(seconds):
-            for name, device in self.devices.items():
-                published = device.tick()
-                if name not in self.away:
-                    for publication in published:
-                        self.pass_on(publication)
-
-    def pass_on(self, publication):
-        topic, payload = publication.topic, publication.payload
-        assert len(payload) <= MAX_FRAME_BYTES
-        self.sent.append(publication)
-        if publication.retain:
-            self.retained[topic] = payload
-            if not payload:
-                del self.retained[topic]
-        for name, device in self.devices.items():
-            inbox = any(f"/{kind}/" in topic for kind in ("summary", "repair", "inbox", "ack"))
-            if name not in self.away and (not inbox or topic.endswith(f"/{name}")):
-                device.durable.hear(topic, payload, device.now_us)
+class Doors(Site):
+    """A site of that program."""
 
     def read(self, name, event, *values):
         for value in values:
@@ -135,13 +81,9 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path):
-    made = []
-
-    def start(*names):
-        made.append(Site(tmp_path / str(len(made)), *names))
-        return made[-1]
-
-    return start
+    """Return a function that makes a site, each in a folder of its own."""
+    numbers = itertools.count()
+    return lambda *names: Doors(tmp_path / str(next(numbers)), PLAN, *names)
 
 
 def test_a_change_of_one_element_of_ten_thousand_costs_what_one_of_ten_costs(site):

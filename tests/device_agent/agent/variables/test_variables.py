@@ -61,15 +61,15 @@ def test_an_incomplete_set_is_not_folded():
     samples.refold()
     whole = BoundedLWWSet(bound=100)
     whole |= whole.add_many(Replica(1, 7, "pi-1"), (2000, 2100), (1, 2))
-    samples._sets.held["samples"][""] = whole
-    samples._sets.moved["samples"] = {"": None}
+    samples.sets.held["samples"][""] = whole
+    samples.sets.moved["samples"] = {"": None}
     samples.refold()
     partial = samples.partials("local_average")[""]
     assert partial == (2, 4100)
     holed = whole | whole.add(Replica(1, 7, "pi-1"), 2200, 3)
     del holed.items[2]
-    samples._sets.held["samples"][""] = holed
-    samples._sets.moved["samples"] = {"": None}
+    samples.sets.held["samples"][""] = holed
+    samples.sets.moved["samples"] = {"": None}
     samples.refold()
     assert samples.partials("local_average")[""] == partial
 

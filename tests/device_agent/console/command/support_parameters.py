@@ -4,11 +4,9 @@ import argparse
 from contextlib import contextmanager
 
 from device_agent.agent.settings import Settings
-from lasp_edge.protocol.frames import AskFrame, PresenceFrame
-from lasp_edge.protocol.kinds import decode
-from lasp_edge.protocol.topics import topic_of
-from lasp_edge.units import SECOND_US as S
-from tests.device_agent.agents import NOW_US, Device, is_of_frames
+from lasp_edge.protocol.frames import AskFrame
+from lasp_edge.protocol.publication import Publication
+from tests.device_agent.support_site import Site
 from tests.lasp_edge.language.support_controlled import greenhouse
 
 program = greenhouse()
@@ -16,65 +14,15 @@ PROGRAM = "tests.device_agent.console.command.support_parameters:program"
 SETTINGS = Settings(fence_wait_us=0)
 
 
-class Fleet:
-    """Devices, and what the broker retains.
-
-    Attributes:
-        away: the devices that are not connected.
-        forgets: the broker has lost what it retained of parameters.
-    """
+class Fleet(Site):
+    """A site to which commands publish."""
 
     def __init__(self, directory, *names):
-        plan = program.plan()
-        self.devices = {
-            name: Device(directory / name, plan, settings=SETTINGS, name=name) for name in names
-        }
-        self.retained, self.away = {}, set()
-        self.now_us = NOW_US
-        self.wait(3)
-
-    def leave(self, name):
-        """Let a device lose its connection: the broker tells its last will."""
-        device = self.devices[name]
-        self.away.add(name)
-        device.core.handle_disconnected()
-        will = PresenceFrame(device.core.replica, 1, online=False)
-        self.retained[device.topic_of(will)] = will.encode()
-
-    def come_back(self, name):
-        self.away.remove(name)
-        device = self.devices[name]
-        device.core.handle_connected(device.now_us)
-        for topic, payload in self.retained.items():
-            self._bring(device, topic, payload)
-
-    def wait(self, seconds):
-        """Let time pass; yield all that is published."""
-        self.now_us += seconds * S
-        heard = []
-        for name, device in self.devices.items():
-            for topic, payload, retain, *_ in device.tick((self.now_us - device.now_us) / S):
-                if retain:
-                    self.retained[topic] = payload
-                if name not in self.away:
-                    heard.append((topic, payload))
-        for topic, payload in heard:
-            for name in self.devices.keys() - self.away:
-                self._bring(self.devices[name], topic, payload)
-        return heard
+        super().__init__(directory, program.plan(), *names, settings=SETTINGS)
+        self.run(3)
 
     def publish(self, frame):
-        topic = topic_of(frame, self.devices["attic"].core.agent.topics)
-        if not isinstance(frame, AskFrame):
-            self.retained[topic] = frame.encode()
-        for name in sorted(self.devices.keys() - self.away):
-            self._bring(self.devices[name], topic, frame.encode())
-
-    def _bring(self, device, topic, payload):
-        if is_of_frames(topic):
-            frame = decode(payload)
-            if not isinstance(frame, AskFrame) or frame.about == device.name:
-                device.durable.hear(topic, payload, device.now_us)
+        self.pass_on(Publication.of(frame, self.devices["attic"].core.agent.topics))
 
 
 class Session:
@@ -93,8 +41,8 @@ class Session:
 
     def listen(self, more):
         for _ in range(12):
-            for topic, payload in self._fleet.wait(1):
-                self._view.take(topic, payload, 0)
+            for each in self._fleet.run():
+                self._view.take(each.topic, each.payload, 0)
             if not more():
                 return
 

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from device_agent.agent.sources.choice import GROUP
-from device_agent.console.command.agent import _sources
+from device_agent.console.command.agent import opened_sources
 from device_agent.console.configuration.agent_options import DEFAULTS, add_arguments
 from device_agent.console.configuration.arguments import asked
 from lasp_edge.errors import Exit
@@ -90,12 +90,12 @@ def test_a_broken_source_of_others_is_said_and_ours_go_on(tmp_path, monkeypatch)
     modbus = '[[source]]\nkind = "modbus"\nname = "plc"\nport = 5\n'
     both = HEAD + modbus + '[[source]]\nkind = "hwmon"\n'
     broker = BrokerUrl.parse("mqtt://localhost")
-    sources, broken = _sources(read(tmp_path, both), greenhouse(), broker)
+    sources, broken = opened_sources(read(tmp_path, both), greenhouse(), broker)
     assert [source.name for source in sources] == ["hwmon"]
     [what] = broken
     assert what.startswith("source plc: the kind 'modbus' of source is broken: AttributeError: ")
     with pytest.raises(ValueError, match="source plc: the kind 'modbus' of source is broken"):
-        _sources(read(tmp_path, HEAD + modbus), greenhouse(), broker)
+        opened_sources(read(tmp_path, HEAD + modbus), greenhouse(), broker)
 
 
 def read(directory, text):

@@ -9,24 +9,21 @@ from device_agent.console.command.line import line_of, named, nothing_accepted, 
 from lasp_edge.link.trouble import CONNECTING
 from lasp_edge.tool.screen import ago
 from lasp_edge.units import SECOND_US
-from tests.device_agent.agents import Device
+from tests.device_agent.agents import greenhouse
+from tests.device_agent.support_site import Site
 
 OUTSIDE = {"trouble": None}
 SETTINGS = Settings(interval_us=SECOND_US)
 
 
 @pytest.fixture
-def pair(tmp_path):
-    return [Device(tmp_path / name, name=name, settings=SETTINGS) for name in ("attic", "shed")]
+def site(tmp_path):
+    return Site(tmp_path, greenhouse(), "attic", "shed", settings=SETTINGS)
 
 
-def gossip(*devices, seconds=1.0):
-    for _ in range(6):
-        for device in devices:
-            for each in device.tick(seconds):
-                for other in devices:
-                    if other is not device:
-                        other.durable.hear(each.topic, each.payload, other.now_us)
+@pytest.fixture
+def pair(site):
+    return [*site.devices.values()]
 
 
 def said(device, **more):
@@ -43,20 +40,20 @@ def test_a_device_that_heard_nobody_is_alone_and_does_not_agree(pair):
     )
 
 
-def test_devices_that_hold_the_same_agree(pair):
+def test_devices_that_hold_the_same_agree(pair, site):
     attic, shed = pair
     attic.read([20])
     shed.read([22])
-    gossip(*pair)
+    site.run(6)
     for device in pair:
         assert "global_average: mean 21 over 2 devices (agreed); connected" in said(device)
 
 
-def test_a_device_that_waits_for_the_others_says_since_when(pair):
+def test_a_device_that_waits_for_the_others_says_since_when(pair, site):
     attic, shed = pair
     attic.read([20])
     shed.read([22])
-    gossip(*pair)
+    site.run(6)
     attic.core.report()
     attic.read([40])
     attic.tick(4)
@@ -74,7 +71,7 @@ def test_what_was_never_agreed_on_is_not_agreed_yet(pair):
     assert "over 2 devices (not agreed yet)" in said(attic)
 
 
-def test_without_a_connection_values_are_as_last_heard_and_the_reason_is_said(pair):
+def test_without_a_connection_values_are_as_last_heard_and_the_reason_is_said(pair, site):
     attic, shed = pair
     attic.read([20])
     attic.tick(10)
@@ -85,7 +82,7 @@ def test_without_a_connection_values_are_as_last_heard_and_the_reason_is_said(pa
     assert line.endswith(f"over 1 device; no connection ({trouble})")
     shed.read([22])
     attic.core.handle_connected(attic.now_us)
-    gossip(*pair)
+    site.run(6)
     attic.core.handle_disconnected()
     assert "over 2 devices (as last heard); no connection" in said(attic, trouble=trouble)
 

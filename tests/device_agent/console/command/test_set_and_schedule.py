@@ -51,7 +51,7 @@ def read_for_an_hour(fleet, *names):
     for name in names:
         times = [NOW_US - HOUR_US + n * 300 * S for n in range(12)]
         fleet.devices[name].read([20.0] * 12, times, {"room": "hall"})
-    fleet.wait(2)
+    fleet.run(2)
 
 
 def test_an_early_entry_is_known_on_those_that_are_there(fleet, say, capsys):
@@ -63,7 +63,7 @@ def test_an_early_entry_is_known_on_those_that_are_there(fleet, say, capsys):
         "Known on 1 of 2 devices; not yet: attic (away).",
     ]
     assert known(fleet, "attic") == ControlLog()
-    fleet.come_back("attic")
+    fleet.connect("attic")
     assert list(known(fleet, "attic").value.values()) == ["30"]
 
 
@@ -82,7 +82,7 @@ def test_what_nobody_received_overrides_what_was_set_before(fleet, say, capsys):
 
 def test_a_late_entry_says_what_is_made_anew(fleet, say, capsys):
     read_for_an_hour(fleet, "attic", "cellar")
-    fleet.wait(10)
+    fleet.run(10)
     words = ("offset=3", "--device", "cellar", "--from", at(NOW_US - 600 * S))
     until = ("--until", at(NOW_US - 300 * S))
     assert say(*words, *until, "--json") == Exit.FINE

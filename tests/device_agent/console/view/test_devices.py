@@ -6,7 +6,7 @@ import pytest
 
 from crdts import ControlLog, Member, Membership, Replica, Version
 from crdts.membership import NEVER
-from device_agent.console.command.members import _member, _words
+from device_agent.console.command.members import member_row, words_of
 from device_agent.console.view.commands import WHOLE_LIFE, FleetCommands
 from device_agent.console.view.devices import KnownDevices
 from device_agent.console.view.fleet_view import FleetView
@@ -144,11 +144,11 @@ def test_who_runs_another_program_or_release_is_named():
     )
 
     def differing(own):
-        return [name for name in devices.names if _member(devices, name, own)["runs_another"]]
+        return [name for name in devices.names if member_row(devices, name, own)["runs_another"]]
 
     assert differing(("bb", "2")) == ["attic", "cellar", "hall"]
     assert differing(None) == ["cellar", "shed"]
-    said = _words(_member(devices, "shed", None))
+    said = words_of(member_row(devices, "shed", None))
     assert said == "connected  counts; RUNS ANOTHER PROGRAM OR RELEASE (bb, 2)"
 
 

@@ -79,7 +79,7 @@ def test_shards_of_binary_folds_fit_their_frames_too(tmp_path, fold):
     frame = shard_frames(device, device.tick())[3]
     assert len(frame.encode()) <= MAX_FRAME_BYTES
     truth = {}
-    samples = device.core.samples._sets.held["samples"]
+    samples = device.core.samples.sets.held["samples"]
     assert refused == 40 * len(keys) - sum(map(len, samples.values()))
     for key, state in samples.items():
         truth[key] = device.program.local_folds["here"].fold.lift_column(
@@ -116,7 +116,7 @@ def test_expiry_looks_at_what_is_due_and_not_at_every_key(tmp_path):
     device.take([20.0] * 500, [None] * 500, tags)
     device.tick(50)
     read(device, "room-3", 1.0)
-    looked_at = device.core.samples._sets.expire(device.now_us + 40 * SECOND_US)
+    looked_at = device.core.samples.sets.expire(device.now_us + 40 * SECOND_US)
     assert looked_at == []
     device.tick(51)
     assert here(device) == {"room-3": (1, 100)}
@@ -128,7 +128,7 @@ def test_what_moved_is_not_remembered_beyond_what_is_held(tmp_path):
     device = Device(tmp_path, rooms(folds.max(), bound=300))
     read(device, "hall", *range(300))
     assert here(device) == {"hall": (29_900,)}
-    sets = device.core.samples._sets
+    sets = device.core.samples.sets
     for value in range(40):
         device.read([value] * 20, tags={"room": "hall"})
         moved = sets.moved["samples"]["hall"]

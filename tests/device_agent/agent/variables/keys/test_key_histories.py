@@ -98,6 +98,6 @@ def test_a_large_set_slides_to_what_folding_anew_gives(tmp_path, fold):
         count = 1 if step % 10 else drawn.randint(1, 700)
         device.read([drawn.randint(-99, 99) for _ in range(count)], tags={"room": "hall"})
         if step % 3:
-            state = device.core.samples._sets.held["samples"]["hall"]
+            state = device.core.samples.sets.held["samples"]["hall"]
             times_us = [time_us for time_us, _, _ in state.samples()]
             assert here(device) == {"hall": lifted.lift_column(state.values(), times_us)}
