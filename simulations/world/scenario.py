@@ -5,7 +5,7 @@ from random import Random
 
 from device_agent.agent.settings import Settings
 from lasp_edge.units import SECOND_US
-from simulations.world.faults import CALM, CARDS, KINDS, LATER, Fault, FaultRates
+from simulations.world.faults import BEHIND, CALM, CARDS, KINDS, LATER, Fault, FaultRates
 
 SHORT = {1: (12, 20, 30), 2: (12, 20, 20, 30), 3: (12, 12, 20), 4: (12,), 5: (12,)}
 """Devices of short runs, and the steps with faults from which one is drawn. Planted bugs are found
@@ -21,6 +21,9 @@ what heals another fault often heals what such a rare one does."""
 OF_CARDS = 0.07
 """The part of the seeds in which two devices run for a minute, and only cards and lakes are lost or
 older: the histories of several lives are long, and most other faults heal or end them."""
+TORN = 0.5
+"""The part of the seeds with streams in which the power goes once more on each device, right behind
+a commit: what should have been in it and comes in the next one is lost only there."""
 LIVE_ITEMS = 8
 """Items of streams that agents keep in memory: so few that there are cuts in short runs."""
 
@@ -107,6 +110,10 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         scans=random.random() < 0.1,  # noqa: PLR2004
         narrow=later.random() < 0.15,  # noqa: PLR2004
     )
+    torn = Random(f"{seed} torn")
+    if scenario.scans and "torn_commit" in kinds and torn.random() < TORN:
+        more = [Fault(torn.randint(1, steps), "torn_commit", name, BEHIND) for name in names]
+        scenario = replace(scenario, schedule=tuple(sorted([*scenario.schedule, *more])))
     if later.random() >= ALONE:
         return _of_cards(scenario, later, kinds) if later.random() < OF_CARDS else scenario
     kind = later.choice([each for each in LATER if each in kinds] or [""])
