@@ -110,7 +110,7 @@ class BoundedState(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def samples(self) -> list[HeldSample]:
         """Return the samples as (time_us, value, accepted_us), oldest (least seq) first."""
         items = self.items
-        return [items[seq] for seq in sorted(items)]
+        return list(map(items.__getitem__, sorted(items)))
 
     def join_changes(self, delta: Self) -> tuple[list[HeldSample], list[HeldSample]]:
         """Join `delta` in place; return the added and the removed samples, oldest first."""

@@ -22,6 +22,7 @@ Aggregations for Computations at the Edge", EdgeCom 2016.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from crdts import BoundedLWWSet
@@ -106,7 +107,10 @@ class WindowFold:
 
 
 def _folded(fold: Fold, samples: Sequence[HeldSample]) -> Partial:
-    return fold.lift_column([value for _, value, _ in samples], [at_us for at_us, _, _ in samples])
+    return fold.lift_column(list(map(_value, samples)), list(map(_time_us, samples)))
+
+
+_time_us, _value = itemgetter(0), itemgetter(1)
 
 
 class ElementsFold:

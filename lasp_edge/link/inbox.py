@@ -43,6 +43,8 @@ class Inbox:
     def take(self, timeout_s: float) -> list[Event]:
         """Return all events in order; wait up to `timeout_s` seconds for the first one."""
         events: list[Event] = []
+        if not timeout_s and self._events.empty():
+            return events
         with contextlib.suppress(queue.Empty):
             event = self._events.get(timeout=max(0.0, timeout_s))
             while True:
