@@ -22,6 +22,27 @@ def basics(name="p", resolution="0.01", bound=100):
     return program, temperature, samples
 
 
+def averaged(name="house", fold=None, *, key=None, dynamic=None, event=None, **bounds):
+    """Return a program of samples, their fold on a device (here), and the fleet's (everywhere).
+
+    Args:
+        name: its own.
+        fold: the mean, by default.
+        key: of the samples.
+        dynamic: options of the fleet's fold.
+        event: options of the event, which is the temperature.
+        bounds: of the samples; the latest five, by default.
+    """
+    program = Program(name)
+    program.temperature = program.event("temperature", **(event or {}))
+    bottom = BoundedLWWSet(**(bounds or {"bound": 5}))
+    program.samples = program.declare_dynamic(bottom, "samples", key=key)
+    program.collect(program.temperature, into=program.samples)
+    program.here = program.fold(program.samples, fold or folds.mean(), "here")
+    program.everywhere = program.fold_dynamic(program.here, "everywhere", **(dynamic or {}))
+    return program
+
+
 class Mean2(Fold):
     """The built-in mean under a version of its own."""
 

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from crdts import BoundedLWWSet, Replica
+from crdts import Replica
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
-from lasp_edge import Program, folds
+from lasp_edge import folds
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
@@ -21,6 +21,7 @@ from lasp_edge.units import SECOND_US
 from simulations.fleet import GENTLE, ROUGH, START_US, STEP_US, Fleet
 from simulations.world.faults import FaultRates
 from simulations.world.links import TO_BROKER, LegMessage
+from tests.lasp_edge.support_programs import averaged
 
 LAST = 10
 """Samples that the fleet's average is made of, for each device."""
@@ -30,12 +31,8 @@ TWICE = "fence: readings that may count twice"
 
 def program():
     """Return a program with an average over the fleet and a window that counts."""
-    made = Program("recordings")
-    temperature = made.event("temperature", resolution="1")
-    samples = made.declare_dynamic(BoundedLWWSet(bound=LAST), "samples")
-    made.collect(temperature, into=samples)
-    made.fold_dynamic(made.fold(samples, folds.mean(), "here"), "everywhere")
-    made.window("minute", source=temperature, fold=folds.count(), size_s=60)
+    made = averaged("recordings", event={"resolution": "1"}, bound=LAST)
+    made.window("minute", source=made.temperature, fold=folds.count(), size_s=60)
     return made.plan()
 
 

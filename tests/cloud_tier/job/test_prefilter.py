@@ -7,19 +7,15 @@ import pytest
 
 from cloud_tier.job.dynamic import CurrentRow
 from cloud_tier.job.prefilter import changed_keys, newest
-from crdts import BoundedLWWSet, Membership, Version
-from lasp_edge import Program, folds
+from crdts import Membership, Version
+from lasp_edge import folds
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest, membership_text, variable_digest
+from tests.lasp_edge.support_programs import averaged
 
 
 def program(stale_after_s=None):
-    made = Program("p")
-    event = made.event("temperature")
-    held = made.declare_dynamic(BoundedLWWSet(bound=5), "held", key=lambda e: e.tags["room"])
-    made.collect(event, into=held)
-    options = {} if stale_after_s is None else {"stale_after_s": stale_after_s}
-    made.fold_dynamic(made.fold(held, folds.sum(), "here"), "everywhere", **options)
-    return made.plan()
+    stale = {"stale_after_s": stale_after_s}
+    return averaged("p", folds.sum(), key=lambda e: e.tags["room"], dynamic=stale).plan()
 
 
 NOBODY = Membership()

@@ -10,7 +10,7 @@ import sys
 import msgpack
 import pytest
 
-from crdts import BoundedLWWSet, GSet, Replica
+from crdts import GSet, Replica
 from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.state.counters import NAME_BYTES, Counters
@@ -24,6 +24,7 @@ from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import NOW_US, Device, entry_of, greenhouse
+from tests.lasp_edge.support_programs import averaged
 
 PEER = Replica(3, 33, "pi-2")
 ENDS = [SystemExit, KeyboardInterrupt, GeneratorExit, RecursionError, MemoryError, RuntimeError]
@@ -75,12 +76,9 @@ class Moody(Fold):
 
 def moody() -> tuple[Program, Moody]:
     """Return a program whose fold, key, handlers and derived sets can be broken."""
-    fold, program = Moody(), Program("moody")
-    temperature = program.event("temperature")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
-    seen = program.declare(GSet(), "seen")
-    program.collect(temperature, into=samples)
-    program.fold_dynamic(program.fold(samples, fold, "here"), "everywhere")
+    fold = Moody()
+    program = averaged("moody", fold)
+    temperature, seen = program.temperature, program.declare(GSet(), "seen")
     program.window("panes", source=temperature, fold=fold, size_s=60)
     program.window("plain", source=temperature, fold=folds.count(), size_s=60)
 

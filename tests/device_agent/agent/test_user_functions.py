@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from crdts import BoundedLWWSet
 from device_agent.agent.settings import Settings
 from device_agent.console.own_windows import own_windows
 from lasp_edge import Program, folds
@@ -14,6 +13,7 @@ from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import NOW_US, Device
+from tests.lasp_edge.support_programs import averaged
 
 
 def count_of(device: Device, beginning: str) -> int:
@@ -39,12 +39,8 @@ class Unprintable(Fold):
 
 
 def test_a_users_fold_that_gives_no_value_is_counted_and_the_others_have_theirs(tmp_path):
-    made = Program("failing")
-    temperature = made.event("temperature")
-    samples = made.declare_dynamic(BoundedLWWSet(bound=5), "samples")
-    made.collect(temperature, into=samples)
-    made.fold_dynamic(made.fold(samples, Unprintable(), "broken"), "nowhere")
-    made.fold_dynamic(made.fold(samples, folds.count(), "number"), "everywhere")
+    made = averaged("failing", folds.count())
+    made.fold_dynamic(made.fold(made.samples, Unprintable(), "broken"), "nowhere")
     device = Device(tmp_path, made.plan())
     device.read([20.0, 21.0])
     device.tick(20)
@@ -127,14 +123,10 @@ STRANGE = {
 
 @pytest.mark.parametrize("gives", STRANGE.values(), ids=STRANGE)
 def test_a_value_that_json_cannot_say_takes_no_other_along(tmp_path, gives):
-    made = Program("failing")
-    temperature = made.event("temperature")
-    samples = made.declare_dynamic(BoundedLWWSet(bound=5), "samples")
-    made.collect(temperature, into=samples)
-    made.fold_dynamic(made.fold(samples, Strange(gives), "broken"), "nowhere")
-    made.fold_dynamic(made.fold(samples, folds.count(), "number"), "everywhere")
-    made.window("strange", source=temperature, fold=Strange(gives), size_s=60)
-    made.window("sound", source=temperature, fold=folds.count(), size_s=60)
+    made = averaged("failing", folds.count())
+    made.fold_dynamic(made.fold(made.samples, Strange(gives), "broken"), "nowhere")
+    made.window("strange", source=made.temperature, fold=Strange(gives), size_s=60)
+    made.window("sound", source=made.temperature, fold=folds.count(), size_s=60)
     plan = made.plan()
     device = Device(tmp_path, plan, settings=Settings(results_us=SECOND_US))
     device.read([20.0, 21.0], [NOW_US, NOW_US + 1])

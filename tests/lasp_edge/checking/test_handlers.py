@@ -4,22 +4,17 @@ from functools import partial
 
 import pytest
 
-from crdts import BoundedLWWSet, GSet
-from lasp_edge import Program, folds
+from crdts import GSet
+from lasp_edge import folds
 from lasp_edge.checking.handlers import fleet_readers, uncallable
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.testing import check_program
+from tests.lasp_edge.support_programs import averaged
 
 
 @pytest.fixture
 def house():
-    program = Program("house")
-    temperature = program.event("temperature")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
-    program.collect(temperature, into=samples)
-    program.everywhere = program.fold_dynamic(
-        program.fold(samples, folds.mean(), "here"), "everywhere"
-    )
+    program = averaged()
     program.seen = program.declare(GSet(), "seen")
     return program
 

@@ -4,24 +4,20 @@ import sys
 
 import pytest
 
-from crdts import BoundedLWWSet, GSet
-from lasp_edge import Program, folds
+from crdts import GSet
+from lasp_edge import folds
 from lasp_edge.checking.trial import tried
 from lasp_edge.dataflow.thresholds import cardinality
 from lasp_edge.errors import Exit
 from lasp_edge.examples import talk
 from lasp_edge.testing import check_program
 from lasp_edge.tool.command_line import main
+from tests.lasp_edge.support_programs import averaged
 
 
 @pytest.fixture
 def house():
-    program = Program("house")
-    temperature = program.event("temperature", resolution="0.1")
-    program.samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
-    program.collect(temperature, into=program.samples)
-    here = program.fold(program.samples, folds.mean(), "here")
-    program.everywhere = program.fold_dynamic(here, "everywhere")
+    program = averaged(event={"resolution": "0.1"})
     program.seen = program.declare(GSet(), "seen")
     return program
 

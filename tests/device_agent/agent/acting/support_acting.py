@@ -1,8 +1,8 @@
 """A house that acts on its values, and what another device says to it."""
 
-from crdts import BoundedLWWSet, GSet, Replica
-from lasp_edge import Program, folds
+from crdts import GSet, Replica
 from tests.device_agent.agents import Device, entry_of
+from tests.lasp_edge.support_programs import averaged
 
 PEER = Replica(1, 99, "pi-2")
 
@@ -15,12 +15,10 @@ class House:
     """
 
     def __init__(self, *, fold=None, key=None, bound=3):
-        program = self.program = Program("house")
-        self.temperature = program.event("temperature", resolution="0.1", unit="°C")
-        self.samples = program.declare_dynamic(BoundedLWWSet(bound=bound), "samples", key=key)
-        program.collect(self.temperature, into=self.samples)
-        self.here = program.fold(self.samples, fold or folds.mean(), "here")
-        self.everywhere = program.fold_dynamic(self.here, "everywhere")
+        event = {"resolution": "0.1", "unit": "°C"}
+        program = self.program = averaged(fold=fold, key=key, event=event, bound=bound)
+        self.temperature, self.samples = program.temperature, program.samples
+        self.here, self.everywhere = program.here, program.everywhere
         self.notices = program.declare(GSet(), "notices")
         self.seen = []
 

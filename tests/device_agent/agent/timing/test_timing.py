@@ -2,12 +2,12 @@
 
 import pytest
 
-from crdts import BoundedLWWSet
-from lasp_edge import Plan, Program, folds
+from lasp_edge import Plan, folds
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.timing.clocked import TRUE_US, ClockedDevice, seconds_from
 from tests.device_agent.agents import DAY_US, HOUR_US, MINUTE_US, NOW_US, Device
+from tests.lasp_edge.support_programs import averaged
 
 
 def most_in_a_pane(device: Device) -> int:
@@ -48,11 +48,7 @@ def test_readings_stamped_by_a_driver_without_a_clock_of_its_own_follow_it_at_on
 
 def aged() -> Plan:
     """Return a program with a set of a minute."""
-    program = Program("aged")
-    temperature = program.event("temperature", resolution="0.01")
-    samples = program.declare_dynamic(BoundedLWWSet(max_age_s=60), "samples")
-    program.collect(temperature, into=samples)
-    program.fold_dynamic(program.fold(samples, folds.count(), "here"), "everywhere")
+    program = averaged("aged", folds.count(), event={"resolution": "0.01"}, max_age_s=60)
     return program.plan()
 
 
