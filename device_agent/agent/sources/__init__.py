@@ -10,6 +10,7 @@
 - `recorded_file`: lines of a file from a byte offset; `replay`: rows at the pace that is asked for
 - `mapping`: from a record's fields to readings; `mapping_options`: what a user says of it;
   `ready`: mappings by name
-- `fields`: where a value is; `values`: which number it is; `times`: to microseconds since the
-  epoch; `zones`: of whose clock; `nearest`: the name that a mistyped one means
+- `tags`: from fields to tags; `fields`: where a value is; `values`: which number it is
+- `times`: to microseconds since the epoch; `zones`: of whose clock; `nearest`: the name that a
+  mistyped one means
 """

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
 from device_agent.agent.sources.nearest import quoted
+from device_agent.agent.sources.tags import TagFields, Tags, keys_of, plain_text, shortened
 from device_agent.agent.sources.times import Unit, time_us
 from device_agent.agent.sources.values import EventRule, as_number, rule_of
 from device_agent.agent.sources.zones import Zone
@@ -28,11 +29,8 @@ from lasp_edge.folds.numbers import Refused
 NO_RECORD = "neither a JSON object nor a value"
 NO_DEVICE = "no device"
 _PLAIN = frozenset((float, int))
-_KEPT_TAGS = 1_000  # equal tags are one object; a field that never repeats must not fill memory
 _KEPT_TEXTS = 4
 """Different texts of one kind of refusal that are counted apart: strangers choose the texts."""
-_SHOWN_KEYS, _SHOWN_CHARACTERS = 6, 24
-Tags = Mapping[str, str]
 
 
 class Origin(NamedTuple):
@@ -60,6 +58,7 @@ class FieldMapping:
         time: the field of the reading's own time; None: the agent stamps readings.
         unit: what the time counts; None: judged by its size.
         zone: where a time without an offset was written; None: such a time is refused.
+        first_us: a number that means an earlier time is refused.
         tags: tag name -> field. A field that is missing, or no plain value, gives no tag.
         constant_tags: tags of every reading; a field of the same name comes first.
         device_field: records whose field is not `device` are passed over.
@@ -83,6 +82,7 @@ class FieldMapping:
         time: str | None = None,
         unit: Unit | None = None,
         zone: Zone | None = None,
+        first_us: int = 0,
         tags: Mapping[str, str] | None = None,
         constant_tags: Mapping[str, str] | None = None,
         device_field: str | None = None,
@@ -115,24 +115,22 @@ class FieldMapping:
             name: rule.conversion for name, rule in rules.items() if not rule.conversion.is_plain
         }
         self._time, self._unit, self._zone = _field(time), unit, zone
-        self._tags = [(name, Field(field)) for name, field in (tags or {}).items()]
-        self._constant_tags = dict(constant_tags or {})
+        self._first_us = first_us
+        self._tags = TagFields(tags or {}, constant_tags or {})
         self._device_field, self._device = _field(device_field), device
         self._items, self._value, self._retract = _field(items), _field(value), _field(retract)
         self._expected = [(Field(name), text) for name, text in (expected or {}).items()]
         self._absent, self._texts = frozenset(absent), frozenset(texts)
         self._passes_others, self._has_read = passes_others, False
-        self._known_tags: dict[tuple[str | None, ...], Tags] = {}
-        self._origins_tags: dict[tuple[tuple[str, str], ...], Tags] = {}
         self._texts_of: dict[str, list[str]] = {}
 
     @property
     def needed(self) -> list[str]:
         """The fields that are asked for by name."""
-        asked = [self._time, self._device_field, *(field for _, field in self._tags)]
+        asked = [self._time, self._device_field]
         if self._is_mapped:
             asked += [field for _, field, _ in self._events]
-        return [field.text for field in asked if field is not None]
+        return [*(field.text for field in asked if field is not None), *self._tags.asked]
 
     @property
     def names(self) -> list[str]:
@@ -165,7 +163,7 @@ class FieldMapping:
         if self._passes_others and self._has_read:
             return ""
         there = quoted(self._names)
-        return self._bounded("topic", f'no event "{_short(name)}": the program has {there}')
+        return self._bounded("topic", f'no event "{shortened(name)}": the program has {there}')
 
     def time_of(self, record: Record) -> int | None:
         """Return the own time of a record; None if the record lacks it, or it cannot be used.
@@ -175,7 +173,7 @@ class FieldMapping:
         """
         if self._time is None:
             return None
-        return time_us(self._time.of(record), self._unit, self._zone)
+        return time_us(self._time.of(record), self._unit, self._zone, self._first_us)
 
     def batch(  # noqa: C901, PLR0912, PLR0915 the path that every replayed row takes
         self,
@@ -193,7 +191,7 @@ class FieldMapping:
         tags: list[Tags] = []
         places: list[str] = []
         refused: dict[str, int] = {}
-        time, unit, zone = self._time, self._unit, self._zone
+        time, unit, zone, first_us = self._time, self._unit, self._zone, self._first_us
         device_field, device, spread = self._device_field, self._device, self._spread
         found = zip(records, repeat(NO_ORIGIN) if origins is None else origins)  # noqa: B905
         for record, origin in found if self._items is None else self._each(found):
@@ -215,13 +213,13 @@ class FieldMapping:
                     moment = time.of(record)
                     if moment is None:
                         raise Refused(self._no_field("time", time.text, record))  # noqa: TRY301
-                    own_us = time_us(moment, unit, zone)
+                    own_us = time_us(moment, unit, zone, first_us)
             except Refused as error:
                 refused[str(error)] = refused.get(str(error), 0) + 1
                 continue
-            labels = self._tags_of(record)
+            labels = self._tags.of(record)
             if origin.tags:
-                labels = self._with_tags(origin.tags, labels)
+                labels = self._tags.joined(origin.tags, labels)
             before = len(names)
             for name, field, missing in (
                 self._events if origin.event is None else self._only(origin.event)
@@ -237,7 +235,7 @@ class FieldMapping:
                     names.append(name)
                     times_us.append(own_us)
                     values.append(value)
-                    tags.append(self._with_tags(more, labels))
+                    tags.append(self._tags.joined(more, labels))
             if self._retract is not None and as_number(self._retract.of(record)):
                 values[before:] = [Retraction(value) for value in values[before:]]
             if origin.place:
@@ -324,7 +322,7 @@ class FieldMapping:
         if self._is_mapped and len(self._names) == 1 and self._events:
             return self._no_field("event", self._events[0][1].text, record)
         wanted = ", ".join(self._names)
-        return self._bounded("event", f"no event of {wanted}: the message has {_keys(record)}")
+        return self._bounded("event", f"no event of {wanted}: the message has {keys_of(record)}")
 
     def _no_field(self, what: str, text: str, record: Record) -> str:
         """Return that a field is missing or of no use, and what the record has instead."""
@@ -333,7 +331,7 @@ class FieldMapping:
             return self._bounded(
                 what, f'field "{text}" is {"null" if found is None else "no list"}'
             )
-        return self._bounded(what, f'no field "{text}": the message has {_keys(record)}')
+        return self._bounded(what, f'no field "{text}": the message has {keys_of(record)}')
 
     def _bounded(self, what: str, text: str) -> str:
         """Return a text; an earlier one where there are too many to count each."""
@@ -344,57 +342,6 @@ class FieldMapping:
             known.append(text)
         return known[-1]
 
-    def _tags_of(self, record: Record) -> Tags:
-        if not self._tags:
-            return self._constant_tags
-        texts = tuple(plain_text(field.of(record)) for _, field in self._tags)
-        known = self._known_tags.get(texts)
-        if known is None:
-            named = zip(self._tags, texts, strict=True)
-            known = self._constant_tags | {
-                name: text for (name, _), text in named if text is not None
-            }
-            if len(self._known_tags) < _KEPT_TAGS:
-                self._known_tags[texts] = known
-        return known
-
-    def _with_tags(self, more: Tags, labels: Tags) -> Tags:
-        """Return both; equal ones are one object."""
-        joined = {**more, **labels}
-        known = self._origins_tags.get(tuple(joined.items()))
-        if known is not None:
-            return known
-        if len(self._origins_tags) < _KEPT_TAGS:
-            self._origins_tags[tuple(joined.items())] = joined
-        return joined
-
 
 def _field(text: str | None) -> Field | None:
     return None if text is None else Field(text)
-
-
-def _keys(record: Record) -> str:
-    keys = [_short(key) for key in list(record)[:_SHOWN_KEYS]]
-    more = ", ..." if len(record) > _SHOWN_KEYS else ""
-    return f"{quoted(keys)}{more}" if keys else "no fields"
-
-
-def _short(text: str) -> str:
-    # Both ends: a topic's last level says what was measured, its first where.
-    half = _SHOWN_CHARACTERS // 2 - 1
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:half]}..{text[-half:]}"
-
-
-def plain_text(value: Any) -> str | None:
-    """Return a plain JSON value as text; None for null, lists and objects.
-
-    >>> plain_text("a"), plain_text(True), plain_text(7), plain_text(0.5), plain_text(None)
-    ('a', 'true', '7', '0.5', None)
-    """
-    if type(value) is str:
-        return value
-    if type(value) is bool:
-        return "true" if value else "false"
-    if type(value) is int or type(value) is float:
-        return repr(value)
-    return None

@@ -155,6 +155,7 @@ def mapping_of(context: SourceContext, *, passes_others: bool = False) -> FieldM
         time=time,
         unit=unit,
         zone=context.get(TIME_ZONE),
+        first_us=context.first_us,
         tags=context.get(TAG),
         constant_tags=context.get(WITH_TAG),
         device_field=context.get(DEVICE_FIELD),

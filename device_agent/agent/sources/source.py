@@ -126,6 +126,7 @@ class SourceContext(NamedTuple):
         broker: the agent's broker.
         options: option's name -> value; those that are not given are not in it.
         texts: those of the events whose readings are texts.
+        first_us: a number that means an earlier time is no date of a sensor.
     """
 
     events: Sequence[str]
@@ -134,6 +135,7 @@ class SourceContext(NamedTuple):
     broker: BrokerUrl | None = None
     options: Mapping[str, Any] = {}
     texts: Collection[str] = ()
+    first_us: int = 0
 
     def get(self, option: Option[Value]) -> Value:
         """Return the value of an option."""

@@ -21,6 +21,9 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 
 END_US = 253_402_300_800_000_000
 """The first microsecond of the year 10000; times lie in [0, END_US)."""
+FIRST_US = 315_532_800_000_000
+"""1980 begins. A number that means an earlier time is an uptime, or counts another unit."""
+_YEAR_US = 31_556_952_000_000
 _PER_UNIT_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LEAST_MS, _LEAST_US = 10**11, 10**14  # as seconds the year 5138; as milliseconds as well
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,7 +51,9 @@ def number(text: str) -> int | float | None:
     return int(text) if found[2] is None else float(text)
 
 
-def time_us(value: Any, unit: Unit | None = None, zone: Zone | None = None) -> int:
+def time_us(
+    value: Any, unit: Unit | None = None, zone: Zone | None = None, first_us: int = 0
+) -> int:
     """Return a time as microseconds since the epoch.
 
     Args:
@@ -56,6 +61,7 @@ def time_us(value: Any, unit: Unit | None = None, zone: Zone | None = None) -> i
         unit: what a number counts. None tells it by its size: seconds below 10**11, milliseconds
             below 10**14, else microseconds; such a text is ISO 8601 if it is no number.
         zone: where a text without an offset was written; None: such a text is refused.
+        first_us: a number that means an earlier time is no date of a sensor.
 
     Raises:
         Refused: this is no time between 1970 and 9999, or nobody knows which.
@@ -72,6 +78,9 @@ def time_us(value: Any, unit: Unit | None = None, zone: Zone | None = None) -> i
         unit = "s" if value < _LEAST_MS else "ms" if value < _LEAST_US else "us"
     # Above this bound `round` may raise, and NaN compares as False.
     found_us = round(value * _PER_UNIT_US[unit]) if -END_US < value < END_US else -1
+    if 0 <= found_us < first_us:
+        year = 1970 + found_us // _YEAR_US
+        raise Refused(f"a time of {year}: is it an uptime, or is --time-unit missing or wrong?")
     return _in_range(found_us, counted)
 
 

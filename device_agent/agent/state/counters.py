@@ -21,7 +21,8 @@ REFUSED: Final = "refused: "
 """What the counted reason of each refused reading begins with."""
 _OUT_OF_TIME: Final = {
     "too_late": "older than what is retained (--retain-days)",
-    "in_the_future": "ahead of the clock by more than --max-skew (is the time right? timedatectl)",
+    "in_the_future": "ahead of the clock by more than --max-skew (are --time-zone and --time-unit "
+    "right? is the clock? timedatectl)",
 }
 OUTCOMES: Final = (
     "accepted",

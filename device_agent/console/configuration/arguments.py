@@ -20,6 +20,7 @@ from device_agent.agent.sources.choice import (
     spec_of,
 )
 from device_agent.agent.sources.source import SourceContext
+from device_agent.agent.sources.times import FIRST_US
 from lasp_edge.errors import UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
@@ -51,6 +52,7 @@ class AgentRequest(NamedTuple):
             broker=broker,
             options=spec.options,
             texts=tuple(plan.text_events),
+            first_us=FIRST_US,
         )
 
     def placed(self, error: str) -> str:

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from device_agent.agent.settings import Settings
+from device_agent.agent.sources.mapping import FieldMapping
 from device_agent.console.own_windows import own_windows
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
@@ -176,3 +177,25 @@ def test_a_users_handler_or_key_that_fails_refuses_its_reading_and_says_why(tmp_
     assert device.counted["accepted"] == 1
     assert count_of(device, "refused: program: RuntimeError: too hot (") == 1
     assert count_of(device, "refused: program: KeyError: 'room' (") == 1
+
+
+@pytest.mark.parametrize(
+    ("tags", "why"),
+    [
+        ({"room": "data.place"}, '--tag looked for "data.place", the message has "ts", "tempe'),
+        ({}, "--tag room=FIELD says where it stands"),
+    ],
+)
+def test_a_tag_that_a_message_lacks_is_named_with_the_field_that_was_looked_for(
+    tmp_path, tags, why
+):
+    made = Program("p")
+    temperature = made.event("temperature")
+    room = lambda event: event.tags["room"]  # noqa: E731
+    made.window("by_room", source=temperature, fold=folds.mean(), size_s=60, key=room)
+    device = Device(tmp_path, made.plan())
+    mapping = FieldMapping(["temperature"], time="ts", tags=tags)
+    record = {"ts": NOW_US / SECOND_US, "temperature": 20.0, "data": {"location": "attic"}}
+    device.core.hold(mapping.batch("s", [record]), NOW_US)
+    device.tick()
+    assert count_of(device, f'refused: program: MissingTagError: no tag "room": {why}') == 1

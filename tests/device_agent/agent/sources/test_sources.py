@@ -21,7 +21,7 @@ from device_agent.agent.sources.mapping import FieldMapping
 from device_agent.agent.sources.mqtt_topic import MqttTopic
 from device_agent.agent.sources.replay import Replay
 from device_agent.agent.sources.source import Option, SourceContext, SourceKind
-from device_agent.agent.sources.times import END_US, number, time_us
+from device_agent.agent.sources.times import END_US, FIRST_US, number, time_us
 from device_agent.agent.sources.values import EventRule
 from device_agent.agent.sources.zones import Zone
 from lasp_edge.folds.numbers import Refused
@@ -310,3 +310,17 @@ def test_only_options_that_are_given_are_passed_on():
 def test_an_option_that_means_nothing_is_refused(arguments, reason):
     with pytest.raises(ValueError, match=reason):
         parsed(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"), [(1_795_366_800, "ms"), (86_400.5, None), ("1795366800", "us")]
+)
+def test_an_uptime_and_seconds_taken_as_milliseconds_are_no_times(value, unit):
+    with pytest.raises(Refused, match="a time of 1970: is it an uptime, or is --time-unit missing"):
+        time_us(value, unit, first_us=FIRST_US)
+    assert time_us(value, unit) < FIRST_US
+
+
+def test_a_date_that_is_written_out_may_be_long_ago():
+    assert time_us("1970-01-21T18:45:20Z", first_us=FIRST_US) == 1_795_520_000_000
+    assert time_us(1_594_598_424, "s", first_us=FIRST_US) == 1_594_598_424_000_000
