@@ -162,28 +162,21 @@ class Block:
             times_us, values = list(map(itemgetter(0), ordered)), list(map(itemgetter(1), ordered))
         steps = list(map(sub, times_us, chain((self.start_us,), times_us)))
         least = min(values)
-        of_steps = _width(max(steps)) or 1
-        of_values = _width(max(values) - least)
-        columns = _columns(steps, of_steps)
-        if of_values:
-            columns += _columns([value - least for value in values], of_values)
-        return b"".join([_HEAD.pack(of_steps, of_values, least), *columns])
+        of_steps = _columns(steps) or [bytes(len(steps))]
+        of_values = _columns([value - least for value in values])
+        return b"".join([_HEAD.pack(len(of_steps), len(of_values), least), *of_steps, *of_values])
 
 
-def _width(number: int) -> int:
-    """Return the number of bytes that hold a number."""
-    return (number.bit_length() + 7) // 8
-
-
-def _columns(numbers: list[int], width: int) -> list[bytes]:
-    """Return numbers of `width` bytes each as columns of bytes, the least first."""
-    if width == 1:
-        return [bytes(numbers)]
+def _columns(numbers: list[int]) -> list[bytes]:
+    """Return numbers as columns of bytes, the least first, without those that are all zero."""
     words = array("I", numbers)
     if byteorder == "big":
         words.byteswap()
     plain = words.tobytes()
-    return [plain[column::4] for column in range(width)]
+    columns = [plain[0::4], plain[1::4], plain[2::4], plain[3::4]]
+    while columns and not columns[-1].strip(b"\0"):
+        columns.pop()
+    return columns
 
 
 def _unpacked(stored: bytes) -> tuple[list[int], list[int]]:
