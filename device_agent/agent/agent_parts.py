@@ -97,7 +97,7 @@ class AgentParts:
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.agreements = Agreements(agent, self.exchange, self.commands)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence, self._waits)
-        self.programs = Programs(agent, lambda: self.commands.retired)
+        self.programs = Programs(agent, self.commands)
         values = Values(agent, self.samples, self.agreements, self.derived)
         self.results = Results(agent, values, self.programs)
         self.voice = FleetVoice(agent, self.results.values, self.agreements)
@@ -106,6 +106,7 @@ class AgentParts:
     def in_order(self) -> list[Part]:
         """Return the parts in the order in which they are called."""
         agent = self.agent
+        is_absence_noted = any(fold.absence for fold in agent.plan.dynamic_folds.values())
         return [
             self.fence,  # may let all others go on as another replica; all wait for it
             self.witnessing,
@@ -114,7 +115,7 @@ class AgentParts:
             self.intake,  # joins what was read, so that all others see it
             *(part for part in (self.streams, self.missing) if part is not None),
             self.variables,
-            Reactions(agent, self.derived, self.variables),
+            *([Reactions(agent, self.derived, self.variables)] if agent.plan.followed else []),
             self.samples,
             self.sharing,
             self.exchange,  # entries are published before the beat that speaks of them
@@ -124,7 +125,7 @@ class AgentParts:
             self.voice,
             *_home_assistant(agent, self.voice, self.streams),
             self.agreements,
-            Absences(agent, self.samples, self._is_connected),
+            *([Absences(agent, self.samples, self._is_connected)] if is_absence_noted else []),
             self.commands,
             self.programs,
             *self.acting.parts,

@@ -5,9 +5,8 @@ from typing import Any
 
 from crdts import OwnedMap
 from device_agent.agent.core import Core
-from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.fleet.agreement import Agreements, Peers
 from device_agent.agent.fleet.exchange import Exchange
-from device_agent.agent.fleet.peers import Peers
 from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.variables.states import OwnState
 from lasp_edge.aggregates.fleet import FleetFold

@@ -3,7 +3,7 @@
 - `exchange`: own entries are published, the others' are joined
 - `fence`: which replica it is; `witnessing`: whom it hears, and for whom it vouches
 - `beats`: what the device says of itself
-- `peers`, `agreement`: reports of the others; `commands`: of operators; `programs`: which devices
+- `agreement`: reports of the others; `commands`: of operators; `programs`: which devices
   run another program or release
 - `results`: all of it for people
 """

@@ -8,11 +8,12 @@ those of °C), for what is stored must stay as it is: so an alarm names the devi
 ['temperature in °F, here in °C']
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Facts
+from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.parts import Handler, Part
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.envelope import Frame
@@ -26,14 +27,14 @@ class Programs(Part):
 
     Args:
         agent: what all parts share.
-        retired: returns the devices that do not count.
+        commands: know which devices do not count.
     """
 
     name = "programs"
 
-    def __init__(self, agent: Agent, retired: Callable[[], Collection[str]]) -> None:
+    def __init__(self, agent: Agent, commands: OperatorCommands) -> None:
         self._agent = agent
-        self._retired = retired
+        self._commands = commands
         self._runs = agent.plan.digest, RELEASE
         before = agent.facts.other_programs or {}
         self._others = {device: runs for device, runs in before.items() if runs != self._runs}
@@ -57,7 +58,7 @@ class Programs(Part):
     @property
     def others(self) -> dict[str, tuple[str, str]]:
         """Devices that run something else and count -> (digest of the program, release)."""
-        retired = self._retired()
+        retired = self._commands.retired
         return {name: runs for name, runs in sorted(self._others.items()) if name not in retired}
 
     @property

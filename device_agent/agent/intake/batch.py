@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from operator import lt
 from typing import Any
 
 
@@ -76,8 +74,3 @@ class Batch:
         """Whether no reading has its own time, and there is at least one."""
         times_us = self.times_us
         return bool(times_us) and times_us[0] is None and times_us.count(None) == len(times_us)
-
-
-def ascends(times_us: Sequence[int]) -> bool:
-    """Return whether each time is later than the one before it."""
-    return all(map(lt, times_us, islice(times_us, 1, None)))

@@ -16,8 +16,8 @@ from operator import not_
 from typing import Any, NamedTuple
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.intake.batch import Batch, ascends
-from device_agent.agent.intake.identities import STAMPED, Identities
+from device_agent.agent.intake.batch import Batch
+from device_agent.agent.intake.identities import STAMPED, Identities, ascends
 from device_agent.agent.intake.pending import PendingBatch, has_room
 from device_agent.agent.intake.progress import IntakeProgress
 from device_agent.agent.intake.routes import Route

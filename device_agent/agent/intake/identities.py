@@ -21,8 +21,8 @@ are in memory.
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from operator import attrgetter, itemgetter, sub
+from itertools import chain, islice
+from operator import attrgetter, itemgetter, lt, sub
 from struct import Struct
 from sys import byteorder
 
@@ -48,6 +48,11 @@ _BEFORE_US = -(2**62)
 
 Identity = tuple[int, int]
 """Own time in microseconds, and quantised value."""
+
+
+def ascends(times_us: Sequence[int]) -> bool:
+    """Return whether each time is later than the one before it."""
+    return all(map(lt, times_us, islice(times_us, 1, None)))
 
 
 def tags_of_blocks(text: str) -> str:

@@ -354,7 +354,8 @@ class Intake(Part):
             changes.facts.add(self.progress.facts())
 
     def tick(self, now_us: int) -> None:
-        self.peer_reports.catch_up(now_us)
+        if self.peer_reports.waiting:
+            self.peer_reports.catch_up(now_us)
         if self._clock.trusted:
             self._heal(self._clock.time_us(now_us))
 

@@ -14,8 +14,13 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from device_agent.agent.intake.batch import ascends
-from device_agent.agent.intake.identities import Block, Identities, Identity, tags_of_blocks
+from device_agent.agent.intake.identities import (
+    Block,
+    Identities,
+    Identity,
+    ascends,
+    tags_of_blocks,
+)
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge.errors import pass_interrupt

@@ -56,6 +56,7 @@ class Stored(Part):
         drop_set_aside: bool = False,
     ) -> None:
         self._changes: Changes | None = None
+        self.is_changed = False
         self._parts = dict(restored.variables)
         self._counts: dict[VariableId, int] = {}
         self._bytes: dict[VariableId, tuple[int, int]] = {}  # of the whole state; of its deltas
@@ -146,11 +147,11 @@ class Stored(Part):
     def _changed(self) -> Changes:
         """Return what is to be committed, to add to it; mostly there is nothing."""
         if self._changes is None:
-            self._changes = Changes()
+            self._changes, self.is_changed = Changes(), True
         return self._changes
 
     def take_changes(self) -> Changes | None:
-        taken, self._changes = self._changes, None
+        taken, self._changes, self.is_changed = self._changes, None, False
         return taken
 
     def report(self) -> dict[str, Any]:

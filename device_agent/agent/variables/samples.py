@@ -352,17 +352,23 @@ class Samples(Part):
 
     def refold(self) -> None:
         """Bring the local folds up to date."""
-        put = set()
-        for target, key, partial in self._local.refold(self.sets.take_moved(), self.sets.held):
-            put.add((target, key))
-            self._put(target, key, partial)
+        moved = self.sets.take_moved()
+        put = self._fold(moved) if any(moved.values()) else set()
         for name, key in self.sets.take_rebound():
             for target in self._targets[name]:
                 partial = self._local.partial(target, key)
                 if partial is not None and (target, key) not in put:
                     self._put(target, key, partial)
+
+    def _fold(self, moved: Mapping[str, Mapping[str, Moved | None]]) -> set[tuple[str, str]]:
+        """Fold what came and went; return the targets and keys whose partial changed."""
+        put = set()
+        for target, key, partial in self._local.refold(moved, self.sets.held):
+            put.add((target, key))
+            self._put(target, key, partial)
         for target, error in self._local.take_failures():
             self._guard.failed(f"fold {target}", error)
+        return put
 
     def _put(self, target: str, key: str, partial: Partial | None) -> None:
         """Take a new partial of a local fold; None where its key is gone."""

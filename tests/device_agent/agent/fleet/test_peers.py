@@ -3,7 +3,7 @@
 import random
 
 from crdts import Replica
-from device_agent.agent.fleet.peers import Peers
+from device_agent.agent.fleet.agreement import Peers
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
 
 LOST, PRESENT = Replica(1, 900, "pi-1"), Replica(1, 100, "pi-1")

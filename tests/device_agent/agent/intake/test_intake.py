@@ -163,12 +163,13 @@ def squares():
     return program.plan()
 
 
-def test_a_fold_that_fails_or_leaves_its_range_refuses_the_reading_whole(tmp_path):
+def test_a_fold_that_fails_refuses_the_reading_and_a_full_pane_costs_its_window_alone(tmp_path):
     device = Device(tmp_path, squares())
     device.read([5.0, 13.0, 14.0, 8.0, 4.0, 10.0], [NOW_US + n for n in range(6)])
-    # 500^2 + 800^2 = 890,000: another 160,000 would leave the range, 1,000^2 does alone.
+    # 500^2 + 800^2 = 890,000: another 160,000 would leave the range of the pane, and of no sample;
+    # 1,000^2 leaves it alone.
     assert device.stored_panes()["", NOW_US] == (2, 890_000)
-    assert (device.counted["accepted"], device.counted["refused"]) == (2, 4)
+    assert (device.counted["accepted"], device.counted["refused"]) == (3, 3)
     device.read([4.0], [NOW_US + 7])
     assert device.stored_panes()["", NOW_US] == (2, 890_000)
     device.read([3.0], [NOW_US + 8])
@@ -187,14 +188,16 @@ def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp
     assert device.store.restored().counters[reason] == 1
 
 
-def test_a_pane_that_is_nearly_full_refuses_what_does_not_fit(tmp_path):
+def test_a_pane_that_is_nearly_full_takes_what_fits_and_its_window_lacks_the_rest(tmp_path):
     device = Device(tmp_path)
     device.read([20.0], [NOW_US])
     (entry,) = device.core.panes.memory.entries.values()
     entry.partial = (2**31 - 3, 2000, 2000)
     device.read([20.0] * 4, [NOW_US + n for n in range(1, 5)])
     assert device.stored_panes()["", NOW_US][0] == 2**31 - 1
-    assert (device.counted["accepted"], device.counted["refused"]) == (3, 2)
+    assert device.counted["accepted"] == 5
+    (lacking,) = [total for name, total in device.counted.items() if "out of range" in name]
+    assert lacking == 2
 
 
 @pytest.mark.parametrize(
