@@ -74,7 +74,8 @@ class AgentParts:
         sinks = Sinks(agent.facts.sinks, max(agent.settings.retain_us, LEFT_US), agent.counters)
         memory = Panes(agent, sinks)
         cache = PaneCache(memory, sinks)
-        sources = SourceProgress(restored.sources, agent.settings.lateness_us)
+        late = agent.settings.lateness_us, agent.settings.source_silent_us
+        sources = SourceProgress(restored.sources, *late)
         known = KnownProgress(agent, restored)
         self.fence = Fence(agent, restored, known, succeed)
         self.witnessing = Witnessing(agent, self.fence)

@@ -28,6 +28,8 @@ class Settings:
         retain_us: readings older than the greatest accepted time less this are refused.
         lateness_us: how much later than the newest reading an older one may still come without
             being called late; the low watermark stays this far behind.
+        source_silent_us: a source with own times that is silent for longer holds the low watermark
+            no more where it is: it follows the clock, that far behind; 0: never.
         max_skew_us: a reading further ahead of the clock than this is refused; clocks that differ
             by no more agree.
         clock_wait_us: a clock that jumped, or is behind the last time that was trusted, is trusted
@@ -50,6 +52,7 @@ class Settings:
     home_assistant: str = ""
     retain_us: int = 7 * 86_400 * SECOND_US
     lateness_us: int = 5 * SECOND_US
+    source_silent_us: int = 600 * SECOND_US
     max_skew_us: int = 300 * SECOND_US
     fence_wait_us: int = 5 * SECOND_US
     clock_wait_us: int = 900 * SECOND_US

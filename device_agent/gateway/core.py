@@ -258,6 +258,21 @@ class GatewayCore:
         self.windows.promised(steps, now_us)
 
     @property
+    def holding(self) -> dict[str, str]:
+        """Who holds the frontier, and which of its sources is silent; "" for none."""
+        terms, sources = (self._terms.roster, self._terms.dead_after_us), self._acceptance.held_by
+        waits = awaited(self._liveness, *terms)
+        silent = [each.device for each in waits.devices if sources.get(each.device)]
+        return {name: sources.get(name, "") for name in (*waits.far_behind, *silent)}
+
+    @property
+    def listens_until_us(self) -> int | None:
+        """Until when every device has time to speak, and nothing is final; None: that is over."""
+        listening, before_us = self._liveness.listening, self.coverage.frontier
+        waits = is_listening(before_us, self._liveness, self._terms.roster, self._listen_us)
+        return listening.since_us + self._listen_us if waits and listening else None
+
+    @property
     def failed(self) -> Counter[str]:
         """How often a fold of the user's own raised something, by reason."""
         return self.windows.failed

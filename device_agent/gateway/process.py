@@ -15,11 +15,12 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from crdts import Replica
 from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.core import GatewayCore, WaitingTerms
+from device_agent.gateway.line import line_of
 from device_agent.gateway.results import FleetResults
 from device_agent.gateway.store import PROGRAM, STORE_ID, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
@@ -43,7 +44,6 @@ from lasp_edge.protocol.topics import (
 )
 from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.timers import Timer
-from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US
 
 log = logging.getLogger(__name__)
@@ -360,28 +360,11 @@ class _Running:
         """Print a line for people, if there is something new."""
         if not now and not self._line_timer.is_due(self._clock.now_us):
             return
-        line = self._in_words()
+        failed = self._core.failed + self._results.failed
+        line = line_of(self._settings.name, self._core, self._counts, failed, self.link.trouble)
         if line != self._line:
             self._line = line
             self._say(line)
-
-    def _in_words(self) -> str:
-        frontier_us, expected, excluded = self._core.coverage
-        devices = "device" if len(expected) == 1 else "devices"
-        words = [f"{self._settings.name}: {len(expected)} {devices} heard"]
-        counts: dict[str, Any] = self._counts
-        words.append(f"{counts['entries']:,} panes and {counts['rows']:,} rows written")
-        if counts["late"]:
-            words.append(f"{counts['late']:,} panes too late for their windows")
-        final = "nothing final yet"
-        if frontier_us is not None:
-            final = f"final up to {shown_time(frontier_us).partition('.')[0]} UTC"
-        words.append(final + (f", without {', '.join(excluded)}" if excluded else ""))
-        failed = self._core.failed + self._results.failed
-        words += [f"FAILED: {times} x {reason}" for reason, times in failed.items()]
-        if self.link.trouble:
-            words.append(f"no connection ({self.link.trouble})")
-        return ", ".join(words)
 
 
 def _subscriptions(topics: Topics) -> list[str]:

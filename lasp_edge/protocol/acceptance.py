@@ -170,6 +170,7 @@ class Acceptance:
         topics: where the fleet's messages travel.
         witness: what was heard of each device.
         overheard: what was heard of shared variables.
+        held_by: device -> its source that is silent and holds its promise; "" for none.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
 
@@ -191,6 +192,7 @@ class Acceptance:
         self.control = control
         self.membership = membership or Membership()
         self.overheard = overheard or Overheard({})
+        self.held_by: dict[str, str] = {}
         self._is_signed = is_signed
         self.topics = topics
         self.sink = sink
@@ -290,6 +292,7 @@ class Acceptance:
         if record.retained:
             return
         self.overheard.compare(frame, record.received_us)
+        self.held_by[frame.about] = frame.held_by
         if self.control is not None and frame.control != self.control.control:
             accepted.heard[frame.about] = False  # a promise speaks of one log
             return

@@ -122,6 +122,10 @@ class VariableFrame(Frame):
         return cls(envelope.sender, number, variable, stream, shard, keys, seqs, columns)
 
 
+LONGEST_SOURCE = 48
+"""Characters of a source's name in a beat, at most."""
+
+
 class VariableReport(NamedTuple):
     """What a device holds of one variable.
 
@@ -154,6 +158,7 @@ class BeatFrame(Frame):
         control: what tells the log of parameters that it knows from others; 0 for an empty one.
         floor_us: from when on it has all its readings, to make panes again; None where its program
             has no parameters.
+        held_by: the source that is silent, and that its promises wait for; "" for none.
     """
 
     lows: tuple[SinkLow, ...]
@@ -165,6 +170,7 @@ class BeatFrame(Frame):
     control: int = 0
     floor_us: int | None = None
     done_for: frozenset[str] = frozenset()
+    held_by: str = ""
 
     kind = 3
 
@@ -178,13 +184,15 @@ class BeatFrame(Frame):
         return [lows, self.done, self.reports, self.seq, self.clock_s, highs]
 
     def extra(self) -> dict[str, Any]:
-        given = {"control": self.control} if self.control else {}
+        given: dict[str, Any] = {"control": self.control} if self.control else {}
         if self.floor_us is not None:
             given["floor"] = self.floor_us
         if self.done_for:
             given["done"] = sum(
                 low.sink in self.done_for and 1 << at for at, low in enumerate(self.lows)
             )
+        if self.held_by:
+            given["held_by"] = self.held_by
         return given
 
     @classmethod
@@ -199,7 +207,8 @@ class BeatFrame(Frame):
         floor_us = None if floor is None else checks.integer(floor, -TIME_LIMIT_US, TIME_LIMIT_US)
         bits = checks.integer(envelope.extra.get("done", 0), 0, 1 << MAX_SINKS)
         done_for = frozenset(row.sink for at, row in enumerate(rows) if bits >> at & 1)
-        rest = (source_highs(highs), control, floor_us, done_for)
+        held_by = checks.text(envelope.extra.get("held_by", ""))
+        rest = (source_highs(highs), control, floor_us, done_for, held_by)
         fields = (checks.flag(done), known, seq, clock, *rest)
         return cls(envelope.sender, envelope.number, rows, *fields)
 

@@ -210,6 +210,13 @@ class AwaitedDevices(NamedTuple):
         known_us = [each for each in times_us if each is not None]
         return self._replace(lead_us=max([self.lead_us, *known_us]))
 
+    @property
+    def far_behind(self) -> tuple[str, ...]:
+        """Who holds F while another device has promised five minutes more; the last one first."""
+        least_us = self.lead_us - CLOCKS_DIFFER_US
+        behind = sorted((each.low_us, each.device) for each in self.devices)
+        return tuple([device for low_us, device in behind if low_us < least_us])
+
     def before(self, end_us: int) -> tuple[str, ...]:
         """Return who is missing in a window that ends then; nobody while all of them are.
 

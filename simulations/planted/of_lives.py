@@ -55,9 +55,14 @@ def a_source_that_gave_nothing_yet_holds_no_promise() -> Iterator[None]:
     """A file is read only after a while, and a sensor has promised the time of its lines."""
 
     def low_us(
-        self: SourceProgress, now_us: int, end_us: Callable[[], int | None], max_skew_us: int = 0
+        self: SourceProgress,
+        now_us: int,
+        end_us: Callable[[], int | None],
+        max_skew_us: int,
+        counted_us: int,
     ) -> int | None:
-        lows = [self._low_us(self._rows[name], now_us, end_us, max_skew_us) for name in self._live]
+        terms = now_us, end_us, max_skew_us, counted_us
+        lows = [self._low_us(name, *terms) for name in self._live]
         return min([each for each in lows if each is not None], default=None)
 
     with replaced(SourceProgress, "low_us", low_us):

@@ -22,7 +22,13 @@ from device_agent.agent.parts import Handler, Part
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import SourceHigh
-from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame, VariableReport
+from lasp_edge.protocol.frames import (
+    LONGEST_SOURCE,
+    AskFrame,
+    BeatFrame,
+    PresenceFrame,
+    VariableReport,
+)
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.release import RELEASE
@@ -210,7 +216,8 @@ class Beats(Part):
         """Return the next beat."""
         clock, (sender, done, done_for, reports, seq, highs, control) = self._agent.clock, content
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
-        fields = (lows, done, reports, seq, clock_s, highs, control, self._floor_us(), done_for)
+        rest = (self._floor_us(), done_for, self._intake.sources.silent_source[:LONGEST_SOURCE])
+        fields = (lows, done, reports, seq, clock_s, highs, control, *rest)
         return BeatFrame(sender, self._beats + 1, *fields)
 
     def _floor_us(self) -> int | None:

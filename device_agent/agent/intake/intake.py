@@ -313,7 +313,7 @@ class Intake(Part):
         if self.held_since_us is not None:
             now_us = min(now_us, self.held_since_us)  # they get their time when they are taken in
         clock_us = self._clock.time_us(now_us)
-        return self.sources.low_us(clock_us, self._end_us, self._max_skew_us)
+        return self.sources.low_us(clock_us, self._end_us, self._max_skew_us, now_us)
 
     def _end_us(self) -> int | None:
         """Return what a finished source promises: the end of the last window that has a reading.

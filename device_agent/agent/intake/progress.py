@@ -8,6 +8,9 @@ from device_agent.agent.stored_rows import SourceRow
 
 NO_TIME = -(2**62)
 """Before every time."""
+SILENT_US = 300_000_000
+"""Microseconds for which a source came no further, after which it is named as the one that is
+waited for: five minutes, as most sensors measure more often."""
 STAMP_AHEAD_US = 1_000_000
 """Microseconds that an acceptance stamp may be ahead of the clock: readings that come at once
 differ by microseconds, and a clock that is set back by less changes nothing."""
@@ -79,19 +82,28 @@ class IntakeProgress:
 class SourceProgress:
     """The sources of this process, and the places up to which earlier ones have read.
 
+    A source promises up to its newest own time. One that is silent would hold the windows of the
+    whole fleet for as long, so after a while its promise follows the clock, at the distance that it
+    has then. A recording of former years is thus never passed by the present.
+
     Args:
         rows: what the store holds, by source.
         lateness_us: how much later than the newest reading an older one may come.
+        silent_after_us: from when on the promise of a silent source follows the clock; 0: never.
 
     Attributes:
         stopped: this process will read nothing more.
     """
 
-    def __init__(self, rows: Mapping[str, SourceRow], lateness_us: int) -> None:
+    def __init__(
+        self, rows: Mapping[str, SourceRow], lateness_us: int, silent_after_us: int = 0
+    ) -> None:
         self._rows = dict(rows)
-        self._lateness_us = lateness_us
+        self._lateness_us, self._silent_after_us = lateness_us, silent_after_us
+        self._reached: dict[str, tuple[int, int]] = {}  # own time, and since when it is the newest
         self._live: set[str] = set()
         self._changed: dict[str, SourceRow] = {}
+        self._counted_us: int | None = None  # at the last question
         self.stopped = False
 
     def cursor(self, source: str) -> str | None:
@@ -138,7 +150,11 @@ class SourceProgress:
         return self.stopped or self.all_done
 
     def low_us(
-        self, now_us: int, end_us: Callable[[], int | None], max_skew_us: int = 0
+        self,
+        now_us: int,
+        end_us: Callable[[], int | None],
+        max_skew_us: int = 0,
+        counted_us: int | None = None,
     ) -> int | None:
         """Return the time before which no source has more; None while that is unknown.
 
@@ -147,20 +163,54 @@ class SourceProgress:
             max_skew_us: a source that has come further ahead of it did so by a wrong clock.
             end_us: returns what a finished source promises; None: nothing, as nothing was ever
                 read.
+            counted_us: the clock that counts silence, and is never set; `now_us` if None.
         """
-        lows_us = [
-            self._low_us(self._rows[name], now_us, end_us, max_skew_us) for name in self._live
-        ]
+        counted_us = self._counted_us = now_us if counted_us is None else counted_us
+        terms = now_us, end_us, max_skew_us, counted_us
+        lows_us = [self._low_us(name, *terms) for name in self._live]
         known_us = [low_us for low_us in lows_us if low_us is not None]
         return min(known_us) if known_us and len(known_us) == len(lows_us) else None
 
     def _low_us(
-        self, row: SourceRow, now_us: int, end_us: Callable[[], int | None], max_skew_us: int
+        self,
+        source: str,
+        now_us: int,
+        end_us: Callable[[], int | None],
+        max_skew_us: int,
+        counted_us: int,
     ) -> int | None:
+        row = self._rows[source]
         if row.done or self.stopped:
             return end_us()
-        seen = [] if row.high_us is None else [row.high_us]
-        if seen and seen[0] > now_us + max_skew_us:
-            seen = [now_us]
-        seen += [now_us] if row.stamped else []
+        seen = [now_us] if row.stamped else []
+        if row.high_us is not None:
+            is_ahead = row.high_us > now_us + max_skew_us
+            seen.append(now_us if is_ahead else self._followed_us(source, now_us, counted_us))
         return min(seen) - self._lateness_us if seen else None
+
+    def _followed_us(self, source: str, now_us: int, counted_us: int) -> int:
+        """Return how far a source has come; a silent one follows the clock."""
+        high_us = self._rows[source].high_us or 0
+        passed_us = self.silent_us(source, counted_us) - self._silent_after_us
+        if not self._silent_after_us or passed_us <= 0:
+            return high_us
+        return max(high_us, min(high_us + passed_us, now_us))
+
+    def silent_us(self, source: str, counted_us: int) -> int:
+        """Return for how long a source has come no further, as far as this process knows."""
+        high_us = self._rows[source].high_us or 0
+        before_us, since_us = self._reached.get(source, (high_us, counted_us))
+        if high_us > before_us or counted_us < since_us:
+            since_us = counted_us
+        self._reached[source] = high_us, since_us
+        return counted_us - since_us
+
+    @property
+    def silent_source(self) -> str:
+        """The source that is silent, and that held the last promise; "" for none."""
+        if self.stopped or self._counted_us is None:
+            return ""
+        rows = ((self._rows[name], name) for name in self._live)
+        known = [(r.high_us, name) for r, name in rows if r.high_us is not None and not r.done]
+        name = min(known, default=(0, ""))[1]
+        return name if name and self.silent_us(name, self._counted_us) >= SILENT_US else ""

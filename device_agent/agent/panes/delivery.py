@@ -34,6 +34,10 @@ class ReadSources(Protocol):
     def finished(self) -> bool:
         """Whether nothing more will be read."""
 
+    @property
+    def silent_source(self) -> str:
+        """The source that is silent, and that held the last promise; "" for none."""
+
 
 class PaneDelivery(Part):
     """Sends dirty pane entries until they have landed in every sink.
@@ -224,7 +228,8 @@ class PaneDelivery(Part):
     def report(self) -> dict[str, Any]:
         known = standing(self.sinks.rows(), self.cache.waiting(), self.memory.planned.spans_us)
         contested = [sink.name for sink in self.sinks if sink.contested_us]
-        return {"dirty": self.cache.count, "sinks": known, "contested_sinks": contested}
+        sent = {"dirty": self.cache.count, "sinks": known, "contested_sinks": contested}
+        return sent | {"silent_source": self._sources.silent_source}
 
 
 def _is_slow(sinks: Sinks) -> bool:

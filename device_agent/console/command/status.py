@@ -162,6 +162,13 @@ def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
     return lines + [f"      {n} not taken: {reason}" for reason, n in sink["not_taken"].items()]
 
 
+def _of_source(name: str, row: dict[str, Any]) -> list[str]:
+    """Return how far a source with own times has come: windows wait for it."""
+    if row["done"] or row["high_us"] is None:
+        return []
+    return [f"  source         {name}: newest reading of {_at(row['high_us'])} UTC"]
+
+
 def plainly(status: dict[str, Any]) -> str:
     """Return the same for people."""
     replica, program = status["replica"], status["program"] or "(none yet)"
@@ -185,7 +192,10 @@ def plainly(status: dict[str, Any]) -> str:
     if status["undated"]:
         lines.append(f"  undated        {status['undated']} (lost: they came before any clock)")
     lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
-    lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
+    lines += [
+        *(line for source in status["sources"].items() for line in _of_source(*source)),
+        *(f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()),
+    ]
     lines += [
         *(f"  ALERT          {_of_alert(alert)}" for alert in status["alerts"]),
         *(

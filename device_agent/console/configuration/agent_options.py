@@ -33,6 +33,10 @@ COMMIT_HELP = (
     " this many seconds of readings that the agent stamps itself; none of them was published. A"
     " file, or a broker with QoS 1, gives again what was not acknowledged, so nothing of it is lost"
 )
+SILENT_HELP = (
+    "windows wait this long for a silent source whose readings have their own time, and what comes"
+    " later revises them; 0: for ever {}"
+)
 REPORT_HELP = f"print a JSON line this often (default: one line in words every {PLAIN_EVERY_S:g} s)"
 CONFIG_HELP = (
     "a TOML file with any of these options by their names, and tables [[source]] (default: none);"
@@ -79,6 +83,7 @@ NUMBERS = (
     NumberOption("--results", 0.0, RESULTS_HELP),
     NumberOption("--retain-days", 7.0, "refuse readings older than this many days {}", _ABOVE_0),
     NumberOption("--lateness", 5.0, "readings may be out of order by this many seconds {}"),
+    NumberOption("--source-silent-after", 600.0, SILENT_HELP),
     NumberOption("--max-skew", 300.0, "refuse readings ahead of the clock by more seconds {}"),
     NumberOption("--clock-wait", 900.0, "trust a clock that jumped after this many seconds {}"),
     NumberOption("--report", None, REPORT_HELP, _ABOVE_0),
@@ -146,6 +151,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         home_assistant=_home_assistant(arguments),
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),
+        source_silent_us=round(arguments.source_silent_after * SECOND_US),
         max_skew_us=round(arguments.max_skew * SECOND_US),
         clock_wait_us=round(arguments.clock_wait * SECOND_US),
         trust_clock=arguments.trust_clock,

@@ -4,6 +4,7 @@ import pytest
 
 from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.core import WaitingTerms
+from device_agent.gateway.line import SHORTER, line_of
 from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading
 from tests.cloud_tier.support_devices import BEGIN_US, Device, rooms
@@ -94,3 +95,20 @@ def test_a_clock_that_runs_somewhat_fast_is_followed():
         gateway.goes_on(MINUTE_US, "a")
         gateway.off_us += MINUTE_US * 200 // 1_000_000
     assert gateway.behind_us <= 10 * SECOND_US
+
+
+def test_the_line_names_until_when_it_listens_and_then_for_whom_it_waits():
+    gateway = Gateway()
+    gateway.goes_on(MINUTE_US, "a", "b")
+    assert shown(gateway).endswith(f" UTC ({SHORTER})")
+    gateway.goes_on(11 * MINUTE_US, "a", "b")
+    assert ", final up to " in shown(gateway)
+    assert "waiting" not in shown(gateway)
+    gateway.goes_on(8 * MINUTE_US, "a")
+    assert shown(gateway).endswith(", waiting for b")
+    gateway.acceptance.held_by["b"] = "mqtt:meter"
+    assert shown(gateway).endswith(", waiting for b (its source mqtt:meter is silent)")
+
+
+def shown(gateway):
+    return line_of("gateway", gateway.core, {"entries": 1, "rows": 2, "late": 0}, {}, "")

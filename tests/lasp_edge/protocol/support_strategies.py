@@ -120,7 +120,8 @@ def beat_frames(draw):
     known = promised, draw(st.booleans()), tuple(draw(reports)), draw(seqs), draw(clocks)
     rest = draw(highs), draw(st.integers(0, 2**63 - 1))
     floor_us = draw(st.none() | st.integers(-(2**58), 2**58 - 1))
-    return BeatFrame(draw(replicas), draw(numbers), *known, *rest, floor_us, done_for)
+    more = floor_us, done_for, draw(texts)
+    return BeatFrame(draw(replicas), draw(numbers), *known, *rest, *more)
 
 
 @st.composite

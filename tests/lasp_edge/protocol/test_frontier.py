@@ -254,6 +254,14 @@ def test_windows_wait_for_live_devices_that_have_not_promised_past_their_end():
     assert awaited(NOTHING_HEARD, ["a"], DEAD).before(0) == ()
 
 
+def test_who_holds_the_frontier_far_behind_another_is_named_last_one_first():
+    minute = 60_000_000
+    late, later = said(4 * minute, 10 * minute), said(3 * minute, 10 * minute)
+    near = said(9 * minute, 10 * minute)
+    known = heard(10 * minute, 0, a=late, b=later, c=said(10 * minute, 10 * minute), d=near)
+    assert awaited(known, None, 10 * minute).far_behind == ("b", "a")
+
+
 def test_who_was_behind_before_all_promises_were_void_is_missing():
     told = heard(200, 0, a=said(160, 190), b=said(90, 195), ready=said(60, 70, done=True))
     known = told.voided()

@@ -82,6 +82,44 @@ def test_a_source_that_has_both_kinds_of_time_promises_the_earlier(device):
     assert device.low_us == NOW_US - MINUTE_US - device.settings.lateness_us
 
 
+def test_a_silent_source_holds_the_promise_for_ten_minutes_and_then_follows_the_clock(device):
+    device.core.intake.sources.cursor("clock")
+    device.take([20.0], [NOW_US], [{}])
+    device.take([20.0], [None], [{}], source="clock")
+    for _ in range(9 * 6):
+        device.land(10)
+    assert device.low_us == NOW_US - device.settings.lateness_us
+    assert device.core.report()["silent_source"] == "test"
+    assert device.frames(BeatFrame)[-1].held_by == "test"
+    for _ in range(3 * 6):
+        device.land(10)
+    low_us, after_us = device.low_us, device.settings.source_silent_us
+    behind_us = device.now_us - device.settings.lateness_us - after_us
+    assert behind_us - MINUTE_US < low_us <= behind_us
+    device.take([21.0], [NOW_US + MINUTE_US], [{}])
+    device.land(20)
+    assert device.counted["late"] == 1
+    assert device.core.report()["silent_source"] == ""
+
+
+def test_a_recording_of_former_years_is_not_passed_by_the_present(device):
+    device.now_us += 365 * 24 * HOUR_US
+    device.take([20.0], [NOW_US], [{}])
+    for _ in range(12):
+        device.land(60)
+    ahead_us = device.low_us - (NOW_US - device.settings.lateness_us)
+    assert 0 < ahead_us <= 2 * MINUTE_US
+
+
+def test_who_wants_it_waits_for_a_silent_source_for_ever(tmp_path):
+    device = Device(tmp_path, settings=Settings(source_silent_us=0))
+    device.take([20.0], [NOW_US], [{}])
+    for _ in range(30):
+        device.land(60)
+    assert device.low_us == NOW_US - device.settings.lateness_us
+    device.kill()
+
+
 def test_a_promise_never_speaks_of_what_has_not_landed(device):
     device.read([20.0], [NOW_US])
     device.read([20.0], [NOW_US + 4 * MINUTE_US])

@@ -1,0 +1,60 @@
+"""The line that a gateway prints for people: how far it has come, and for whom it waits."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from device_agent.gateway.core import GatewayCore
+from lasp_edge.tool.times import shown_time
+
+SHORTER: Final = "--roster or --tentative-after make that shorter"
+"""How a gateway that listens is made to listen for less long."""
+MOST_NAMED: Final = 3
+"""Devices for which it waits that are named, at most."""
+
+
+def line_of(
+    name: str,
+    core: GatewayCore,
+    counts: Mapping[str, int],
+    failed: Mapping[str, int],
+    trouble: str | None,
+) -> str:
+    """Return the line.
+
+    Args:
+        name: the gateway's.
+        core: knows how far windows are final.
+        counts: of panes and rows that were written, and of panes that came too late.
+        failed: how often something failed, by reason.
+        trouble: why there is no connection; nothing where there is one.
+    """
+    frontier_us, expected, excluded = core.coverage
+    devices = "device" if len(expected) == 1 else "devices"
+    words = [f"{name}: {len(expected)} {devices} heard"]
+    words.append(f"{counts['entries']:,} panes and {counts['rows']:,} rows written")
+    if counts["late"]:
+        words.append(f"{counts['late']:,} panes too late for their windows")
+    final = "nothing final yet" if frontier_us is None else f"final up to {_moment(frontier_us)}"
+    words.append(final + (f", without {', '.join(excluded)}" if excluded else ""))
+    words += _awaited(core)
+    words += [f"FAILED: {times} x {reason}" for reason, times in failed.items()]
+    if trouble:
+        words.append(f"no connection ({trouble})")
+    return ", ".join(words)
+
+
+def _awaited(core: GatewayCore) -> list[str]:
+    """Return for whom it waits, and until when it listens who is there."""
+    until_us = core.listens_until_us
+    if until_us is not None:
+        return [f"listening who is there until {_moment(until_us)} ({SHORTER})"]
+    holding = [
+        f"{device} (its source {source} is silent)" if source else device
+        for device, source in core.holding.items()
+    ]
+    more = [f"{len(holding) - MOST_NAMED} more"] if len(holding) > MOST_NAMED else []
+    return [f"waiting for {', '.join([*holding[:MOST_NAMED], *more])}"] if holding else []
+
+
+def _moment(time_us: int) -> str:
+    return f"{shown_time(time_us).partition('.')[0]} UTC"
