@@ -142,7 +142,7 @@ class Liveness(NamedTuple):
         A promise that arrived at a time which nobody bears out counts as of its own time; where
         nobody bears that out either, as of the time since which they have listened.
         """
-        last_us = listening.now_us + CLOCKS_DIFFER_US
+        last_us = max(listening.now_us, self.host_us or BOTTOM_US) + CLOCKS_DIFFER_US
         if promise is not None and self.host_us is not None and promise.heard_us > last_us:
             low_us = promise.low_us or BOTTOM_US
             promise = promise._replace(heard_us=low_us if low_us <= last_us else BOTTOM_US)
