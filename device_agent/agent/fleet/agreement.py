@@ -19,7 +19,6 @@ from device_agent.agent.changes import Changes, Facts, Settled
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.parts import Handler, Part
-from device_agent.agent.variables.published_fold import PublishedFold
 from lasp_edge.aggregates.absence import PresentFold
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.language.declarations import DynamicFold, LocalFold
@@ -278,9 +277,7 @@ class Agreements(Part):
         return Agreement(inputs, len(devices), settled and bool(devices), offline)
 
     def _entries(self, fold: LocalFold) -> FleetFold:
-        published = self._exchange.variables[fold.name]
-        assert isinstance(published, PublishedFold)
-        return published.entries
+        return self._exchange.variables[fold.name].entries
 
     def _compared(
         self, fold: LocalFold, devices: Collection[str], absent: Collection[str]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from device_agent.agent.agent import Agent
 from device_agent.agent.allowance import Allowance
 from device_agent.agent.parts import FrameRefusedError, Handler, Part
-from device_agent.agent.variables.replicated import Replicated
+from device_agent.agent.variables.published_fold import PublishedFold
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.publication import Publication
@@ -39,7 +39,7 @@ class Exchange(Part):
     def __init__(
         self,
         agent: Agent,
-        variables: Iterable[Replicated],
+        variables: Iterable[PublishedFold],
         shared: Callable[[], Iterable[VariableReport]],
     ) -> None:
         self._agent = agent

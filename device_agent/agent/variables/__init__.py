@@ -7,5 +7,5 @@ In the order in which data flow through it:
 - `states`: variables that are one lattice state, own or shared, and what a device leaves of a
   shared one at the broker; `derived`: what follows from the shared ones
 - `sharing`: how shared variables travel
-- `replicated`: the contract of entries that travel; `published_fold`: those of a local fold
+- `published_fold`: the entries of a local fold, which travel
 """

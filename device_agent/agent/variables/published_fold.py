@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from crdts import OwnedMap, Version
 from device_agent.agent.agent import Agent
 from device_agent.agent.parts import FrameRefusedError
-from device_agent.agent.variables.replicated import Replicated
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import LocalFold
@@ -19,7 +18,7 @@ from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.shards import key_shard
 
 
-class PublishedFold(Replicated):
+class PublishedFold:
     """The fleet's entries of one local fold.
 
     Args:
@@ -27,12 +26,16 @@ class PublishedFold(Replicated):
         fold: the local fold.
 
     Attributes:
-        entries: of all devices.
+        name: the variable's name.
+        entries: of all devices. Each device publishes its own ones, whole, and joins those of the
+            others. They are split into shards; (device, shard) names an entry, and the greater
+            version of it wins.
+        unsent: shards of this device that are to be published.
     """
 
     def __init__(self, agent: Agent, fold: LocalFold) -> None:
-        super().__init__(fold.name)
-        self._agent = agent
+        self.name, self._agent = fold.name, agent
+        self.unsent: set[int] = set()
         self.fold = fold
         self.entries = FleetFold(fold.fold, keyed=fold.keyed)
 
@@ -50,16 +53,20 @@ class PublishedFold(Replicated):
                 return
 
     def succeed(self) -> None:
+        """Give this device's entries versions of its present replica; publish all of them."""
         self.unsent = set(self.entries.begin(self._agent.replica))
 
     def shards(self) -> Iterable[int]:
+        """Return the shards of which this device has an entry."""
         return [shard for shard in self.entries.shards if self.version(shard)]
 
     def version(self, shard: int) -> Version | None:
+        """Return the version of this device's entry of a shard; None while it is unwritten."""
         entry = self.entries.entry(self._agent.replica.device, shard)
         return None if entry is None else entry.version
 
     def frame(self, shard: int) -> VariableFrame:
+        """Return this device's entry of a shard as it is published."""
         entry = self.entries.entry(self._agent.replica.device, shard)
         assert entry is not None
         number, columns = entry.version.seq, columns_of(entry.payload)
@@ -68,6 +75,11 @@ class PublishedFold(Replicated):
         )
 
     def receive(self, frame: VariableFrame, *, own: bool) -> None:
+        """Join an entry; `own`: it is one of this device, which the broker kept.
+
+        Raises:
+            FrameRefusedError: it does not fit the program; nothing was joined.
+        """
         if frame.stream != self.fold.stream:
             raise FrameRefusedError("variable: another definition")
         if not _has_shape(frame, keyed=self.fold.keyed):
@@ -84,12 +96,14 @@ class PublishedFold(Replicated):
             raise FrameRefusedError("variable: out of range") from None
 
     def report(self) -> VariableReport:
+        """Return what this device holds, for its beat."""
         entries = self.entries
         # Without keys there is one entry, which its seq names.
         own = entries.device_digest(self._agent.replica.device) if self.fold.keyed else None
         return VariableReport(self.name, entries.seq, entries.digest, own)
 
     def lacks(self, beat: BeatFrame, report: VariableReport) -> bool:
+        """Return whether a peer reports something that this device does not hold."""
         device = beat.sender.device
         held, announced = self.entries.version(device), Version.of(beat.sender, report.seq)
         if report.seq == 0 or (held is not None and held > announced):
