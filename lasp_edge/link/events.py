@@ -64,6 +64,8 @@ class Limits(NamedTuple):
     )
     first_wait_s: float = 0.5  # wait before the n-th try: random below first_wait_s * 2**n ...
     longest_wait_s: float = 30.0  # ... and below this
+    early_wait_s: float = 5.0  # ... and, while an outage is young, below this: most are short
+    early_s: float = 180.0  # for how long it is young; a broker that is gone is tried less often
     steady_s: float = 5.0  # a connection that lasted this long resets the count of tries
     in_flight: int = 100  # messages handed to the broker and not yet confirmed
     in_flight_bytes: int = 1 << 20

@@ -248,12 +248,12 @@ class Link:
     # The network's thread.
 
     def _run(self) -> None:
-        limits, tries = self._settings.limits, 0
+        limits, tries, lost_s = self._settings.limits, 0, now_s()
         while not self._stopping.is_set():
             began_s = now_s()
             connection, was_up = self._connect_and_serve()
             if was_up and now_s() - began_s >= limits.steady_s:
-                tries = 0
+                tries, lost_s = 0, now_s()
                 self._once.forget()
                 if now_s() - began_s >= limits.longest_wait_s:
                     self._closures.forget()
@@ -261,7 +261,10 @@ class Link:
                 continue
             if not self._stopping.is_set():
                 self._once.say(self._past_trouble)
-            bound_s = min(limits.first_wait_s * 2.0 ** min(tries, 30), limits.longest_wait_s)
+            most_s = limits.longest_wait_s
+            if now_s() - lost_s < limits.early_s:
+                most_s = min(most_s, limits.early_wait_s)
+            bound_s = min(limits.first_wait_s * 2.0 ** min(tries, 30), most_s)
             tries += 1
             self._stopping.wait(self._jitter.uniform(0.0, bound_s))
 

@@ -108,6 +108,23 @@ def test_waits_between_tries_are_random_below_a_doubling_bound(connect):
     assert link.protocol == "5"  # nobody answered; that is no word about the protocol
 
 
+def test_an_outage_is_tried_often_while_it_is_young(connect):
+    class Noted(random.Random):
+        def uniform(self, a, b):
+            bounds.append(b)
+            return 0.0
+
+    bounds, young = [], Limits(first_wait_s=1.0)
+    link = connect("mqtt://127.0.0.1:9", jitter=Noted(7), limits=young)
+    until_true(lambda: len(bounds) >= 20)
+    link.stop()
+    assert bounds[:6] == [1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
+    bounds.clear()
+    connect("mqtt://127.0.0.1:9", jitter=Noted(7), limits=young._replace(early_s=0.0))
+    until_true(lambda: len(bounds) >= 20)
+    assert bounds[:6] == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
+
+
 def test_what_is_in_flight_is_bounded_and_waited_for(broker, connect):
     link = connect(broker.url, limits=Limits(in_flight=20))
     until_connected(link)
