@@ -1,7 +1,8 @@
 """The rows of a device's results: in memory since the last cut, and before it in the store.
 
 A row in the store is what a handler sees and people read, with its place. The newest final row and
-the newest tentative one of each key are remembered for the topics.
+the newest tentative one of each key are remembered for the topics. Where one of them is taken back,
+the newest that still counts is looked for in the store.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +30,7 @@ LAST_US = 86_400_000_000
 
 
 class Newest(NamedTuple):
-    """The newest rows of a key; None: there was no such row since the start."""
+    """The newest rows of a key; None: there is no such row, or was none since the start."""
 
     final: StreamRow | None = None
     tentative: StreamRow | None = None
@@ -96,7 +97,19 @@ class ResultBook:
             self._remember(place, row)
             if row is not None and row.event is not None and row.status != TENTATIVE:
                 final.append(self.shown(place, row))
+        self._replace({old.key for old, new in delta.values() if old is not None and new is None})
         return final
+
+    def _replace(self, keys: set[str]) -> None:
+        """Remember the newest rows that still count of keys of which rows were taken back."""
+        lost = {key for key in keys if self.newest.get(key, Newest()).final is None}
+        if not lost:
+            return
+        self.newest |= {key: Newest() for key in lost}
+        for _, stored in self._history.rows(self.result.name, 0, FOR_EVER_US):
+            for place, row in sorted(rows_in(self.result, stored).items(), key=_place):
+                if row.event is not None and row.event.key in lost:
+                    self._remember(place, row)
 
     def _past(
         self, delta: Delta, cells: set[int], frontier_us: int | None
@@ -169,13 +182,10 @@ class ResultBook:
 
     def _remember(self, place: Place, row: ResultRow | None) -> None:
         if row is None or row.event is None:
-            gone = [
-                key
-                for key, known in self.newest.items()
-                if known.tentative is not None and known.tentative.place == place
-            ]
-            for key in gone:
-                self.newest[key] = self.newest[key]._replace(tentative=None)
+            for key, known in self.newest.items():
+                if any(shown is not None and shown.place == place for shown in known):
+                    kept = [None if each and each.place == place else each for each in known]
+                    self.newest[key] = Newest(*kept)
             return
         shown, key = self.shown(place, row), row.event.key
         known = self.newest.get(key, Newest())

@@ -245,7 +245,7 @@ class Streams(Part):
     def shown(self) -> Iterator[tuple[str, str]]:
         """Yield result and key of each row that people are shown."""
         for name, book in self.books.items():
-            yield from ((name, key) for key in sorted(book.newest))
+            yield from ((name, key) for key, newest in sorted(book.newest.items()) if any(newest))
 
     def report(self) -> dict[str, Any]:
         frontier_us = self.engine.frontier_us
@@ -271,4 +271,6 @@ def _plain(newest: Newest) -> dict[str, Any]:
 
 
 def _as_json(newest: Newest) -> bytes:
+    if not any(newest):
+        return b""  # the broker forgets what it retained
     return json.dumps(_plain(newest), sort_keys=True).encode()

@@ -44,6 +44,28 @@ def test_a_corrected_reading_revises_what_was_said(begin):
     device.check()
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_newest_row_that_is_taken_back_gives_way_to_the_newest_that_counts(begin, is_restarted):
+    device = begin(settings=Settings(live_items=2, results_us=1))
+    device.meter([(60 * n, v, "a") for n, v in enumerate((100, 130, 310))])
+    device.meter([(n, n, "b") for n in range(300, 420)])
+    device.tick(30)
+    topic = device.core.agent.topics.result("used", device.name, "a")
+
+    def shown():
+        return [p.payload for p in device.tick(60) if p.topic == topic]
+
+    if is_restarted:
+        device.restart()
+    shown()
+    take_back(device, [(120, 310, "a")])
+    (payload,) = shown()
+    assert json.loads(payload)["final"]["difference"] == 30
+    take_back(device, [(60, 130, "a")])
+    assert shown() == [b""], "no row counts any more"
+    device.check()
+
+
 def test_a_retraction_that_comes_first_takes_back_what_comes_later(begin):
     device = begin()
     device.meter([(0, 100, "a"), (30, 150, "a")])
