@@ -180,12 +180,14 @@ class ResultBook:
         """Return a row as handlers and people see it."""
         return shown_row(self.result, place, row)
 
+    def _forget(self, place: Place) -> None:
+        for key, known in self.newest.items():
+            kept = [None if each is not None and each.place == place else each for each in known]
+            self.newest[key] = Newest(*kept)
+
     def _remember(self, place: Place, row: ResultRow | None) -> None:
         if row is None or row.event is None:
-            for key, known in self.newest.items():
-                if any(shown is not None and shown.place == place for shown in known):
-                    kept = [None if each and each.place == place else each for each in known]
-                    self.newest[key] = Newest(*kept)
+            self._forget(place)
             return
         shown, key = self.shown(place, row), row.event.key
         known = self.newest.get(key, Newest())

@@ -92,6 +92,8 @@ listener 1883
 allow_anonymous true
 # No message of a fleet is longer.
 message_size_limit 70000
+# By default it drops what waits for an agent beyond 1,000 messages.
+max_queued_messages 100000
 # What is retained survives a restart.
 persistence true
 persistence_location /mosquitto/data/
