@@ -30,7 +30,7 @@ LAST_US = 86_400_000_000
 
 
 class Newest(NamedTuple):
-    """The newest rows of a key; None where it has no such row, or had none since the start."""
+    """The newest final and the newest tentative row of a key; None where it has no such row."""
 
     final: StreamRow | None = None
     tentative: StreamRow | None = None
