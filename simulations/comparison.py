@@ -109,14 +109,14 @@ class Comparison:
 def compare(world: World, readings: Iterable[Reading]) -> Comparison:
     """Return how much of what a fleet at rest computed is what the oracle says."""
     found, plan = Comparison(), world.plans[0]
-    gone = world.operator.membership.entries
+    gone = world.operator.commands.membership.entries
     by_device: dict[str, list[Reading]] = {name: [] for name in world.devices if name not in gone}
     for reading in readings:
         if reading.device not in gone:
             by_device[reading.device].append(reading)
     frontiers_us = {device.name: _frontier_us(device) for device in world.running()}
     counting = [each for several in by_device.values() for each in several]
-    log, lander = world.operator.control, world.sinks[0].lander
+    log, lander = world.operator.commands.control, world.sinks[0].lander
     for name in plan.windows:
         known = windows(plan, name, counting, log, frontiers_us)
         truth = {at: window.partial for at, window in known.items()}
@@ -141,7 +141,7 @@ def _compare_values(
     found: Comparison, world: World, by_device: Mapping[str, list[Reading]]
 ) -> None:
     """Compare the values of local and dynamic folds, and the alerts on them."""
-    plan, log = world.plans[0], world.operator.control
+    plan, log = world.plans[0], world.operator.commands.control
     truths: dict[tuple[str, str], dict[str, Any]] = {}
     folds: list[LocalFold | DynamicFold] = [*plan.local_folds.values()]
     for fold in [*folds, *plan.dynamic_folds.values()]:

@@ -123,7 +123,7 @@ class Fleet:
     @property
     def membership(self) -> Membership:
         """All that the operator commanded."""
-        return self.world.operator.membership
+        return self.world.operator.commands.membership
 
     @property
     def lander(self) -> SimulatedLander:

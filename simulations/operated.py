@@ -82,7 +82,7 @@ class OperatedFleet(Fleet):
     @property
     def log(self) -> ControlLog:
         """All entries of the operator."""
-        return self.world.operator.control
+        return self.world.operator.commands.control
 
     def say(self, parameter: str, scope: str, from_us: int, value: str | None) -> None:
         """Set a parameter from a time on, for a device or for all (scope "")."""

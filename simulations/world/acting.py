@@ -78,7 +78,7 @@ class ActingChecks:
 def check_absence(world: World) -> None:
     """Let one device of a settled world be silent, and demand that it leaves and comes back."""
     silent, *others = devices = list(world.devices.values())
-    if not others or world.operator.membership.entries:
+    if not others or world.operator.commands.membership.entries:
         return
     with_all, without = _truth(devices), _truth(others)
     _demand(world, devices, (with_all,), "all are heard")

@@ -264,7 +264,7 @@ class Checks:
                 f"{device.name}: {min(+twice)} counts twice, as {len(+twice)} readings do, "
                 f"and it says that of at most {device.maybe_twice()}"
             )
-        retired = device.name in world.operator.membership.entries
+        retired = device.name in world.operator.commands.membership.entries
         if missing > device.counted(*OUTCOMES) and not retired:
             world.trouble.append(f"{device.name}: {missing} readings are lost")
         live = live_landed(lander, plan.windows[STAMPED].stream, device.name)

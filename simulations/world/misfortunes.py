@@ -255,7 +255,7 @@ def _hostile(world: World, _device: VirtualDevice, amount: int) -> bool:
 
 
 def _retire(world: World, device: VirtualDevice, steps: int) -> bool:
-    if device.name in world.operator.membership.retired:
+    if device.name in world.operator.commands.membership.retired:
         return False
     world.operator.retire(device.name)
     world.later(steps, lambda: world.operator.admit(device.name))

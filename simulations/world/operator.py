@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from crdts import ControlLog, Membership, Replica, Version
+from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from lasp_edge.protocol.commands import CommandFrame, CommandLog, Subject
 from lasp_edge.protocol.envelope import Frame
@@ -30,16 +30,6 @@ class SimulatedOperator:
         self._pending: list[CommandFrame] = []
         self._sent = 0
 
-    @property
-    def membership(self) -> Membership:
-        """Which devices count."""
-        return self.commands.membership
-
-    @property
-    def control(self) -> ControlLog:
-        """The schedules of parameters."""
-        return self.commands.control
-
     def hear(self, topic: str, payload: bytes) -> None:
         """Note the newest version of its panes that a device reports in its beats."""
         try:
@@ -53,11 +43,11 @@ class SimulatedOperator:
     def retire(self, device: str) -> None:
         """Retire a device at the newest version that it reported."""
         at = self._newest.get(device, NEVER)
-        self._command(device, self.membership.retire(device, at))
+        self._command(device, self.commands.membership.retire(device, at))
 
     def admit(self, device: str) -> None:
         """Let a device count again."""
-        self._command(device, self.membership.admit(device))
+        self._command(device, self.commands.membership.admit(device))
 
     def _command(self, device: str, command: Membership) -> None:
         self.commands |= CommandLog(command)
@@ -69,7 +59,7 @@ class SimulatedOperator:
 
     def say(self, parameter: str, scope: str, from_us: int, value: str | None) -> None:
         """Set a parameter from a time on, for a device or for all (scope "")."""
-        log = self.control.say(parameter, scope, from_us, value, OPERATOR.device)
+        log = self.commands.control.say(parameter, scope, from_us, value, OPERATOR.device)
         self.commands |= CommandLog(control=log)
 
     def repeated(
@@ -85,7 +75,7 @@ class SimulatedOperator:
 
         self._pending = [each for each in self._pending if is_unknown(each.commands())]
         yield from map(self._message, self._pending)
-        for lane in self.control.lanes():
+        for lane in self.commands.control.lanes():
             if is_unknown(self.commands.about(lane)):
                 yield self._message(self._frame(lane))
 

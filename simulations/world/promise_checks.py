@@ -30,7 +30,7 @@ _RECORDED = source_id(RECORDED)
 
 def check_promise(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
     """Hold a low watermark against what has landed in the store that it is promised to."""
-    if device.clock.wrong or device.name in world.operator.membership.entries:
+    if device.clock.wrong or device.name in world.operator.commands.membership.entries:
         return
     _check_sources(world, device, low_us)
     spoken = (line for line in _known(device, sink) if line.time_us < low_us)

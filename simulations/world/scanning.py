@@ -245,7 +245,7 @@ class ScanChecks:
 def _is_clear(world: World, device: VirtualDevice) -> bool:
     """Return whether all that a device ever sent is known, and was taken."""
     short = world.scenario.retain_s < 3_600  # noqa: PLR2004
-    retired = device.name in world.operator.membership.entries
+    retired = device.name in world.operator.commands.membership.entries
     lost = device.forgot or device.uncertain or device.counted(*OUTCOMES)
     return not (short or retired or lost or any(sink.former for sink in world.sinks))
 

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     devices = view.devices
     with FleetSession(arguments, view, member_filters(view.topics, device)) as session:
         session.listen(lambda: device not in devices.names)
-        if device not in devices.membership.retired:
+        if device not in devices.commands.membership.retired:
             if device not in devices.names:
                 raise NotFound(f"{device!r} sent nothing in this fleet, and nobody retired it")
             print(f"{device} is not retired; nothing was changed")  # noqa: T201

@@ -42,7 +42,7 @@ def member_row(devices: KnownDevices, device: str, own: tuple[str, str] | None) 
 
     Where no program was named, they are compared with the one that most devices run.
     """
-    seen, version = devices.seen(device), devices.membership.retired.get(device)
+    seen, version = devices.seen(device), devices.commands.membership.retired.get(device)
     program, release = seen.runs if seen else ("", "")
     compared = own or devices.mostly_runs
     return {

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     with FleetSession(arguments, view, member_filters(view.topics, device)) as session:
         session.ask(device)
         session.listen(lambda: _undecided(devices, arguments))
-        known = devices.membership.retired.get(device)
+        known = devices.commands.membership.retired.get(device)
         if known is not None and arguments.seq is None:
             print(f"{device} is retired already; nothing was changed")  # noqa: T201
             return Exit.FINE
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _undecided(devices: KnownDevices, arguments: argparse.Namespace) -> bool:
     """Return whether the last entry that counts is still unknown, and a beat may tell it."""
-    retired = arguments.device in devices.membership.retired
+    retired = arguments.device in devices.commands.membership.retired
     return arguments.seq is None and not retired and devices.awaits_beat(arguments.device)
 
 

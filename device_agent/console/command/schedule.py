@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not plan.parameters:
         print(f"the program {plan.name!r} has no parameters")  # noqa: T201
     for name in sorted(plan.parameters):
-        for line in schedule_lines(plan.parameters[name], devices.control):
+        for line in schedule_lines(plan.parameters[name], devices.commands.control):
             print(line)  # noqa: T201
         for place in _places(devices):
             if place["parameter"] == name:
@@ -96,7 +96,7 @@ def _places(devices: KnownDevices) -> list[dict[str, Any]]:
             "number": entry.number,
             "author": entry.author,
         }
-        for at, entry in sorted(devices.control.entries.items())
+        for at, entry in sorted(devices.commands.control.entries.items())
     ]
 
 

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         session.listen(lambda: not devices.counting)
         ask_all(session, devices)
         session.listen(lambda: bool(devices.awaited))
-        before = devices.control.copy()
+        before = devices.commands.control.copy()
         concerned = [change.scope] if change.scope else devices.counting
         floors_us = {d: at for d, at in devices.floors_us.items() if d in concerned}
         if not change.changes(before):
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         session.publish(lambda: _command(change, view))
         ask_all(session, devices)
         session.listen(lambda: any(map(devices.is_online, devices.lacking_entries)))
-    effect = ControlEffect.of(plan, before, devices.control, floors_us, now_us())
+    effect = ControlEffect.of(plan, before, devices.commands.control, floors_us, now_us())
     outcome = _Outcome(change, devices, effect, floors_us)
     plain = arguments.json
     print(json.dumps(outcome.plain()) if plain else "\n".join(outcome.lines(began_us)))  # noqa: T201
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _command(change: ParameterChange, view: FleetView) -> CommandFrame:
     """Return the frame that makes a change, whatever else is known by now."""
-    delta = change.delta(view.devices.control, now_us() // SECOND_US)
+    delta = change.delta(view.devices.commands.control, now_us() // SECOND_US)
     view.devices.commands |= CommandLog(control=delta)
     return view.commands.about((change.parameter.name, change.scope))
 
@@ -200,7 +200,7 @@ def _check(
         UsageError: there is nothing to take back, or a window cannot have this value.
         CommandError: devices lack the readings for it.
     """
-    log, name = devices.control, change.parameter.name
+    log, name = devices.commands.control, change.parameter.name
     if change.scope and change.scope not in devices.names and not is_forced:
         raise NotFound(
             f"{change.scope!r} sent nothing in this fleet; add --force to set it all the same; "
@@ -270,7 +270,7 @@ class _Outcome(NamedTuple):
     @property
     def schedule(self) -> list[str]:
         """The parameter's values over time, for people."""
-        return list(schedule_lines(self.change.parameter, self.devices.control))
+        return list(schedule_lines(self.change.parameter, self.devices.commands.control))
 
     def lines(self, began_us: int) -> Iterator[str]:
         """Yield the schedule, the effect, and who has received the change, for people."""

@@ -48,12 +48,13 @@ class FleetCommands:
         else:
             known = WHOLE_LIFE if seen.seq is None else seen.seq
             version = Version.of(seen.replica, known if seq is None else seq)
-        membership = self._devices.membership.retire(device, version, least)
+        membership = self._devices.commands.membership.retire(device, version, least)
         return self.about((device,), CommandLog(membership))
 
     def admitting(self, device: str, least: int = 1) -> CommandFrame:
         """Return the command that admits a device."""
-        return self.about((device,), CommandLog(self._devices.membership.admit(device, least)))
+        membership = self._devices.commands.membership.admit(device, least)
+        return self.about((device,), CommandLog(membership))
 
     def about(self, subject: Subject, known: CommandLog | None = None) -> CommandFrame:
         """Return the frame of a subject: from some commands, or from all that were received."""

@@ -10,7 +10,7 @@ counts, and of that one's beats the one with the greatest pane seq.
     60
     >>> devices.has_all_entries("attic"), devices.floors_us
     (True, {'attic': 60})
-    >>> log = devices.control.say("offset", "", 600, "3", "ann")
+    >>> log = devices.commands.control.say("offset", "", 600, "3", "ann")
     >>> devices.commands |= CommandLog(control=log)
     >>> devices.lacking_entries
     ['attic']
@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
-from crdts import ControlLog, Membership, Replica
+from crdts import Replica
 from lasp_edge.protocol.admission import Known
 from lasp_edge.protocol.commands import CommandFrame, CommandLog, command_refusal
 from lasp_edge.protocol.envelope import Frame
@@ -80,16 +80,6 @@ class KnownDevices:
         getattr(self, kind.handler)(frame)
         return frame
 
-    @property
-    def membership(self) -> Membership:
-        """Which devices count."""
-        return self.commands.membership
-
-    @property
-    def control(self) -> ControlLog:
-        """The operators' log of parameters."""
-        return self.commands.control
-
     def take_command(self, frame: CommandFrame) -> None:
         """Join an operator's command."""
         if command_refusal(frame, self.commands, self._parameters) is None:
@@ -135,12 +125,12 @@ class KnownDevices:
     @property
     def names(self) -> list[str]:
         """The devices that sent something or that a command names, sorted."""
-        return sorted({*self._seen, *self.membership.entries})
+        return sorted({*self._seen, *self.commands.membership.entries})
 
     @property
     def counting(self) -> list[str]:
         """The devices that are not retired, sorted."""
-        return [device for device in self.names if device not in self.membership.retired]
+        return [device for device in self.names if device not in self.commands.membership.retired]
 
     def seen(self, device: str) -> Sighting | None:
         """Return the newest incarnation of a device; None if it sent nothing."""
@@ -172,7 +162,7 @@ class KnownDevices:
     def has_all_entries(self, device: str) -> bool:
         """Return whether a device has received all entries about parameters that are known here."""
         seen = self._seen.get(device)
-        known = self.control.fingerprint() if self.control.entries else 0
+        known = self.commands.control.fingerprint() if self.commands.control.entries else 0
         return seen is not None and seen.beat is not None and seen.beat.control == known
 
     @property

@@ -104,7 +104,8 @@ class FleetValues:
     def devices(self) -> list[str]:
         """The devices that are known and not retired, sorted."""
         publishing = {device for _, device in self._published if device}
-        return sorted(publishing.union(self._known.names) - self._known.membership.retired.keys())
+        retired = self._known.commands.membership.retired
+        return sorted(publishing.union(self._known.names) - retired.keys())
 
     def is_of_fleet(self, name: str) -> bool:
         """Return whether a value is the fleet's, and not each device's own."""
@@ -205,7 +206,7 @@ class FleetValues:
         if name not in self._totals:
             fold = self._dynamic[name]
             entries = self._folds[fold.source.name]
-            entries.set_membership(self._known.membership)
+            entries.set_membership(self._known.commands.membership)
             totals = {key: entries.total(key) for key in entries.keys}
             self._totals[name] = {
                 key: _plain(fold.source, total.partial)

@@ -76,7 +76,7 @@ def test_what_nobody_received_overrides_what_was_set_before(fleet, say, capsys):
     fleet.now_us += 10 * S
     assert say("above=40", *when) == Exit.NOT_CONFIRMED
     assert "No device was heard: not confirmed: the broker keeps it" in capsys.readouterr().out
-    fleet.come_back("attic")
+    fleet.connect("attic")
     assert list(known(fleet, "attic").value.values()) == ["40"]
 
 

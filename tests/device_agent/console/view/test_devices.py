@@ -213,7 +213,7 @@ def test_who_is_connected_and_sent_no_beat_is_awaited():
 def test_parameters_that_the_program_does_not_have_count_for_nobody():
     log = ControlLog().say("former", "", 600, "3", "ann")
     devices = received(entries_of(log, "former"), known_beat(FIRST))
-    assert devices.control == ControlLog()
+    assert devices.commands.control == ControlLog()
     assert devices.has_all_entries("attic")
 
 
