@@ -27,6 +27,16 @@ _LIBRARIES = (
 )
 
 
+def is_ours(file: str) -> bool:
+    """Return whether a file of code is part of this project."""
+    return file.startswith(_OURS)
+
+
+def is_users(file: str) -> bool:
+    """Return whether a file of code is neither ours nor a library's."""
+    return not file.startswith((*_OURS, *_LIBRARIES, "<frozen"))
+
+
 def reason_of(error: BaseException) -> str:
     """Return an error's type, its text, and where it was raised, as one short line.
 
@@ -48,7 +58,7 @@ def place_of(error: BaseException) -> str:
     users = False
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
-        theirs = not file.startswith((*_OURS, *_LIBRARIES, "<frozen"))
+        theirs = is_users(file)
         if theirs or not users:
             found, users = f"{file}:{line}", users or theirs
     return found[-_PLACE:] if len(found) <= _PLACE else f"..{found[2 - _PLACE :]}"

@@ -19,6 +19,7 @@ from random import Random, SystemRandom
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from device_agent.agent.acting.limit import HandlerLimit
 from device_agent.agent.core import Core, Durable
 from device_agent.agent.sources.guarded import GuardedSource
 from device_agent.agent.sources.source import Source
@@ -125,6 +126,8 @@ class Runtime:
         self._lacks_room = ""
         self._room = Timer(ROOM_RETRY_US)
         self._watching: Watching | None = None
+        limit_s = core.agent.settings.handler_limit_us / SECOND_US
+        self._limit = HandlerLimit(limit_s, Runtime._turn.__code__)
 
     def watch(self, watching: "Watching") -> None:
         """Turn what watches this agent, too."""
@@ -148,6 +151,7 @@ class Runtime:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGUSR1, self._on_stop_sources)
+        self._limit.start()
         self._observe_clock(self._clock.now_us())
         self.link.start()
         try:
@@ -166,14 +170,16 @@ class Runtime:
 
     def _turn(self) -> None:
         """Wait for a message, a reading or the next tick, and handle all that is due."""
-        for event in self.link.poll(self._wait_s(self._clock.now_us())):
-            self._hear(event)
-        try:
-            self._work()
-        except sqlite3.Error as error:
-            if not lacks_room(error):
-                raise
-            self._wait_for_room(error)
+        events = self.link.poll(self._wait_s(self._clock.now_us()))
+        with self._limit:
+            for event in events:
+                self._hear(event)
+            try:
+                self._work()
+            except sqlite3.Error as error:
+                if not lacks_room(error):
+                    raise
+                self._wait_for_room(error)
         if self._watching is not None:
             self._guard.run("watching", self._watching.turn, self._clock.now_us())
 

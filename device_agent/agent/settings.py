@@ -35,6 +35,8 @@ class Settings:
         clock_wait_us: a clock that jumped, or is behind the last time that was trusted, is trusted
             once it has stayed as it is for this time, where nobody else reports the time.
         trust_clock: the machine's clock is right, whatever speaks against it.
+        handler_limit_us: a function of the program that does not return is ended after this time;
+            0: never.
         fence_wait_us: a new process asks its peers and the landers who the device was before, and
             waits for an answer, at most this long; 0: it does not ask.
         drop_set_aside: what a former program stored of variables, and this one does not use, is
@@ -54,6 +56,7 @@ class Settings:
     lateness_us: int = 5 * SECOND_US
     source_silent_us: int = 600 * SECOND_US
     max_skew_us: int = 300 * SECOND_US
+    handler_limit_us: int = 30 * SECOND_US
     fence_wait_us: int = 5 * SECOND_US
     clock_wait_us: int = 900 * SECOND_US
     trust_clock: bool = False

@@ -33,6 +33,7 @@ COMMIT_HELP = (
     " this many seconds of readings that the agent stamps itself; none of them was published. A"
     " file, or a broker with QoS 1, gives again what was not acknowledged, so nothing of it is lost"
 )
+LIMIT_HELP = "end a function of the program that does not return after this long; 0: never {}"
 SILENT_HELP = (
     "windows wait this long for a silent source whose readings have their own time, and what comes"
     " later revises them; 0: for ever {}"
@@ -86,6 +87,7 @@ NUMBERS = (
     NumberOption("--source-silent-after", 600.0, SILENT_HELP),
     NumberOption("--max-skew", 300.0, "refuse readings ahead of the clock by more seconds {}"),
     NumberOption("--clock-wait", 900.0, "trust a clock that jumped after this many seconds {}"),
+    NumberOption("--handler-limit", 30.0, LIMIT_HELP),
     NumberOption("--report", None, REPORT_HELP, _ABOVE_0),
 )
 FLAGS: Mapping[str, str] = {
@@ -154,6 +156,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         source_silent_us=round(arguments.source_silent_after * SECOND_US),
         max_skew_us=round(arguments.max_skew * SECOND_US),
         clock_wait_us=round(arguments.clock_wait * SECOND_US),
+        handler_limit_us=round(arguments.handler_limit * SECOND_US),
         trust_clock=arguments.trust_clock,
         keep_readings=arguments.keep_readings,
         drop_set_aside=arguments.drop_set_aside,

@@ -76,6 +76,42 @@ def test_functions_that_end_the_process_end_no_agent_and_status_names_their_line
     assert all(f"{NAME}.py:" in reason for reason in reasons)
 
 
+HANGING = """
+import time
+from lasp_edge import Program, folds
+
+program = Program("{name}")
+temperature = program.event("temperature", resolution="0.01")
+load = program.event("load", resolution="0.01")
+calls = []
+
+@program.on_event(temperature)
+def hanging(event, update):
+    calls.append(event)
+    while len(calls) in (5, 6):
+        try:
+            time.sleep(0.001)
+        except Exception:
+            pass
+
+program.window("warm", source=temperature, fold=folds.mean(), size_s=60, slide_s=10)
+"""
+
+
+def test_a_handler_that_never_returns_is_ended_and_named_and_the_agent_goes_on(stage):
+    (stage.directory / f"{NAME}.py").write_text(HANGING.format(name=NAME))
+    stage.record("a", 100)
+    agent = stage.replay("a", "--handler-limit", "2")
+    stage.lander.serve(agent.done)
+    assert agent.end() == 0
+    status = agent.status()
+    assert (status["accepted"], status["refused"]) == (98, 2)
+    reasons = sorted(status["refused_by_reason"])
+    assert "hanging was ended after 0.2 s" in reasons[0]
+    assert "hanging was ended after 2 s" in reasons[1]
+    assert all(f"{NAME}.py:" in reason for reason in reasons)
+
+
 def test_an_agent_starts_on_a_damaged_store_and_status_says_where_it_is_kept(stage):
     stage.record("a", 500)
     agent = stage.replay("a")
