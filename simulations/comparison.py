@@ -33,8 +33,9 @@ from simulations.world.world import World
 
 KINDS = {"window": "windows", "result": "rows", "value": "values", "alert": "alerts"}
 """Kind of what is compared -> what it consists of, for people."""
-WAITS_S = 5
-"""Seconds for which a condition may have to hold until it is compared: a fleet at rest waited."""
+WAITS_S = 40
+"""Seconds for which a fleet at rest with alerts is watched on: after a start devices wait half a
+minute before they act on values, and a condition may have to hold for a time, up to this long."""
 
 
 @dataclass
@@ -109,6 +110,8 @@ class Comparison:
 def compare(world: World, readings: Iterable[Reading]) -> Comparison:
     """Return how much of what a fleet at rest computed is what the oracle says."""
     found, plan = Comparison(), world.plans[0]
+    for _ in range(WAITS_S if plan.alerts else 0):
+        world.step()
     gone = world.operator.commands.membership.entries
     by_device: dict[str, list[Reading]] = {name: [] for name in world.devices if name not in gone}
     for reading in readings:
@@ -205,8 +208,8 @@ def _compare_alert(
     made = plan.dynamic_folds.get(watched.variable)
     local = made.source if made else plan.local_folds[watched.variable]
     values = {of: truth for (each, of), truth in truths.items() if each == watched.variable}
-    if not values or trigger.for_us > WAITS_S * SECOND_US:
-        why = "its value is not compared" if not values else "it has to hold for longer than that"
+    if not values or trigger.for_us >= WAITS_S * SECOND_US:
+        why = "its value is not compared" if not values else "its condition has to hold for long"
         found.not_compared.append(f"alert {name}: {why}")
         return
     states: dict[tuple[str, str], bool] = {}

@@ -20,22 +20,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from device_agent.agent.fleet.values import Result
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import Retraction
+from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US
-from simulations.comparison import Comparison, compare
+from simulations.comparison import WAITS_S, Comparison, compare
 from simulations.fleet import GENTLE, Fleet
 from simulations.oracle import Reading, rows
 from simulations.oracle.streams import emitted
+from simulations.world.device import VirtualDevice
 from simulations.world.faults import FaultRates
 from simulations.world.programs import LIVE
 
 STEPS = 4
 """Steps in which all readings are taken in; where faults befall `FAULTY_STEPS`."""
 FAULTY_STEPS = 40
+PASSING_STEPS = 3
+"""Steps in which devices see that time has passed, and what that brings is on its way."""
 DAY_US = 86_400 * SECOND_US
 SPANS_US = (60 * SECOND_US, 3_600 * SECOND_US, DAY_US, 40 * DAY_US, 4_000 * DAY_US)
 """After so much time, one span after the other, it is looked whether timers are left."""
@@ -50,14 +53,14 @@ class ReplayedFleet:
     Attributes:
         fleet: the fleet, after time has passed.
         compared: what it computed, beside the oracle.
-        values: dynamic fold -> key -> its result, before time passed.
+        values: dynamic fold -> key -> its value on one device, before time passed.
         alerts: device -> alert -> what it says, before time passed.
         failures: what functions of the program raised on devices, and why readings were refused.
     """
 
     fleet: Fleet
     compared: Comparison
-    values: dict[str, dict[str, Result]]
+    values: dict[str, dict[str, FoldValue]]
     alerts: dict[str, dict[str, Any]]
     failures: list[str]
 
@@ -90,8 +93,9 @@ def replaying(
     try:
         _take_in(fleet, readings, STEPS if faults == GENTLE else FAULTY_STEPS)
         fleet.settle()
+        fleet.step(WAITS_S if plan.alerts else 0)
         first = fleet.running()[0]
-        values = {name: first.results(name) for name in plan.dynamic_folds}
+        values = {name: _values(first, name) for name in plan.dynamic_folds}
         alerts = {each.name: each.report().get("alerts", {}) for each in fleet.running()}
         for until_us in _ends_us(fleet, readings):
             _pass_time(fleet, until_us)
@@ -101,16 +105,23 @@ def replaying(
         fleet.close()
 
 
+def _values(device: VirtualDevice, name: str) -> dict[str, FoldValue]:
+    """Return the values of a fold by key, as one device knows them."""
+    known = {key: device.core.acting.values.known(name, key) for key in device.results(name)}
+    return {key: value for key, value in known.items() if value is not None}
+
+
 def _take_in(fleet: Fleet, readings: Sequence[Reading], steps: int) -> None:
-    """Let devices take in readings in their order, some in each step."""
-    share = -(-len(readings) // steps)
-    for first in range(0, len(readings), share):
-        by_device: dict[str, list[Reading]] = {}
-        for each in readings[first : first + share]:
-            by_device.setdefault(each.device, []).append(each)
-        for device, several in by_device.items():
-            reader = fleet.devices[device]
-            reader.read(_batch(several), reader.now_us(fleet.now_us))
+    """Let devices take in their readings in their order, some in each step."""
+    by_device: dict[str, list[Reading]] = {}
+    for each in readings:
+        by_device.setdefault(each.device, []).append(each)
+    for step in range(steps):
+        for name, several in by_device.items():
+            share = several[len(several) * step // steps : len(several) * (step + 1) // steps]
+            if share:
+                reader = fleet.devices[name]
+                reader.read(_batch(share), reader.now_us(fleet.now_us))
         fleet.step()
 
 
@@ -128,13 +139,18 @@ def _pass_time(fleet: Fleet, until_us: int) -> None:
     """Let time pass at once, in which no source has anything: timers of scans ring."""
     fleet.world.now_us = max(fleet.now_us, until_us)
     for device in fleet.running():
-        device.core.intake.sources.advance(_batch([]), fleet.now_us, stamped=False)
+        sources = device.core.intake.sources
+        sources.stopped = False  # a fleet that settles stops them: then no time passes for them
+        sources.advance(_batch([]), fleet.now_us, stamped=False)
+    fleet.step(PASSING_STEPS)
     fleet.settle()
 
 
 def _ends_us(fleet: Fleet, readings: Sequence[Reading]) -> Iterator[int]:
     """Yield the times up to which time is to pass: until streams have nothing more to emit."""
     plan, last_us = fleet.plan, max(each.time_us for each in readings)
+    sizes_us = [window.size_us for window in plan.windows.values()]
+    yield last_us + max(sizes_us, default=0) + Settings().lateness_us + SECOND_US
     if not plan.streams:
         return
     for span_us in SPANS_US:

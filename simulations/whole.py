@@ -37,7 +37,7 @@ def whole(
     if not readings:
         return found
     with replaying(plan, readings) as replay:
-        found.wrong += [*replay.failures, *replay.compared.wrong()]
+        found.wrong += [*map(_with_remedy, replay.failures), *replay.compared.wrong()]
         found.doubts += _without_rows(replay)
     if program:
         found.wrong += differences(program, plan, readings)
@@ -51,3 +51,13 @@ def _without_rows(replay: ReplayedFleet) -> list[str]:
         for what, count in replay.compared.known.items()
         if not count and what.startswith(("window ", "result "))
     ]
+
+
+def _with_remedy(failure: str) -> str:
+    """Return a failure with what to write, where that is known."""
+    if "the partial is out of range" in failure:
+        return (
+            f"{failure}: its columns stay below 2**62; fold smaller numbers, or say what readings "
+            "are plausible, by event(..., least=, most=)"
+        )
+    return failure

@@ -10,6 +10,7 @@ asked for `event.value > 60` or for `event.tags["status"] == "200"` is met, and 
 """
 
 from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from random import Random
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ FIRST_US = 1_764_028_800 * SECOND_US
 """When they begin: at midnight UTC, so at a border of most windows, in the time of this release."""
 EACH_SECOND = 60
 """Readings of each event and device, one a second; some more lie at borders and behind gaps."""
-GAPS_S = (7_200, 90_000)
+GAPS_S = (900, 1_800, 3_600, 7_200, 14_400, 90_000)
 """Seconds after the first reading at which a few more follow: sessions end, a day has passed."""
 VALUES = (21.5, 0, 1, -1, -40, 1_000)
 """Values that are tried of every event which can have them."""
@@ -110,22 +111,25 @@ def _values(event: EventType, texts: tuple[str, ...], numbers: tuple[float, ...]
         return
     step = float(event.resolution.exact)
     near = [value for number in numbers for value in (number, number + step, number - step)]
-    for value in dict.fromkeys((*VALUES, *near)):
-        try:
-            yield event.resolution.real(event.resolution.quantise(value))
-        except (ValueError, Refused, OverflowError):
-            continue
+    found: dict[int, None] = {}
+    for value in (*VALUES, *near):
+        with suppress(ValueError, Refused, OverflowError):
+            found[plausible(event, event.resolution.quantise(value))] = None
+    yield from map(event.resolution.real, found)
+
+
+def plausible(event: EventType, steps: int) -> int:
+    """Return the steps of a plausible reading of an event that is nearest to some steps."""
+    return steps if event.plausible is None else event.plausible.nearest(steps)
 
 
 def _drawn(event: EventType, values: list[Any], random: Random) -> Any:
-    """Return any value of an event."""
-    if event.text or random.random() < 0.3:  # noqa: PLR2004 - some of those that are named
-        return random.choice(values or [0])
-    steps = random.randint(0, max(1, round(40 / float(event.resolution.exact))))
-    try:
-        return event.resolution.real(event.resolution.quantise(event.resolution.real(steps)))
-    except (ValueError, Refused):
-        return 0
+    """Return any value of an event: one of those that are tried, or one near the first of them."""
+    chosen = random.choice(values)
+    if event.text or random.random() < 0.5:  # noqa: PLR2004 - some of those that are named
+        return chosen
+    steps = event.resolution.quantise(values[0]) + random.randint(-200, 200)
+    return event.resolution.real(plausible(event, steps))
 
 
 def _times_us(plan: Plan) -> list[int]:

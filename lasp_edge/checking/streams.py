@@ -24,7 +24,7 @@ from contextlib import redirect_stdout
 from random import Random
 from typing import Any
 
-from lasp_edge.checking.readings import WORDS
+from lasp_edge.checking.readings import WORDS, plausible
 from lasp_edge.checking.scans import flaws
 from lasp_edge.checking.trial import Findings
 from lasp_edge.event import Event
@@ -114,7 +114,7 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
         else:
             steps = rng.choice((abs(steps + 3), abs(steps - 3), abs(steps - 1), steps + 1, 0, 1))
             one = max(1, event.resolution.denominator // event.resolution.numerator)
-            quantised = min(steps * one, LIMIT - 1)
+            quantised = plausible(event, min(steps * one, LIMIT - 1))
             value = event.resolution.real(quantised)
         place = reading_place(event.name, "", quantised, time_us, _DEVICE)
         made = Event(event.name, value, time_us, _DEVICE, tags)

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from crdts import ControlLog, Lattice, Replica
-from lasp_edge.checking.readings import VALUES, WORDS
+from lasp_edge.checking.readings import VALUES, WORDS, plausible
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -298,7 +298,7 @@ def _values(event: EventType) -> Iterator[int]:
     seen = set()
     for value in VALUES:
         try:
-            quantised = event.resolution.quantise(value)
+            quantised = plausible(event, event.resolution.quantise(value))
         except (ValueError, Refused):
             continue
         if quantised not in seen:

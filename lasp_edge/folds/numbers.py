@@ -186,6 +186,10 @@ class PlausibleRange(Resolution):
         """Return whether a number of steps is plausible."""
         return self._least <= steps <= self._most
 
+    def nearest(self, steps: int) -> int:
+        """Return the plausible number of steps that is nearest to one."""
+        return min(max(steps, self._least), self._most)
+
     def quantise(self, value: Any) -> int:
         steps = super().quantise(value)
         if not self.has(steps):

@@ -82,7 +82,7 @@ class Program(Declaring):
             name: what sources call it.
             resolution: the step of its values as decimal text; readings are rounded to it once.
             unit: for people, such as "°C".
-            text: its readings are texts, which streams alone can read.
+            text: its readings are texts, which streams and handlers can read.
             least: the least plausible reading, such as -40; one below it is refused and counted.
             most: the greatest plausible reading.
 

@@ -1,15 +1,14 @@
 """Sensors for any program: each event is read at intervals, with a value that wanders.
 
-The tags that a program's functions ask for are found by calling its keys and filters.
+The tags that a program's functions ask for are found by calling them.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
 from random import Random
 
 from device_agent.agent.intake.batch import Batch
-from lasp_edge.event import Event
-from lasp_edge.language.parameters import ParameterValues, plain
+from lasp_edge.checking.readings import WORDS, plausible
+from lasp_edge.checking.streams import tried_streams
+from lasp_edge.checking.trial import tried
 from lasp_edge.language.plan import Plan
 from simulations.oracle import Reading
 from simulations.world.programs import LIVE
@@ -18,14 +17,6 @@ CHOICES = ("a", "b", "c")
 """The values that a tag takes."""
 SPREAD = 40.0
 """Values lie between 0 and this, in units of the event."""
-
-
-class _AskedTags(dict[str, str]):
-    """Has every tag, and remembers which were asked for."""
-
-    def __missing__(self, name: str) -> str:
-        self[name] = CHOICES[0]
-        return self[name]
 
 
 class Sensors:
@@ -55,7 +46,11 @@ class Sensors:
             tags = {tag: random.choice(CHOICES) for tag in self._tags}
             batch.names.append(name)
             batch.times_us.append(now_us)
-            batch.values.append(float(steps * event.resolution.exact))
+            batch.values.append(
+                random.choice(WORDS)
+                if event.text
+                else float(plausible(event, steps) * event.resolution.exact)
+            )
             batch.tags.append(tags)
         return batch
 
@@ -68,21 +63,8 @@ class Sensors:
 
 
 def asked_tags(plan: Plan) -> list[str]:
-    """Return the tags that keys and filters of a program's windows and variables look at."""
-    tags = _AskedTags()
-    at = ParameterValues(
-        {name: plain(known, known.default) for name, known in plan.parameters.items()}
-    )
-    asked: list[tuple[Callable[..., object], tuple[ParameterValues, ...]]] = [
-        (key, ()) for _, key in sorted(plan.functions.keys.items())
-    ]
-    asked += [
-        (function, (at,))
-        for (_, kind), function in sorted(plan.functions.windows.items())
-        if kind != "fold"
-    ]
-    for function, more in asked:
-        for event in plan.events:
-            with suppress(Exception):  # a user's function may need more than tags
-                function(Event(event, 0.0, 0, "pi-0", tags), *more)
-    return sorted(tags)
+    """Return the tags that functions of a program look at and cannot do without."""
+    found = tried(plan)
+    if plan.streams:
+        tried_streams(plan, None, found)
+    return sorted({tag for tags in found.tags.values() for tag in tags})

@@ -161,6 +161,14 @@ RIGHT = {
         program.result(s)
         program.window("w", source=s, size_s=60, fold=folds.mean())
         """,
+    "a column that plausible readings do not fill": """
+        p = program.event("p", least=0, most=60)
+        program.window("w", source=p, size_s=60, fold=own(lambda value, time_us: value ** 8))
+        """,
+    "what nobody did for a while": f"""
+        s = {SCAN} scans.pattern(lambda event: event.value == 1, absent_s=600))
+        program.result(s)
+        """,
     "an alert": """
         last = program.declare_dynamic(BoundedLWWSet(bound=5), "last")
         program.collect(t, into=last)

@@ -1,0 +1,137 @@
+"""Readings or a recording through a fleet of real cores on virtual time, in the user's units.
+
+>>> from lasp_edge.examples.greenhouse import program
+>>> found = replay(program, [
+...     ("kitchen", "temperature", 21.0, 1_764_028_800, {"room": "kitchen"}),
+...     ("attic", "temperature", 23.0, 1_764_028_801, {"room": "attic"}),
+... ])
+>>> found.value("global_average").number
+22.0
+>>> row = found.window("temperature_by_room")[0]
+>>> row["key"], row["mean"], row["devices_in"], row["status"]
+('attic', 23.0, 1, 'final')
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lasp_edge.checking.whole import fleet_entry
+from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.program import Program
+
+GivenReading = Sequence[Any]
+"""Device, event, value and time, and the tags if it has any."""
+
+
+class ReplayedRows(list[dict[str, Any]]):
+    """Rows with their columns by name: times are datetimes in UTC, numbers in their units."""
+
+    def to_pandas(self) -> Any:
+        """Return them as a DataFrame of pandas.
+
+        Raises:
+            EnvironmentLacks: pandas is not installed.
+        """
+        try:
+            import pandas as pd  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
+        except ImportError:
+            raise EnvironmentLacks("pandas is not installed", "pip install pandas") from None
+        return pd.DataFrame(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOutcome:
+    """What a fleet made of readings, once it was at rest and time had passed.
+
+    Attributes:
+        windows: name -> its rows, by key and start.
+        results: name -> its rows, by device and time.
+        values: fold over all devices -> key -> its value; without keys the one key is "".
+        alerts: a row for each alert that a device has published.
+        failures: what functions of the program raised on devices, and why readings were refused.
+        compared: how much of it was compared with a plain recomputation, and what was not.
+    """
+
+    windows: Mapping[str, ReplayedRows]
+    results: Mapping[str, ReplayedRows]
+    values: Mapping[str, Mapping[str, FoldValue]]
+    alerts: ReplayedRows
+    failures: list[str]
+    compared: list[str]
+
+    def window(self, name: str) -> ReplayedRows:
+        """Return the rows of a window over the whole fleet."""
+        return _named(self.windows, "window", name)
+
+    def result(self, name: str) -> ReplayedRows:
+        """Return the rows of a result."""
+        return _named(self.results, "result", name)
+
+    def value(self, name: str, key: str = "") -> FoldValue:
+        """Return the value of a key of a fold over all devices."""
+        return _named(_named(self.values, "value", name), f"key of {name}", key)
+
+
+Named = TypeVar("Named")
+
+
+def _named(several: Mapping[str, Named], what: str, name: str) -> Named:
+    if name not in several:
+        raise KeyError(f"there is no {what} {name!r}; there are {', '.join(several) or 'none'}")
+    return several[name]
+
+
+def replay(
+    program: Program,
+    readings: Iterable[GivenReading] | str | Path,
+    *,
+    faults: str | Iterable[str] = (),
+    seed: int = 0,
+    **options: Any,
+) -> ReplayOutcome:
+    """Run readings through a fleet, and return what it made of them.
+
+    The fleet has the devices that the readings name. Each takes its readings in the order in which
+    they are given, while faults befall. Then the faults end, and time passes until nothing is left
+    that it alone brings, such as the end of a session.
+
+    Args:
+        program: the program.
+        readings: each a device, an event, a value, a time (a datetime, or seconds since the epoch)
+            and, where it has any, tags as a mapping; or the name of a file of JSON lines or CSV.
+        faults: none; "rough"; or rates as of `lasp-edge simulate`, as in `["kill=60"]`.
+        seed: of everything that is drawn.
+        options: how a file is read: those of `lasp-edge agent`, with _ for - in their names, as
+            `time="ts"`, `device_field="device"`, `event={"litres": "l"}`, `retract="wrong"`.
+
+    Raises:
+        ValueError: there is no reading, or one is not what is needed.
+        AssertionError: a result is not what a plain recomputation gives.
+    """
+    run = fleet_entry("replay").load()
+    if isinstance(readings, str | Path):
+        given: Any = Path(readings)
+    else:
+        given = [_checked(number, each) for number, each in enumerate(readings)]
+        if options:
+            raise ValueError(f"{', '.join(options)}: options are for a file of readings")
+    found: ReplayOutcome = run(program.plan(), given, faults, seed, options)
+    return found
+
+
+def _checked(number: int, reading: GivenReading) -> tuple[str, str, Any, int, Mapping[str, str]]:
+    """Return a reading with its time in microseconds and its tags."""
+    try:
+        device, event, value, time, *tags = reading
+        time_us = round((time.timestamp() if isinstance(time, datetime) else time) * 1_000_000)
+        return device, event, value, time_us, dict(tags[0]) if tags else {}
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"reading {number}: a device, an event, a value, a time and perhaps tags are needed, "
+            f"such as ('kitchen', 'temperature', 21.5, 1764028800, {{'room': 'attic'}}), "
+            f"not {reading!r}"
+        ) from None

@@ -1,0 +1,63 @@
+"""Readings of a program as a strategy of Hypothesis, which has to be installed.
+
+@given(readings(program))
+def test_my_program(drawn):
+assert not replay(program, drawn).failures
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from lasp_edge.checking.readings import FIRST_US, WORDS, constants, plausible
+from lasp_edge.checking.trial import tried
+from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.language.declarations import EventType
+from lasp_edge.language.program import Program
+from lasp_edge.testing.replay import GivenReading
+from lasp_edge.units import SECOND_US
+
+FIRST_S = FIRST_US // SECOND_US
+LARGEST = 10_000
+"""Steps of a value, at most, where the event does not say what is plausible."""
+
+
+def readings(
+    program: Program,
+    *,
+    devices: Sequence[str] = ("pi-1", "pi-2"),
+    hours: float = 1,
+    max_size: int = 40,
+) -> st.SearchStrategy[list[GivenReading]]:
+    """Return a strategy of readings for `replay`: of all events, plausible, with their tags.
+
+    Args:
+        program: the program. Its functions are called once, to learn which tags they need.
+        devices: that read them.
+        hours: from the first to the last of their times.
+        max_size: the most readings.
+    """
+    plan = program.plan()
+    texts, _ = constants(plan)
+    tags = tried(plan).tags
+    choices = st.sampled_from((*texts, "a", "b"))
+    each = [
+        st.tuples(
+            st.sampled_from(list(devices)),
+            st.just(event.name),
+            _values(event),
+            st.integers(FIRST_S, FIRST_S + round(hours * 3_600)),
+            st.fixed_dictionaries(dict.fromkeys(tags.get(event.name, {}), choices)),
+        )
+        for event in plan.events.values()
+    ]
+    return st.lists(st.one_of(each), min_size=1, max_size=max_size)
+
+
+def _values(event: EventType) -> st.SearchStrategy[Any]:
+    if event.text:
+        return st.sampled_from(WORDS)
+    least, most = (plausible(event, end) for end in (1 - LIMIT, LIMIT - 1))
+    least, most = (max(least, -LARGEST), min(most, LARGEST)) if least < LARGEST else (least, most)
+    return st.integers(least, max(least, most)).map(event.resolution.real)

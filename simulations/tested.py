@@ -1,0 +1,156 @@
+"""What `lasp_edge.testing.replay` runs: it finds this by an entry point."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from device_agent.agent.sources.choice import options as source_options
+from device_agent.agent.sources.choice import source_from_spec
+from device_agent.agent.sources.source import SourceContext
+from device_agent.agent.stored_rows import Retraction
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import shown_parts
+from lasp_edge.testing.replay import ReplayedRows, ReplayOutcome
+from simulations.demo.recording import devices_in, is_csv
+from simulations.fleet import GENTLE, ROUGH
+from simulations.oracle import Reading
+from simulations.oracle.definitions import WindowDefinition
+from simulations.replay import ReplayedFleet, replaying
+from simulations.world.faults import FaultRates
+
+DEVICE = "pi-1"
+"""The name of the device of a file that names none."""
+MOST_DEVICES = 200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def tested(
+    plan: Plan,
+    given: Sequence[tuple[str, str, Any, int, Mapping[str, str]]] | Path,
+    faults: str | Iterable[str],
+    seed: int,
+    options: Mapping[str, Any],
+) -> ReplayOutcome:
+    """Return what a fleet made of readings; see `lasp_edge.testing.replay`."""
+    if isinstance(given, Path):
+        readings = _in_file(plan, given, {k.replace("_", "-"): v for k, v in options.items()})
+    else:
+        readings = [Reading(*each) for each in given]
+    with replaying(plan, readings, faults=_rates(faults), seed=seed) as replay:
+        wrong = replay.compared.wrong()
+        if wrong:
+            raise AssertionError("\n".join(wrong + replay.failures))
+        return ReplayOutcome(
+            {name: _windows(replay, name) for name in plan.windows},
+            {name: _results(replay, name) for name in plan.stream_results},
+            replay.values,
+            _alerts(replay),
+            replay.failures,
+            replay.compared.lines(),
+        )
+
+
+def _rates(faults: str | Iterable[str]) -> FaultRates:
+    if isinstance(faults, str):
+        if faults != "rough":
+            raise ValueError(f'faults="rough", or a list such as ["kill=60"], and not {faults!r}')
+        return ROUGH
+    rates = list(faults)
+    return FaultRates.parsed(rates) if rates else GENTLE
+
+
+def _in_file(plan: Plan, path: Path, given: Mapping[str, Any]) -> list[Reading]:
+    """Return the readings of a recording, as agents read them.
+
+    Raises:
+        ValueError: the file or an option cannot work.
+    """
+    known = {option.name: option for option in source_options()}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ValueError(f"{unknown[0]} is no option of a file; there are {', '.join(known)}")
+    options = {name: known[name].of_file(value) for name, value in given.items()}
+    field = options.get("device-field")
+    devices = devices_in(path, field, MOST_DEVICES) if field else [DEVICE]
+    return [each for device in devices for each in _of_device(plan, path, device, options)]
+
+
+def _of_device(
+    plan: Plan, path: Path, device: str, options: Mapping[str, Any]
+) -> Iterable[Reading]:
+    context = SourceContext(
+        list(plan.events), device, Random(0), options=options, texts=plan.text_events
+    )
+    source = source_from_spec(f"{'csv' if is_csv(path) else 'jsonl'}:{path}", context)
+    source.open(None)
+    now_us = 0
+    while source.due_us(now_us) is not None:
+        batch = source.poll(now_us)
+        if batch is None:
+            continue
+        columns = zip(batch.names, batch.values, batch.times_us, batch.tags, strict=True)
+        for name, value, time_us, tags in columns:
+            if time_us is None:
+                raise ValueError(f'{path}: readings need times: name their field by time="ts"')
+            back = isinstance(value, Retraction)
+            read = value.value if isinstance(value, Retraction) else value
+            yield Reading(device, name, read, time_us, tags, retracted=back)
+    source.close()
+
+
+def _windows(replay: ReplayedFleet, name: str) -> ReplayedRows:
+    """Return the newest revision of each row of a window."""
+    fleet = replay.fleet
+    window = fleet.plan.windows[name]
+    definition = WindowDefinition(fleet.plan, window, fleet.world.operator.commands.control)
+    return ReplayedRows(
+        {
+            "key": at.key,
+            "start": _time(at.start_us),
+            "end": _time(row.end_us),
+            **definition.shape(at.start_us).fold.lower(row.partial, window.resolution),
+            "devices_in": row.devices_in,
+            "status": row.status,
+            "revision": row.revision,
+        }
+        for at, (*_, row) in sorted(fleet.lander.revisions.items())
+        if at.window == name
+    )
+
+
+def _results(replay: ReplayedFleet, name: str) -> ReplayedRows:
+    """Return the rows of a result."""
+    plan = replay.fleet.plan
+    result = plan.stream_results[name]
+    landed = replay.fleet.lander.rows(plan, name)
+    return ReplayedRows(
+        {
+            "device": device,
+            "key": row.key,
+            "time": _time(place[0]),
+            **shown_parts(result, dict(zip(result.columns, row.parts or (), strict=True))),
+        }
+        for (device, place), row in sorted(landed.items(), key=lambda each: each[0])
+    )
+
+
+def _alerts(replay: ReplayedFleet) -> ReplayedRows:
+    """Return what alerts say, of each device and key."""
+    return ReplayedRows(
+        {
+            "alert": name,
+            "device": device,
+            "key": status.get("key", ""),
+            "state": status["state"],
+            "value": status["value"],
+        }
+        for device, alerts in sorted(replay.alerts.items())
+        for name, found in sorted(alerts.items())
+        for status in found.get("keys", {"": found}).values()
+    )
+
+
+def _time(time_us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=time_us)

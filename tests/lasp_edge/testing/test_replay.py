@@ -1,0 +1,157 @@
+"""A test of a user's: readings in, and rows, values and alerts in the user's units out."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.util import find_spec
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from crdts import BoundedLWWSet
+from lasp_edge import Program, folds, scans
+from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.examples.greenhouse import program as greenhouse
+from lasp_edge.testing import replay
+from lasp_edge.testing.strategies import readings
+
+START_S = 1_764_028_800
+METER = [(0, 100), (60, 130), (120, 310), (180, 180), (240, 200)]
+
+
+def home() -> Program:
+    program = Program("home")
+    warm = program.event("warm", resolution="0.5", unit="°C")
+    moist = program.event("moist", resolution="1", unit="%")
+    last = program.declare_dynamic(BoundedLWWSet(bound=2), "last", measures=warm)
+    program.collect(warm, into=last)
+    fleet = program.fold_dynamic(program.fold(last, folds.mean(), "here"), "fleet")
+    program.alert("hot", fleet, above=25)
+    room = lambda event: event.tags["room"]  # noqa: E731 - as in the docs
+    program.window("by_room", source=warm, fold=folds.mean(), size_s=60, key=room)
+    both = program.scan(
+        "both", source=[warm, moist], scan=scans.as_of(warm, moist, within_s=60), per_device=True
+    )
+    program.result(both, parts={"warm": "0.5", "moist": "1"})
+    sessions = scans.sessions(gap_s=3600, fold=folds.count())
+    program.result(program.scan("stays", source=warm, scan=sessions, per_device=True))
+    return program
+
+
+def test_all_that_a_program_makes_is_there_in_its_units():
+    found = replay(
+        home(),
+        [
+            ("a", "moist", 50, START_S, {"room": "attic"}),
+            ("a", "warm", 20.2, START_S + 1, {"room": "attic"}),
+            ("a", "warm", 22, datetime.fromtimestamp(START_S + 2, UTC), {"room": "attic"}),
+            ("b", "warm", 34.0, START_S + 3, {"room": "cellar"}),
+        ],
+    )
+    assert [(row["key"], row["mean"], row["start"]) for row in found.window("by_room")] == [
+        ("attic", 21.0, datetime.fromtimestamp(START_S, UTC)),
+        ("cellar", 34.0, datetime.fromtimestamp(START_S, UTC)),
+    ]
+    assert found.value("fleet").number == pytest.approx((20 + 22 + 34) / 3)
+    assert [(row["device"], row["state"]) for row in found.alerts] == [("a", "on"), ("b", "on")]
+    assert [(row["warm"], row["moist"]) for row in found.result("both")] == [(20.0, 50), (22.0, 50)]
+    assert [row["count"] for row in found.result("stays")] == [2, 1], "time alone ends a session"
+    assert found.failures == []
+
+
+def test_rows_are_a_table_of_pandas_where_that_is_installed():
+    rows = replay(greenhouse, [("pi-1", "temperature", 20, START_S, {"room": "a"})])
+    if find_spec("pandas") is None:
+        with pytest.raises(EnvironmentLacks, match="pip install pandas"):
+            rows.window("temperature_by_room").to_pandas()
+    else:
+        assert set(rows.window("temperature_by_room").to_pandas()["mean"]) == {20.0}
+
+
+def test_under_faults_it_is_the_same():
+    given = [("pi-1", "temperature", 20 + n, START_S + n, {"room": "a"}) for n in range(60)]
+    calm = replay(greenhouse, given)
+    for faults in ("rough", ["kill=300", "loss=0.3"]):
+        rough = replay(greenhouse, given, faults=faults, seed=7)
+        assert [row["mean"] for row in rough.window("temperature_by_room")] == [
+            row["mean"] for row in calm.window("temperature_by_room")
+        ]
+
+
+def meter() -> Program:
+    program = Program("meter")
+    litres = program.event("litres", resolution="1")
+    differences = scans.differences(reset=True)
+    program.result(program.scan("used", source=litres, scan=differences, per_device=True))
+    return program
+
+
+def test_a_recording_is_read_as_an_agent_reads_it(tmp_path):
+    rows = [{"ts": START_S + at, "l": value, "of": "pi-2"} for at, value in METER]
+    rows += [rows[2] | {"wrong": True}, rows[2] | {"l": 160}]
+    path = tmp_path / "meter.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    options = {"time": "ts", "device_field": "of", "event": {"litres": "l"}, "retract": "wrong"}
+    found = replay(meter(), path, **options)
+    assert [(row["device"], row["difference"]) for row in found.result("used")] == [
+        ("pi-2", difference) for difference in (30, 30, 20, 20)
+    ]
+
+
+def test_a_reading_that_is_refused_is_named():
+    found = replay(greenhouse, [("pi-1", "temperature", 20, START_S), ("pi-1", "x", 1, START_S)])
+    assert any("KeyError: 'room'" in each for each in found.failures)
+    assert "refused: unknown event" in found.failures
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "text"),
+    [
+        ([], {}, "a reading is needed"),
+        ([("pi-1", "temperature", 20)], {}, "reading 0: a device, an event, a value, a time"),
+        ([("pi-1", "temperature", 20, "noon")], {}, "reading 0: "),
+        ([("pi-1", "temperature", 20, 1)], {"time": "ts"}, "time: options are for a file"),
+        ("nowhere.jsonl", {"tim": "ts"}, "tim is no option of a file; there are "),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(given, options, text):
+    with pytest.raises(ValueError, match=text):
+        replay(greenhouse, given, **options)
+
+
+def test_what_a_program_does_not_have_is_named():
+    found = replay(greenhouse, [("pi-1", "temperature", 20, START_S, {"room": "a"})])
+    with pytest.raises(KeyError, match="there is no window 'w'; there are temperature_by_room"):
+        found.window("w")
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=readings(greenhouse))
+def test_drawn_readings_are_plausible_and_have_their_tags(drawn):
+    assert replay(greenhouse, drawn).failures == []
+
+
+def test_pytest_has_the_fixtures(pytester_like):
+    found = pytester_like(
+        "from lasp_edge.examples.greenhouse import program\n"
+        "def test_one(replay, fleet):\n"
+        "    made = fleet(program, size=1)\n"
+        "    made.read('pi-0', 'temperature', 20, {'room': 'a'})\n"
+        "    made.settle()\n"
+        "    given = [('pi-1', 'temperature', 21, 1_764_028_800, {'room': 'a'})]\n"
+        "    assert replay(program, given).value('global_average').number == 21\n"
+    )
+    assert "1 passed" in found
+
+
+@pytest.fixture
+def pytester_like(tmp_path):
+    def run(text):
+        (tmp_path / "test_users.py").write_text(text)
+        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+        return subprocess.run(
+            words, check=False, capture_output=True, text=True, cwd=tmp_path
+        ).stdout
+
+    return run
