@@ -78,7 +78,6 @@ def test_a_column_that_is_full_costs_its_window_alone_the_reading(tmp_path, wher
     assert device.counted["failed: window squares: the partial is out of range"] == 1
     panes = device.core.panes.memory.entries.values()
     assert sorted(entry.partial for entry in panes) == [(2,), (3 * 10**18,)]
-    device.kill()
 
 
 def test_a_handler_of_texts_is_given_the_text(tmp_path):
@@ -88,7 +87,6 @@ def test_a_handler_of_texts_is_given_the_text(tmp_path):
     device.take(["bob"], [NOW_US], [{}], name="op")
     device.tick()
     assert seen == ["bob"]
-    device.kill()
 
 
 class Strange(Fold):

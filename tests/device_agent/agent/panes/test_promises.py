@@ -117,7 +117,6 @@ def test_who_wants_it_waits_for_a_silent_source_for_ever(tmp_path):
     for _ in range(30):
         device.land(60)
     assert device.low_us == NOW_US - device.settings.lateness_us
-    device.kill()
 
 
 def test_a_promise_never_speaks_of_what_has_not_landed(device):
