@@ -155,6 +155,13 @@ for _name, _history, _owner, _method, _result in (
         None,
     ),
     (
+        "done_is_one_flag_for_all_sinks",
+        "A second gateway is dead: a device that has ended holds windows up at the living one.",
+        PaneCache,
+        "landed_at",
+        frozenset(),
+    ),
+    (
         "nothing_is_sent_again_at_a_new_connection",
         "The broker lost what was in flight: for minutes nobody sends it.",
         PaneDelivery,

@@ -31,6 +31,7 @@ from simulations.world.landing import VirtualLander
 from simulations.world.process_checks import check_process, check_reading
 from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.promise_checks import (
+    check_done,
     check_highs,
     check_landed_since,
     check_promise,
@@ -90,6 +91,7 @@ class Checks:
             self._digests[device.name, report.variable].add(report.digest)
         check_highs(world, device, frame.highs)
         for sink in world.sinks:
+            check_done(world, device, sink, frame)
             low = frame.low_of(sink.sink, sink.lander.lake)
             if low is not None and low.low_us is not None:
                 check_waiting(world, device, sink, low.low_us)

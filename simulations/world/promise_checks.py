@@ -6,6 +6,7 @@
   that were given and are not durable yet
 - nor does the time before which an entry that grows has landed, though a promise may not show it:
   another entry that waits holds it back most often
+- who has ended is done for each sink that lacks nothing, whatever another one lacks
 - the progress of a source is reported as it is: a later life may have nothing else to go by
 """
 
@@ -16,6 +17,7 @@ from device_agent.agent.panes.panes import NEVER_US
 from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import PaneId
 from lasp_edge.protocol.fencing import SourceHigh, source_id
+from lasp_edge.protocol.frames import BeatFrame
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.landing import VirtualLander
 from simulations.world.programs import RECORDED, TIMED
@@ -62,6 +64,24 @@ def check_waiting(world: World, device: VirtualDevice, sink: VirtualLander, low_
             waits = entry.dirty & known.bit and not entry.refused & known.bit
             if waits and low_us > since.get(pane, pane.pane_us):
                 world.trouble.append(f"{device.name} promises {low_us}, and {pane} has not landed")
+
+
+def check_done(world: World, device: VirtualDevice, sink: VirtualLander, frame: BeatFrame) -> None:
+    """Demand that a device that has ended is done for a sink that lacks nothing, and no other."""
+    core, missing = device.core, device.core.missing
+    memory, sources = core.panes.memory, core.intake.sources
+    waits = core.agent.clock.waiting or (missing is not None and missing.waits)
+    for known in core.panes.sinks:
+        if known.store != sink.lander.lake:
+            continue
+        dirty = [memory.entries[pane] for pane in memory.dirty]
+        lacks = any(entry.dirty & known.bit & ~entry.refused for entry in dirty)
+        takes_all = not any(entry.dirty & known.bit for entry in dirty)
+        is_done = frame.done or known.name in frame.done_for
+        if is_done and lacks:
+            world.trouble.append(f"{device.name} is done for {sink.sink}, which lacks entries")
+        if sources.finished and not waits and takes_all and not memory.alone and not is_done:
+            world.trouble.append(f"{device.name} has ended, and is not done for {sink.sink}")
 
 
 def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
