@@ -45,13 +45,13 @@ class EnvironmentLacks(CommandError):  # noqa: N818 - reads as what happened
 
     Args:
         what: what is missing, as a sentence part ("Java 17 or later is not installed").
-        line_to_type: the command that installs it.
+        line_to_type: the command that installs it; "" where nothing does.
     """
 
     exit_code = Exit.ENVIRONMENT
 
-    def __init__(self, what: str, line_to_type: str) -> None:
-        super().__init__(f"{what}; to bring it, type: {line_to_type}")
+    def __init__(self, what: str, line_to_type: str = "") -> None:
+        super().__init__(f"{what}; to bring it, type: {line_to_type}" if line_to_type else what)
         self.what = what
         self.line_to_type = line_to_type
 

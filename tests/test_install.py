@@ -7,6 +7,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from packaging.requirements import Requirement
 
 from lasp_edge.release import RELEASE
 from simulations.processes.broker import PrivateBroker
@@ -74,8 +75,23 @@ def test_its_commands_are_those_of_the_project(wheel):
 def test_it_needs_two_packages(device):
     code = "from importlib.metadata import requires; print(*requires('lasp-edge'), sep='\\n')"
     needed = printed(device("python", "-c", code)).splitlines()
-    base = sorted(line.partition("<")[0] for line in needed if "extra ==" not in line)
-    assert base == ["msgpack", "paho-mqtt"]
+    base = {line.partition("<")[0] for line in needed if "extra ==" not in line}
+    assert base == {"msgpack", "paho-mqtt"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "fits", "too_new"),
+    [("aarch64", "1.2.4", "2.0"), ("armv7l", "1.0.3", "1.0.6"), ("armv6l", "1.0.5", "1.2.4")],
+)
+def test_32_bit_arm_needs_a_msgpack_that_installs_without_a_compiler(machine, fits, too_new):
+    needed = [Requirement(each) for each in PROJECT["project"]["dependencies"]]
+    (msgpack,) = [
+        each
+        for each in needed
+        if each.name == "msgpack" and each.marker.evaluate({"platform_machine": machine})
+    ]
+    assert fits in msgpack.specifier
+    assert too_new not in msgpack.specifier
 
 
 def test_an_agent_imports_neither_spark_nor_pandas(device):

@@ -27,6 +27,10 @@ OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulatio
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; others come with the `EXTRA` of the command, or `cloud`."""
 
+_ONLY_64_BIT = frozenset({"deltalake", "pyarrow", "pyspark"})
+"""Packages that nobody builds for 32 bit."""
+_LEAST_64_BIT = 2**32
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code (see `lasp_edge.errors.Exit`)."""
@@ -79,6 +83,9 @@ def _run(name: str, module: str, words: Sequence[str]) -> int:
         if missing in OURS:
             raise
         what = f"the Python package {missing!r} is not installed"
+        if sys.maxsize < _LEAST_64_BIT and missing in _ONLY_64_BIT:
+            what = f"the Python package {missing!r} needs a 64-bit system, and this one has 32"
+            raise EnvironmentLacks(what) from None
         extra = EXTRAS.get(missing) or stated(module).get("EXTRA", "cloud")
         raise EnvironmentLacks(what, install_line(extra)) from None
     return code

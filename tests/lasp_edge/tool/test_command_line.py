@@ -313,3 +313,11 @@ def test_a_terminal_that_lacks_a_letter_ends_no_command():
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.splitlines()[-1] == "k\\xfcche, 21.5 \\xb0C"
+
+
+def test_an_extra_that_does_not_exist_for_32_bit_says_so(commands, monkeypatch, capsys):
+    commands(lake=raising(ModuleNotFoundError("no", name="deltalake")))
+    monkeypatch.setattr(sys, "maxsize", 2**31 - 1)
+    assert main(["lake"]) == Exit.ENVIRONMENT
+    words = capsys.readouterr().err
+    assert "the Python package 'deltalake' needs a 64-bit system, and this one has 32" in words
