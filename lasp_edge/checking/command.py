@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     broken = _check_folds(plan, arguments.examples, arguments.seed)
     wrong, doubts = uncallable(plan), fleet_readers(plan) + risks_of(plan)
     if not wrong and not arguments.no_run:
-        found = all_tried(plan, tags, arguments.program)
+        found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         _print_findings(found)
     if arguments.recording is not None and plan.streams:

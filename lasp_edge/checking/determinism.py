@@ -129,12 +129,17 @@ def _functions(function: Any, seen: set[int]) -> Iterator[FunctionType]:
         return
     seen.add(id(function))
     yield function
-    package = function.__module__.partition(".")[0]
+    package = _package_of(function)
     for code in _codes(function.__code__):
         for name in code.co_names:
             value = function.__globals__.get(name)
-            if isinstance(value, FunctionType) and value.__module__.partition(".")[0] == package:
+            if isinstance(value, FunctionType) and _package_of(value) == package:
                 yield from _functions(value, seen)
+
+
+def _package_of(function: FunctionType) -> str:
+    """Return the outermost package of a function; empty text where it has no module."""
+    return (function.__module__ or "").partition(".")[0]
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -65,7 +65,7 @@ def made_up(
     random, (texts, numbers) = Random(seed), constants(plan)
     found: list[MadeUpReading] = []
     for event in plan.events.values():
-        values = list(_values(event, texts, numbers))
+        values = values_of(event, texts, numbers)
         for device in DEVICES:
             for n, time_us in enumerate(_times_us(plan)):
                 asked = {
@@ -104,18 +104,17 @@ def _constants(function: Any) -> Iterator[Any]:
                 yield constant
 
 
-def _values(event: EventType, texts: tuple[str, ...], numbers: tuple[float, ...]) -> Iterator[Any]:
-    """Yield values that an event can have."""
+def values_of(event: EventType, texts: tuple[str, ...], numbers: tuple[float, ...]) -> list[Any]:
+    """Return values that an event can have, those at constants of the program among them."""
     if event.text:
-        yield from (*WORDS, *texts)
-        return
+        return [*WORDS, *texts]
     step = float(event.resolution.exact)
     near = [value for number in numbers for value in (number, number + step, number - step)]
     found: dict[int, None] = {}
     for value in (*VALUES, *near):
         with suppress(ValueError, Refused, OverflowError):
             found[plausible(event, event.resolution.quantise(value))] = None
-    yield from map(event.resolution.real, found)
+    return list(map(event.resolution.real, found))
 
 
 def plausible(event: EventType, steps: int) -> int:

@@ -24,7 +24,7 @@ from contextlib import redirect_stdout
 from random import Random
 from typing import Any
 
-from lasp_edge.checking.readings import WORDS, plausible
+from lasp_edge.checking.readings import constants, plausible, values_of
 from lasp_edge.checking.scans import flaws
 from lasp_edge.checking.trial import Findings
 from lasp_edge.event import Event
@@ -39,6 +39,8 @@ from lasp_edge.ordered.stages import ScanStage, StatelessStage
 
 READINGS = 1_000
 """Made-up readings of all events together, a second apart."""
+NAMED = 10
+"""Of this many readings one has a value that is always tried, or that the program names."""
 TRIED = 100
 """Events for which each function is called twice."""
 MUCH = 4
@@ -104,17 +106,19 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
     """Return made-up readings of the events that streams are made from."""
     rng, found = Random(0), dict[str, Delta]()
     events = [plan.events[name] for name in sorted(plan.streamed_events)]
-    steps = _STEPS // 2
+    steps, named = _STEPS // 2, {each.name: values_of(each, *constants(plan)) for each in events}
     for n in range(READINGS):
         event, time_us = events[n % len(events)], _FIRST_US + n * _SECOND_US
         quantised: Any
         value: Any
         if event.text:
-            quantised = value = rng.choice(WORDS)
+            quantised = value = rng.choice(named[event.name])
         else:
             steps = rng.choice((abs(steps + 3), abs(steps - 3), abs(steps - 1), steps + 1, 0, 1))
             one = max(1, event.resolution.denominator // event.resolution.numerator)
             quantised = plausible(event, min(steps * one, LIMIT - 1))
+            if n % NAMED == 0:
+                quantised = event.resolution.quantise(rng.choice(named[event.name]))
             value = event.resolution.real(quantised)
         place = reading_place(event.name, "", quantised, time_us, _DEVICE)
         made = Event(event.name, value, time_us, _DEVICE, tags)

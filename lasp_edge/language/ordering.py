@@ -114,7 +114,8 @@ def declare_result(draft: Draft, stream: Any, parts: Mapping[str, str] | None) -
         )
     for part, step in given:
         if not str(part).isidentifier() or part in RESERVED:
-            raise ValueError(f"{what}: {part!r} cannot name a part")
+            why = "rows have such a column" if part in RESERVED else "it is no plain name"
+            raise ValueError(f"{what}: {part!r} cannot name a part: {why}")
         if step != TEXT:
             Resolution(step)
     meaning = (draft.name, "result", found.name, found.fingerprint, given)

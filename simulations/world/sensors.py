@@ -6,7 +6,7 @@ The tags that a program's functions ask for are found by calling them.
 from random import Random
 
 from device_agent.agent.intake.batch import Batch
-from lasp_edge.checking.readings import WORDS, plausible
+from lasp_edge.checking.readings import constants, plausible, values_of
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import tried
 from lasp_edge.language.plan import Plan
@@ -15,6 +15,8 @@ from simulations.world.programs import LIVE
 
 CHOICES = ("a", "b", "c")
 """The values that a tag takes."""
+NAMED = 0.2
+"""The part of the values that are always tried, or that the functions of the program name."""
 SPREAD = 40.0
 """Values lie between 0 and this, in units of the event."""
 
@@ -34,6 +36,8 @@ class Sensors:
         self._plan = plan
         self._every = max(1, every_steps)
         self._tags = asked_tags(plan)
+        known = constants(plan)
+        self._named = {each.name: values_of(each, *known) for each in plan.events.values()}
         self.readings: list[Reading] = []
 
     def batch(self, place: int, step: int, now_us: int, random: Random) -> Batch:
@@ -46,11 +50,10 @@ class Sensors:
             tags = {tag: random.choice(CHOICES) for tag in self._tags}
             batch.names.append(name)
             batch.times_us.append(now_us)
-            batch.values.append(
-                random.choice(WORDS)
-                if event.text
-                else float(plausible(event, steps) * event.resolution.exact)
-            )
+            value = event.resolution.real(plausible(event, steps))
+            named = self._named[name]
+            is_named = event.text or random.random() < NAMED
+            batch.values.append(random.choice(named) if is_named else value)
             batch.tags.append(tags)
         return batch
 
