@@ -35,7 +35,7 @@ from pathlib import Path
 
 from lasp_edge.checking import record
 from lasp_edge.checking.determinism import risks_of
-from lasp_edge.checking.handlers import fleet_readers, uncallable
+from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.texts import texts_of
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n".join(identities(plan)))  # noqa: T201
         return Exit.FINE
     broken = _check_folds(plan, arguments.examples, arguments.seed)
-    wrong, doubts = uncallable(plan), fleet_readers(plan) + risks_of(plan)
+    wrong, doubts = uncallable(plan), unfilled(plan) + fleet_readers(plan) + risks_of(plan)
     if not wrong and not arguments.no_run:
         found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts

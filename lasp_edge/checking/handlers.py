@@ -39,6 +39,17 @@ def fleet_readers(plan: Plan) -> list[str]:
     ]
 
 
+def unfilled(plan: Plan) -> list[str]:
+    """Return a line for each variable that a fold reads, and that no event writes."""
+    sources = {fold.source.name for fold in plan.local_folds.values()}
+    return [
+        f"nothing fills variable {name}, so its folds have no value: program.collect(EVENT, "
+        f"into={name}), or a handler that updates it, is missing"
+        for name, meaning in sorted(plan.meanings.items())
+        if name in sources and not meaning.events
+    ]
+
+
 def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...]]]:
     """Yield the title of each function, the function, and the names of its arguments."""
     functions = plan.functions

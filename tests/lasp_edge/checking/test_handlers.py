@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from crdts import GSet
-from lasp_edge import folds
-from lasp_edge.checking.handlers import fleet_readers, uncallable
+from crdts import BoundedLWWSet, GSet
+from lasp_edge import Program, folds
+from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.testing import check_program
 from tests.lasp_edge.support_programs import averaged
@@ -72,3 +72,14 @@ def test_a_handler_that_reads_the_fleets_value_is_named(house):
     (line,) = fleet_readers(house.plan())
     assert line.startswith("handlers of event temperature name everywhere: ")
     assert house.plan().reads == {"temperature": ("everywhere",)}
+
+
+def test_a_variable_that_nothing_fills_is_named_until_something_does():
+    program = Program("p")
+    temperature = program.event("temperature")
+    last = program.declare_dynamic(BoundedLWWSet(bound=5), "last")
+    program.fold(last, folds.mean(), "here")
+    (line,) = unfilled(program.plan())
+    assert line.startswith("nothing fills variable last, so its folds have no value: program.coll")
+    program.collect(temperature, into=last)
+    assert unfilled(program.plan()) == []
