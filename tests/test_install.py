@@ -62,6 +62,11 @@ def test_it_carries_every_file_of_the_packages_and_no_other(wheel):
     assert "cloud_tier/spark/log4j2.properties" in carried
 
 
+def test_two_builds_are_equal_byte_for_byte_and_fit_every_machine(wheel, tmp_path):
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert build_wheel(tmp_path).read_bytes() == wheel.read_bytes()
+
+
 def test_its_commands_are_those_of_the_project(wheel):
     with ZipFile(wheel) as archive:
         (name,) = [each for each in archive.namelist() if each.endswith("entry_points.txt")]
