@@ -104,7 +104,7 @@ class VirtualDevice(AgentProcess):
         self.held: list[LegMessage] = []
         self.acted: dict[str, str] = {}
         self.order: list[RecordedLine] = []
-        self.order_us: list[int] = []
+        self.order_us, self._given_us = list[int](), dict[int, int]()
         self.furthest_us: int | None = None
         self.held_us: list[int] = []
         self.slots: dict[tuple[int, str], int] = {}
@@ -144,7 +144,12 @@ class VirtualDevice(AgentProcess):
         self.arrivals.restart()
         cursor = self.core.intake.sources.cursor
         if RECORDED in self._sources:
-            self.position = self.acknowledged = int(cursor(RECORDED) or 0)
+            position = int(cursor(RECORDED) or 0)
+            for line in range(self.acknowledged, position):
+                if line in self._given_us:  # durable, and the power failed before it was reported
+                    self.order.append(self.recording[line])
+                    self.order_us.append(self._given_us[line])
+            self.position = self.acknowledged = position
             self.unreported.begin(self.position)
         if self.meter is not None:
             self.meter.position = self.meter.acknowledged = int(cursor(METERS) or 0)
@@ -172,6 +177,7 @@ class VirtualDevice(AgentProcess):
         if not lines:
             return
         after = self.position + len(lines)
+        self._given_us.update(dict.fromkeys(range(self.position, after), true_us))
         batch = Batch(
             RECORDED,
             ["timed"] * len(lines),
