@@ -7,7 +7,7 @@ clock is compared with the monotonic one at each look: after a step, and where n
 while, the gateway begins to listen again, and waits for every device as if it had just started.
 
     >>> now = [5_000_000, 100]
-    >>> clock = ListeningClock(lambda: now[0], lambda: now[1])
+    >>> clock = ListeningClock(60_000_000, lambda: now[0], lambda: now[1])
     >>> clock.begin()
     >>> now[:] = [1_700_000_000_000_000, 1_000_100]
     >>> clock.look(), clock.listening
@@ -33,18 +33,21 @@ class ListeningClock:
     """A clock that knows since when its process has listened.
 
     Args:
+        short_us: the listening goes on after an outage of the broker of this length at most.
         wall_us: reads the wall clock, microseconds since the epoch.
         monotonic_us: reads a clock that is never stepped; it stands still while the machine sleeps.
     """
 
     def __init__(
         self,
+        short_us: int,
         wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,  # noqa: TID251 - the process's
         monotonic_us: Callable[[], int] = lambda: time.monotonic_ns() // 1000,
     ) -> None:
         self._read_wall_us, self._read_monotonic_us = wall_us, monotonic_us
-        self._looked = wall_us(), monotonic_us()
+        self._short_us, self._looked = short_us, (wall_us(), monotonic_us())
         self._since_us: int | None = None
+        self._interrupted: tuple[int, int] | None = None
 
     @property
     def now_us(self) -> int:
@@ -57,11 +60,18 @@ class ListeningClock:
         return None if self._since_us is None else Listening(self.now_us, self._since_us)
 
     def begin(self) -> None:
-        """Begin to listen: there is a broker."""
-        self._since_us = self.now_us
+        """Begin to listen, or go on after a short outage: there is a broker."""
+        now_us = self._since_us = self.now_us
+        if self._interrupted is not None:
+            since_us, ended_us = self._interrupted
+            if 0 <= now_us - ended_us <= self._short_us:
+                self._since_us = since_us + now_us - ended_us
+        self._interrupted = None
 
     def end(self) -> None:
-        """Listen no more."""
+        """Listen no more: there is no broker."""
+        if self._since_us is not None:
+            self._interrupted = self._since_us, self.now_us
         self._since_us = None
 
     def look(self) -> bool:
@@ -70,6 +80,7 @@ class ListeningClock:
         now_us, monotonic_us = self._looked = self._read_wall_us(), self._read_monotonic_us()
         passed_us = monotonic_us - monotonic_before_us
         is_other = abs(now_us - before_us - passed_us) >= STEP_US or passed_us >= PAUSE_US
-        if is_other and self._since_us is not None:
-            self._since_us = now_us
+        if is_other:
+            self._interrupted = None
+            self._since_us = None if self._since_us is None else now_us
         return is_other

@@ -58,6 +58,9 @@ LAST_STARTS: Final = 3
 """Starts of each window that are published again after a restart."""
 LINE_EVERY_US: Final = 10 * SECOND_US
 """Microseconds between two lines for people, at least."""
+SHORT_OUTAGE: Final = 10
+"""The broker may be away for this part of what makes a device silent: a gateway goes on as if it
+had listened: devices speak as soon as the broker is back."""
 _UNUSED: Final = (VariableFrame, SharedFrame, RepairFrame)
 _SHORTEST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 30.0
@@ -244,7 +247,10 @@ class _Running:
             seal=seal,
             expects_refusal=lambda topic: is_left_to_operators(topic, topics),
         )
-        self._clock, self.must_restart = ListeningClock(), False
+        self._clock, self.must_restart = (
+            ListeningClock(settings.terms.dead_after_us // SHORT_OUTAGE),
+            False,
+        )
         self._records: list[Record] = []
         self._bytes = 0
         self._due_us = self._clock.now_us + self._idle_us

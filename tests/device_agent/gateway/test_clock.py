@@ -21,7 +21,7 @@ class Gateway(GatewayUnderTest):
         super().__init__(PLAN, terms=WaitingTerms(None, 10 * MINUTE_US, **terms))
         self.passed_us, self.off_us = 0, off_us
         self.clock = ListeningClock(
-            lambda: BEGIN_US + self.passed_us + self.off_us, lambda: self.passed_us
+            MINUTE_US, lambda: BEGIN_US + self.passed_us + self.off_us, lambda: self.passed_us
         )
         self.clock.begin()
         self.devices = {}
@@ -87,6 +87,18 @@ def test_whoever_spoke_while_the_gateway_was_stopped_is_not_silent():
     assert gateway.core.coverage.excluded == ()
     gateway.goes_on(11 * MINUTE_US, "a")
     assert gateway.core.coverage.excluded == ("b",)
+
+
+@pytest.mark.parametrize("outage_us", [20 * SECOND_US, 2 * MINUTE_US])
+def test_a_broker_that_is_back_soon_does_not_let_a_gateway_begin_again(outage_us):
+    gateway = Gateway()
+    for _ in range(3):
+        gateway.goes_on(4 * MINUTE_US, "a", "b")
+        gateway.clock.end()
+        gateway.goes_on(outage_us)
+        gateway.clock.begin()
+    gateway.goes_on(20 * SECOND_US, "a", "b")
+    assert (gateway.behind_us is not None) == (outage_us < MINUTE_US)
 
 
 def test_a_clock_that_runs_somewhat_fast_is_followed():
