@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from inspect import isfunction, signature
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -70,16 +71,26 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     Raises:
         KeyError: the owner itself has no such attribute.
         ValueError: it is a constant, and no function of its module reads it.
+        TypeError: it is a function, and the other one does not take the same arguments.
     """
     known = vars(owner)[name]  # of the class itself, so that it can be put back as it was
     if not callable(known) and not isinstance(known, property) and not _is_read(owner, name):
         raise ValueError(f"no function of {owner.__name__} reads {name}")
+    if isfunction(known):
+        _take_the_same(known, value)
     within = "" if isinstance(owner, ModuleType) else f"{owner.__module__}."
     setattr(owner, name, _counted(f"{within}{owner.__name__}.{name}", value))
     try:
         yield
     finally:
         setattr(owner, name, known)
+
+
+def _take_the_same(known: Any, value: Any) -> None:
+    parameters = signature(known).parameters.values()
+    by_name = {each.name: None for each in parameters if each.kind is each.KEYWORD_ONLY}
+    count = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+    signature(value).bind(*[None] * count, **by_name)
 
 
 def _counted(where: str, value: Any) -> Any:

@@ -35,8 +35,8 @@ def a_pane_is_stored_once_only() -> Iterator[None]:
     right = Panes.take_changes
     stored: set[Any] = set()
 
-    def take_changes(self: Panes) -> Changes | None:
-        changes = right(self)
+    def take_changes(self: Panes, *, with_answers: bool = False) -> Changes | None:
+        changes = right(self, with_answers=with_answers)
         if changes is not None:
             changes.panes = {at: row for at, row in changes.panes.items() if at not in stored}
             stored.update(changes.panes)
