@@ -254,6 +254,17 @@ def test_simulated_fleet_agrees_as_shown():
     exec(block("fleet"), {})
 
 
+def test_a_replayed_fleet_agrees_as_shown():
+    exec(block("replay"), {})
+
+
+def test_commands_that_delete_from_a_lake_and_watch_it_parse():
+    device, key, retained = map(parsed, commands(block("deleting")))
+    assert (device.device, key.key, retained.days) == ("attic", "attic", 400)
+    (behind,) = commands(block("lake behind"))
+    assert parsed(behind).fail_if_behind == 900
+
+
 def test_house_lists_every_package():
     listed = {line.split("/")[0] for line in block("house").splitlines() if line[0] != " "}
     found = {path.parent.name for path in CHECKOUT.glob("*/__init__.py")} | {"tests"}
