@@ -37,6 +37,7 @@ MARKS = {
     "service": ("sh", "service install"),
     "status": ("sh", "lasp-edge status --data-dir"),
     "house file": ("toml", "zigbee2mqtt/{room}"),
+    "recorded files": ("toml", 'kind = "csv"'),
     "secure broker": ("sh", "broker config"),
     "secure device": ("sh", "--ca-file"),
     "signed": ("sh", "keys new"),

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 import yaml
 
+from device_agent.agent.sources.choice import source_of
 from device_agent.console.command import agent
 from device_agent.console.configuration.alert_options import caller_of
 from lasp_edge.examples import greenhouse
@@ -97,6 +98,21 @@ def test_the_service_starts_the_agent():
     assert agent.program == "lasp_edge.examples.greenhouse:program"
     assert agent.source == ["host"]
     assert then == ["sudo systemctl daemon-reload", "sudo systemctl enable --now lasp-edge"]
+
+
+def test_recorded_files_give_readings_as_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("attic.csv").write_text("ts,temp,location\n1700000000,21,attic\n")
+    Path("cellar.jsonl").write_text('{"time": 1700000000, "temperature": 9}\n')
+    begin = 'program = "lasp_edge.examples.greenhouse:program"\ndevice = "a"\ndata-dir = "d"\n'
+    Path("fleet.toml").write_text(f'{begin}broker = "mqtt://127.0.0.1"\n{block("recorded files")}')
+    wanted = agent.requested(parsed("lasp-edge agent --config fleet.toml"))
+    plan = load_plan(wanted.arguments.program)
+    for spec, room, value in zip(wanted.specs, ["attic", "cellar"], [21, 9], strict=True):
+        source = source_of(spec, wanted.context(spec, plan, None, Random(1)))
+        source.open(None)
+        batch = source.poll(1_700_000_000_000_000)
+        assert (batch.values, batch.tags) == ([value], [{"room": room}])
 
 
 def test_a_new_program_is_checked_as_shown(tmp_path, monkeypatch, capsys):

@@ -212,13 +212,13 @@ class Runtime:
         """Go on later with what could not be committed; until then nothing is read or sent."""
         self._room.begin(self._clock.now_us())
         if not self._lacks_room:
-            directory = self._durable.store.path.parent
+            directory, reason = self._durable.store.path.parent, " ".join(str(error).split())
             self._lacks_room = (
-                f"the agent's data cannot be kept in {directory}: {error}; nothing is read or sent "
-                f"until there is room; to see what takes it, type: df -h {directory}"
+                f"the agent's data cannot be kept in {directory}: {reason}; nothing is read or "
+                f"sent until there is room; to see what takes it, type: df -h {directory}"
             )
             log.warning("%s", self._lacks_room)
-            self._guard.say(f"store: {error}: nothing was read or sent until there was room")
+            self._guard.say(f"store: {reason}: nothing was read or sent until there was room")
 
     def _report(self, at_us: int, *, now: bool = False) -> None:
         """Report; nobody has to be there to read it."""

@@ -169,7 +169,7 @@ class PlausibleRange(Resolution):
     (600, [Refused('outside of -40 to 60'), 216])
     """
 
-    __slots__ = ("_least", "_most", "span")
+    __slots__ = ("_beyond", "_least", "_most", "span")
 
     def __init__(self, step: Resolution, least: Any = None, most: Any = None) -> None:
         super().__init__(step.text)
@@ -179,8 +179,10 @@ class PlausibleRange(Resolution):
         if self._least > self._most:
             raise ValueError(f"least={least} and most={most}: no value lies between them")
         self.span = f"{least} to {most}"
+        self._beyond = f"outside of {self.span}"
         if least is None or most is None:
             self.span = f"{least} and more" if most is None else f"{most} and less"
+            self._beyond = f"below {least}" if most is None else f"above {most}"
 
     def has(self, steps: int) -> bool:
         """Return whether a number of steps is plausible."""
@@ -208,7 +210,7 @@ class PlausibleRange(Resolution):
         ]
 
     def _outside(self) -> Refused:
-        return Refused(f"outside of {self.span}")
+        return Refused(self._beyond)
 
 
 def plausible_range(

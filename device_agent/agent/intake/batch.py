@@ -16,6 +16,8 @@ class Batch:
         values: as read; None where one is missing; a `Retraction` where one is taken back.
         tags: labels of each reading.
         cursor: where the source resumes once this batch is durable.
+        cursor_unless_accepted: the same, as long as no reading of the source was accepted; None:
+            `cursor`.
         refused: reason -> number of lines that gave no reading.
         done: the source is finished.
         places: what each reading came on (a topic), where its tags do not tell that: two sensors
@@ -36,6 +38,7 @@ class Batch:
     came_us: int | None = None
     arrived_us: int | None = None
     places: list[str] = field(default_factory=list)
+    cursor_unless_accepted: str | None = None
 
     def __len__(self) -> int:
         return len(self.names)

@@ -126,7 +126,11 @@ class SourceProgress:
         _, before_us, was_stamped, _ = before
         if high_us is None or (before_us is not None and before_us > high_us):
             high_us = before_us
-        after = SourceRow(batch.cursor, high_us, stamped or was_stamped, batch.done)
+        stamped = stamped or was_stamped
+        cursor = batch.cursor
+        if high_us is None and not stamped:
+            cursor = batch.cursor_unless_accepted or cursor
+        after = SourceRow(cursor, high_us, stamped, batch.done)
         if after != before:
             self._rows[source] = self._changed[source] = after
 

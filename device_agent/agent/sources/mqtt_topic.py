@@ -36,6 +36,7 @@ from device_agent.agent.sources.mapping_options import (
 from device_agent.agent.sources.retained import SeenContents
 from device_agent.agent.sources.source import Source, SourceContext
 from device_agent.agent.sources.topic_pattern import TopicPattern, matcher_of
+from device_agent.agent.sources.values import as_number
 from lasp_edge.link import BrokerUrl, Event, Limits, Link, Message
 from lasp_edge.link.connection import now_s
 from lasp_edge.units import SECOND_US
@@ -187,7 +188,8 @@ class MqttTopic(Source):
         value = _value_of(payload)
         values = value if type(value) is list else [value]
         level = topic.rpartition("/")[2]
-        return origin, [self._record(each, level, origin.event) for each in values]
+        is_json = type(value) is not str or payload.lstrip()[:1] == b'"'
+        return origin, [self._record(each, level, origin.event, is_json) for each in values]
 
     def _was_taken(self, message: Message) -> bool:
         """Return whether the broker sent this packet before a new connection; remember it."""
@@ -199,12 +201,21 @@ class MqttTopic(Source):
             del self._packets[next(iter(self._packets))]
         return message.again and before != connection and known == content
 
-    def _record(self, value: Any, level: str, event: str | None) -> Record | str:
+    def _record(
+        self,
+        value: Any,
+        level: str,
+        event: str | None,
+        is_json: bool,  # noqa: FBT001
+    ) -> Record | str:
         if type(value) is dict:
             return value
         if value is _NOTHING:
             return NOT_JSON
-        return self._mapping.record_of_value(value, level, event)
+        found = self._mapping.record_of_value(value, level, event)
+        if is_json or type(found) is not str or not found or type(as_number(value)) is not str:
+            return found
+        return f"{NOT_JSON}, and {found}"
 
 
 def _together(waiting: deque[Event]) -> list[Message]:

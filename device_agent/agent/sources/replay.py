@@ -11,6 +11,9 @@ lines there were, and 1 where no line gave one: `4711:12:0badcafe:5eed5eed:12:1`
 line gave a reading. Otherwise a line may mean something else now, and would count twice: the lines
 that gave none are named, with the way to read them.
 
+Where lines gave readings and the program refused each of them, the former checksum is that of no
+options, if the rows have times: the file is read again at each start until one is accepted.
+
 At a finite speed a row is due when as much time has passed since the first poll, times `speed`, as
 lies between the row and the first row of the file, or the first one behind the cursor. All agents
 that replay one file, each its own device's rows, thus keep step. A row without a usable time is due
@@ -46,6 +49,8 @@ _PACED_ROWS = 100
 """Rows that are read ahead at a finite speed: some seconds of most recordings."""
 
 
+_NO_OPTIONS = 0
+"""In place of a checksum of options: the file is read again with any."""
 _CURSOR = re.compile(
     "([0-9]+):([0-9]+)(?::([0-9a-f]{8})(?::([0-9a-f]{8}):([0-9]+):([01]))?)?", re.ASCII
 )
@@ -57,7 +62,7 @@ class LinesWithout(NamedTuple):
     Attributes:
         options: a checksum of the options with which they were read.
         refused: how many were refused.
-        alone: no line gave a reading.
+        alone: no line gave a reading, or the program refused each.
     """
 
     options: int
@@ -152,7 +157,7 @@ class Replay(Source):
         else:
             self.news = (
                 f"its options changed: {without.refused} of its first {place[1]} lines gave no "
-                f"reading with the former ones, and are not read again; {_TO_READ_ALL}"
+                "reading before and are not read again; give the file another name to read them"
             )
             self._without = self._without._replace(alone=False)
         try:
@@ -209,8 +214,14 @@ class Replay(Source):
         batch = self._mapping.batch(self.name, records)
         offset, line = self._place
         self._without = self._without.with_batch(batch)
-        mark = f"{self._mark(offset)}{self._without.mark}"
-        batch.cursor = f"{offset}:{line}:{mark}" if offset else "0:0"
+        if offset:
+            place = f"{offset}:{line}:{self._mark(offset)}"
+            batch.cursor = f"{place}{self._without.mark}"
+            if self.has_own_times and not self._without.alone:
+                none = LinesWithout(_NO_OPTIONS, self._without.refused)
+                batch.cursor_unless_accepted = f"{place}{none.mark}"
+        else:
+            batch.cursor = "0:0"
         batch.done = self._done
         return batch
 
@@ -279,10 +290,9 @@ def replay_of(
     return Replay(spec, path, open_rows, mapping, options, context.get(SPEED))
 
 
-_TO_READ_ALL = "to read them all, give the file another name, and --source that one"
 _RENAME = (
     "its rows have no time of their own, so nobody can tell which of them were read; "
-    f"{_TO_READ_ALL}"
+    "to read them all, give the file another name, and --source that one"
 )
 
 

@@ -58,7 +58,7 @@ class Counters(Part):
 
     def note(self, name: str, by: int = 1) -> None:
         """Count; it may wait for another commit."""
-        name = name.encode("ascii", "backslashreplace")[:NAME_BYTES].decode()
+        name = _bounded(name.encode("ascii", "backslashreplace").decode())
         if name not in self.totals and len(self.totals) >= KEPT_NAMES:
             group, colon, _ = name.partition(": ")
             name = f"{group}: {OTHER}" if colon else OTHER
@@ -90,3 +90,11 @@ class Counters(Part):
             elif new and name in _OUT_OF_TIME:
                 found[_OUT_OF_TIME[name]] = new
         return found
+
+
+def _bounded(name: str) -> str:
+    """Return a name that is not too long; a longer one ends behind a word, and with two dots."""
+    if len(name) <= NAME_BYTES:
+        return name
+    begin = name[: NAME_BYTES - 3]
+    return f"{begin if name[len(begin)] == ' ' else begin.rpartition(' ')[0] or begin} .."

@@ -12,6 +12,7 @@ Ends with 0 if the value is known, with 1 if not.
 
 import argparse
 import json
+import shlex
 from difflib import get_close_matches
 
 from device_agent.console.command.line import named
@@ -103,7 +104,8 @@ def _why_not(session: FleetSession, arguments: argparse.Namespace) -> str:
             " ...), or start an agent with --results 60"
         )
     if name not in values.names:
-        return f"no value {name!r} {at}{_instead(name, values.names)}"
+        window = f"of a window: lasp-edge windows {shlex.quote(name)} --gateway DIR"
+        return f"no value {name!r} {at}{_instead(name, values.names)}; {window}"
     return _why_not_yet(values, arguments)
 
 

@@ -147,7 +147,7 @@ class FleetTable(NamedTuple):
         readings = UNKNOWN if each.readings is None else f"{each.readings:,}"
         heard = UNKNOWN if each.heard_s is None else f"{ago(each.heard_s)} ago"
         values = (self.text(each.own), self.text(each.fleet))
-        alarms = named([alarm[:LONGEST_ALARM] for alarm in each.alarms])
+        alarms = named([" ".join(alarm.split())[:LONGEST_ALARM] for alarm in each.alarms])
         return (each.device, readings, *values, self.agreed(each), heard, alarms)
 
     def agreed(self, each: DeviceView) -> str:

@@ -211,6 +211,16 @@ def test_a_reason_is_one_short_line_with_the_users_place(tmp_path):
     assert f"test_guard.py:{failing.__code__.co_firstlineno + 1})" in reason
 
 
+def test_a_long_name_ends_behind_a_word():
+    counters = Counters({})
+    for name in ("word " * 60, "a" * 300, "b" * NAME_BYTES):
+        counters.note(name)
+    words, letters, whole = counters.totals
+    assert words == "word " * 39 + ".."
+    assert letters == "a" * (NAME_BYTES - 3) + " .."
+    assert whole == "b" * NAME_BYTES
+
+
 def test_an_error_that_cannot_be_printed_has_its_type_and_place():
     class UnprintableError(Exception):
         def __str__(self):  # noqa: PLE0307

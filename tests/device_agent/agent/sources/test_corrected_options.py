@@ -4,6 +4,7 @@ import pytest
 
 from device_agent.agent.sources.times import NO_ZONE
 from device_agent.agent.sources.zones import Zone
+from lasp_edge import Program, folds
 from tests.device_agent.agent.sources.test_sources_replay import (
     cursor_at,
     drained,
@@ -11,6 +12,7 @@ from tests.device_agent.agent.sources.test_sources_replay import (
     source,
     written,
 )
+from tests.device_agent.agents import NOW_US, Device
 
 LOCAL = "".join(f'{{"ts": "2026-11-22 18:0{n}:00", "t": {n}}}\n' for n in range(4))
 
@@ -46,6 +48,43 @@ def test_lines_that_gave_no_reading_among_others_are_named_once(tmp_path):
     values, last = drained(again)
     assert values == []
     assert source(path, cursor=last.cursor, time_zone=Zone("UTC")).news == ""
+
+
+def tagged(most, key=lambda event: event.tags["room"]):
+    """Return a program that refuses what has no room, or is above the most."""
+    program = Program("rooms")
+    t = program.event("t", resolution="1", most=most)
+    program.window("w", source=t, fold=folds.count(), size_s=60, key=key)
+    return program.plan()
+
+
+@pytest.mark.parametrize(
+    ("fault", "refused"),
+    [({"most": 10}, "refused: t: above 10"), ({"tag": {}}, "refused: program: ")],
+)
+def test_a_file_that_the_program_refused_whole_is_read_again(tmp_path, fault, refused):
+    path = written(tmp_path / "rows", '{"ts": 1700000000, "t": 20, "room": "a"}\n' * 2)
+    device = Device(tmp_path / "store", tagged(fault.get("most", 100)))
+    name = f"jsonl:{path}"
+
+    def taken_in(tag):
+        opened = source(path, cursor=device.core.intake.sources.cursor(name), tag=tag)
+        batch = opened.poll(NOW_US)
+        if batch is not None:
+            device.durable.read(batch, device.now_us)
+            device.tick()
+        return device.counted
+
+    tag = {"room": "room"}
+    found = taken_in(fault.get("tag", tag))
+    assert any(reason.startswith(refused) for reason in found), found
+    device.program = tagged(100)
+    device.restart()
+    assert taken_in(tag)["accepted"] == 1
+    device.restart()
+    assert taken_in(tag)["accepted"] == 1
+    assert device.counted["refused"] == 2
+    device.kill()
 
 
 def test_a_store_of_the_former_release_goes_on_behind_what_it_read(tmp_path):

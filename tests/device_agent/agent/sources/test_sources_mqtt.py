@@ -114,6 +114,13 @@ def test_objects_and_bare_numbers_become_readings(opened, sender):
     }
 
 
+def test_a_text_on_a_topic_without_an_event_is_not_json(opened, sender):
+    source = opened("s/#")
+    send(sender, "s/s4", b"not json", b"21", b"on", b'"a text"')
+    none = 'no event "s4": the program has "temperature", "humidity"'
+    assert refused(polled(source, 4)) == {f"not JSON, and {none}": 1, none: 3}
+
+
 def test_the_only_mapped_event_is_what_a_bare_number_is(opened, sender):
     source = opened("s/+", event={"temperature": "data.temp"})
     send(sender, "s/1", b"22", b'{"data": {"temp": 23}}')

@@ -84,6 +84,7 @@ def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys, broke
             ["globl_average"],
             "no value 'globl_average' in fleet 'greenhouse'; did you mean",
         ),
+        (["by_room"], "; of a window: lasp-edge windows by_room --gateway DIR$"),
         (["local_average"], "each device has its own local_average; name one: --device "),
         (["local_average", "--device", "atic"], "no device 'atic' .* did you mean 'attic'"),
         (["global_average", "--fleet", "greenhuse"], "no device was heard in fleet 'greenhuse'"),
