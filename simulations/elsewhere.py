@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lasp_edge.errors import CommandError
+from lasp_edge.errors import CommandError, pass_interrupt
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update
 from lasp_edge.tool.loading import load_plan
@@ -58,7 +58,8 @@ def outcomes(plan: Plan, readings: Sequence[Reading]) -> Outcomes:
 def _lowered(lower: Callable[..., Any], partial: Any, resolution: Any) -> str:
     try:
         return _text(lower(partial, resolution))
-    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+        pass_interrupt(error)
         return type(error).__name__
 
 

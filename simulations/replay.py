@@ -44,6 +44,8 @@ SPANS_US = (60 * SECOND_US, 3_600 * SECOND_US, DAY_US, 40 * DAY_US, 4_000 * DAY_
 """After so much time, one span after the other, it is looked whether timers are left."""
 REFUSED = "refused: "
 """What the counted names of refused readings begin with."""
+IN_WINDOW = "window "
+"""What the counted names begin with of readings for which a function of a window failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,5 +175,5 @@ def _failures(fleet: Fleet) -> list[str]:
     for device in fleet.running():
         found.update(device.report()["failures"])
         totals = device.core.counters.totals
-        found.update(name for name in totals if name.startswith(REFUSED))
+        found.update(name for name in totals if name.startswith((REFUSED, IN_WINDOW)))
     return sorted(found)

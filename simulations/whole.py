@@ -8,7 +8,7 @@
     ([], [])
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 
 from lasp_edge.checking.readings import made_up
 from lasp_edge.checking.trial import Findings
@@ -16,6 +16,12 @@ from lasp_edge.language.plan import Plan
 from simulations.elsewhere import differences
 from simulations.oracle import Reading
 from simulations.replay import ReplayedFleet, replaying
+
+RARE = "a function that few readings reach"
+"""Who asks for a tag that the trial of each function by itself did not find."""
+
+ROUNDS = 8
+"""Times that the program is run, at most, while its functions ask for tags that readings lack."""
 
 
 def whole(
@@ -32,15 +38,48 @@ def whole(
         given: all tags of all readings; None: those that they must have.
         program: `MODULE:program`, for another process to load; "": it is not run elsewhere.
     """
-    readings = [Reading(*each) for each in made_up(plan, tags, given)]
-    found = Findings()
-    if not readings:
-        return found
-    with replaying(plan, readings) as replay:
-        found.wrong += [*map(_with_remedy, replay.failures), *replay.compared.wrong()]
-        found.doubts += _without_rows(replay)
+    found, readings = Findings(), list[Reading]()
+    asked = {event: set(each) for event, each in tags.items()}
+    for left in reversed(range(ROUNDS)):
+        readings = [
+            Reading(*each)._replace(tags=_LackingTags(each.tags))
+            for each in made_up(plan, asked, given)
+        ]
+        if not readings:
+            return found
+        with replaying(plan, readings) as replay:
+            needed = _needed(replay.failures, readings) if left and given is None else {}
+            if not needed:
+                found.wrong += [*map(_with_remedy, replay.failures), *replay.compared.wrong()]
+                found.doubts += _without_rows(replay)
+                break
+        for event, lacking in needed.items():
+            asked.setdefault(event, set()).update(lacking)
+            found.tags.setdefault(event, {}).update({tag: [RARE] for tag in sorted(lacking)})
     if program:
         found.wrong += differences(program, plan, readings)
+    return found
+
+
+class _LackingTags(dict[str, str]):
+    """The tags of a reading; notes which it was asked for and lacks."""
+
+    def __init__(self, tags: Mapping[str, str]) -> None:
+        super().__init__(tags)
+        self.lacking: set[str] = set()
+
+    def __missing__(self, name: str) -> str:
+        self.lacking.add(name)
+        raise KeyError(name)
+
+
+def _needed(failures: list[str], readings: Iterable[Reading]) -> dict[str, set[str]]:
+    """Return event -> the tags whose lack made a function fail."""
+    found: dict[str, set[str]] = {}
+    for reading in readings:
+        for tag in reading.tags.lacking if isinstance(reading.tags, _LackingTags) else ():
+            if any(f"KeyError: {tag!r}" in failure for failure in failures):
+                found.setdefault(reading.event, set()).add(tag)
     return found
 
 

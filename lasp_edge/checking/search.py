@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from lasp_edge.checking.laws import Law, TimedValue, partial_of
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT
 
@@ -55,7 +56,8 @@ class Broken:
 def _shown(fold: Fold, samples: tuple[TimedValue, ...]) -> str:
     try:
         return repr(partial_of(fold, samples))
-    except Exception as error:  # noqa: BLE001 - the fold is the user's and may raise anything
+    except BaseException as error:  # noqa: BLE001 - the fold is the user's and may raise anything
+        pass_interrupt(error)
         return f"{type(error).__name__}: {error}"
 
 
@@ -81,18 +83,24 @@ def _tried(law: Law, fold: Fold, case: Case) -> Broken | None:
             if sides and value != sides[0][1]:
                 return Broken(law, fold, case, (sides[0], (what, value)))
             sides.append((what, value))
-    except Exception as error:  # noqa: BLE001 - the fold is the user's and may raise anything
+    except BaseException as error:  # noqa: BLE001 - the fold is the user's and may raise anything
+        pass_interrupt(error)
         raised = (f"it raises {type(error).__name__}", str(error))
         return Broken(law, fold, case, (*sides[:1], raised))
     return None
 
 
 def accepts(fold: Fold, sample: TimedValue) -> bool:
-    """Return whether the fold lifts a sample; by a ValueError it may refuse one."""
+    """Return whether the fold lifts a sample; by a ValueError it may refuse one.
+
+    Whatever else it raises breaks the law that is tried on it.
+    """
     try:
         fold.lift(*sample)
     except ValueError:
         return False
+    except BaseException as error:  # noqa: BLE001 - the fold is the user's and may raise anything
+        pass_interrupt(error)
     return True
 
 

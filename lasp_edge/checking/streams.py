@@ -27,6 +27,7 @@ from typing import Any
 from lasp_edge.checking.readings import constants, plausible, values_of
 from lasp_edge.checking.scans import flaws
 from lasp_edge.checking.trial import Findings
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.plan import Plan
@@ -179,7 +180,8 @@ def _flaws(node: StreamNode, given: list[Delta]) -> Iterator[str]:
 def _tried(key: Callable[[Event], str], event: Event) -> str:
     try:
         return key(event)
-    except Exception:  # noqa: BLE001 - a user's function may raise anything
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+        pass_interrupt(error)
         return ""
 
 
@@ -190,7 +192,8 @@ def _twice(
     for place, event in items:
         try:
             first, second = _bytes(function(place, event)), _bytes(function(place, event))
-        except Exception:  # noqa: BLE001, S112 - what fails is found where the streams are run
+        except BaseException as error:  # noqa: BLE001 - the run of the streams finds what fails
+            pass_interrupt(error)
             continue
         if first != second:
             yield f"{what} gives something else the second time, for {event.name} {event.value!r}"

@@ -273,7 +273,8 @@ class _Trial:
             try:
                 lifted = [fold.lift(sample, _FIRST_US) for sample in samples]
                 parts = fold.lower(reduce(fold.combine, lifted, fold.zero), resolution)
-            except Exception:  # noqa: BLE001, S112 - what is wrong with a fold the laws show
+            except BaseException as error:  # noqa: BLE001 - what is wrong with a fold the laws show
+                pass_interrupt(error)
                 continue
             shown = part or (next(iter(parts)) if len(parts) == 1 else "")
             number = parts.get(shown)

@@ -55,4 +55,6 @@ def all_tried(
             whole: Findings = point.load()(plan, asked, tags, program)
         found.wrong += whole.wrong
         found.doubts += whole.doubts
+        for event, rare in whole.tags.items():
+            found.tags[event] = found.tags.get(event, {}) | rare
     return found

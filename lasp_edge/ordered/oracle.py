@@ -7,6 +7,7 @@ device, a worker, the simulator and Spark are right where they say what this say
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.graph import StreamNode
@@ -63,7 +64,8 @@ def _single(stage: StreamStage, place: Place, event: Event) -> Iterator[tuple[Pl
             for n, value in enumerate(values):
                 made = event._replace(name=stage.name, value=value)
                 yield (time_us, device, tie, (*path, n)), made
-    except Exception:  # noqa: BLE001 - what raises says nothing
+    except BaseException as error:  # noqa: BLE001 - what raises says nothing
+        pass_interrupt(error)
         return
 
 
@@ -74,7 +76,8 @@ def _scanned(
     for place in sorted(content):
         try:
             key = "" if stage.key is None else stage.key(content[place])
-        except Exception:  # noqa: BLE001, S112 - what raises says nothing
+        except BaseException as error:  # noqa: BLE001 - what raises says nothing
+            pass_interrupt(error)
             continue
         by_key.setdefault(key, []).append(place)
     for key, places in by_key.items():
@@ -108,7 +111,8 @@ def _rung(
             after, values = stage.scan.ring(state, last_us)
             check_plain(after)
             check_plain(tuple(values))
-        except Exception:  # noqa: BLE001 - what raises says nothing
+        except BaseException as error:  # noqa: BLE001 - what raises says nothing
+            pass_interrupt(error)
             break
         state = after
         for n, value in enumerate(values):
@@ -122,6 +126,7 @@ def _tried(step: Any, state: Any, event: Event) -> tuple[Any, Sequence[Any]]:
         after, values = step(state, event)
         check_plain(after)
         check_plain(tuple(values))
-    except Exception:  # noqa: BLE001 - what raises says nothing
+    except BaseException as error:  # noqa: BLE001 - what raises says nothing
+        pass_interrupt(error)
         return state, ()
     return after, tuple(values)

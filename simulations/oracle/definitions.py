@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from crdts import ControlLog
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.declarations import Parameter, Window
@@ -86,7 +87,8 @@ class WindowDefinition:
         """Return the result of a user's function; None where it fails: then nothing counts."""
         try:
             return self._functions[self._window.name, function](event, at)
-        except Exception:  # noqa: BLE001 - a user's function may raise anything
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
             return None
 
     def shape(self, start_us: int) -> TrueShape:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.language.plan import Plan
@@ -95,7 +96,8 @@ def _is_refused(plan: Plan, sample: AcceptedReading) -> bool:
         for variable in plan.collections.get(event.name, ()):
             functions.key(variable.name, event)
         run_handlers(plan, event)
-    except Exception:  # noqa: BLE001 - a user's function may raise anything
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+        pass_interrupt(error)
         return True
     return False
 

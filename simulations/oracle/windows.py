@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from crdts import ControlLog
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
@@ -49,7 +50,8 @@ def windows(
         if quantised is not None:
             try:
                 key = plan.functions.key(name, sample.event)
-            except Exception:  # noqa: BLE001, S112 - what has no key is in no window
+            except BaseException as error:  # noqa: BLE001 - what has no key is in no window
+                pass_interrupt(error)
                 continue
             for start_us in definition.starts(sample.event.time_us):
                 held[key, start_us].append(sample._replace(quantised=quantised))

@@ -7,6 +7,7 @@ import pytest
 
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.tool.loading import load_plan
+from simulations.whole import RARE
 
 HEAD = """
 import os, platform, socket, time
@@ -122,6 +123,30 @@ WRONG = {
         """,
         "handlers of event t gives something else",
     ),
+    "an exit that few readings reach, in a handler": (
+        """
+        program.window("w", source=t, size_s=60, fold=folds.sum())
+        @program.on_event(t)
+        def handler(event, update):
+            if 20.05 < event.value < 21:
+                raise SystemExit(4)
+        """,
+        "SystemExit: 4 (",
+    ),
+    "an exit that few readings reach, in a filter": (
+        f"{WINDOW} fold=folds.sum(), where=lambda e, at: 20.05 < e.value < 21 and exit(4))",
+        "SystemExit: 4 (",
+    ),
+    "an exit in a stream": (
+        """
+        def few(event):
+            if event.tags["on"] == "yes" and 20 < event.value < 30:
+                raise SystemExit(4)
+            return True
+        program.result(program.filter(t, few, "few"), parts={"a": "0.1"})
+        """,
+        "SystemExit: 4 (",
+    ),
     "a sample that is a text": (
         """
         op = program.event("op", text=True)
@@ -176,6 +201,28 @@ RIGHT = {
         program.alert("hot", program.fold_dynamic(here, "fleet"), above=5)
         """,
 }
+
+FEW = """
+program.window("w", source=t, size_s=60, fold=folds.count(), key=lambda e: e.tags["room"])
+on = program.filter(t, lambda e: e.tags["status"] == "on", "on")
+program.result(program.scan("work", source=on, per_device=True, scan=scans.sessions(gap_s=60),
+                            key=lambda e: e.tags["bike"]))
+@program.on_event(t)
+def handler(event, update):
+    if 20.05 < event.value < 21:
+        event.tags["floor"]
+"""
+
+
+def test_a_tag_that_few_readings_must_have_is_given_to_them_and_told(found):
+    wrong, _ = found(FEW)
+    assert wrong == []
+    plan = load_plan("planted_whole:program")
+    asked = all_tried(plan).tags["t"]
+    assert sorted(asked) == ["bike", "floor", "room", "status"]
+    assert asked["bike"] == asked["floor"] == [RARE]
+    lacking = all_tried(plan, {"room": "a", "status": "on", "bike": "b"}).wrong
+    assert any("KeyError: 'floor'" in line for line in lacking)
 
 
 @pytest.mark.parametrize("name", RIGHT)
