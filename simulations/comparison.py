@@ -54,6 +54,11 @@ class Comparison:
     examples: dict[str, str] = field(default_factory=dict)
     not_compared: list[str] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was something to compare, and nothing was there of any of it."""
+        return bool(self.known) and not self.known.total()
+
     def add(self, what: str, found: Mapping[Any, Any], truth: Mapping[Any, Any]) -> None:
         """Compare what the fleet has of something with the oracle's."""
         places = {*found, *truth}
@@ -99,8 +104,10 @@ class Comparison:
 
     def __add__(self, other: "Comparison") -> "Comparison":
         """Return the comparison of two fleets of one program."""
+        known = Counter(self.known)
+        known.update(other.known)  # a sum of counters would leave out what is 0
         return Comparison(
-            self.known + other.known,
+            known,
             self.differing + other.differing,
             other.examples | self.examples,
             list(dict.fromkeys(self.not_compared + other.not_compared)),
@@ -112,7 +119,7 @@ def compare(world: World, readings: Iterable[Reading]) -> Comparison:
     found, plan = Comparison(), world.plans[0]
     for _ in range(WAITS_S if plan.alerts else 0):
         world.step()
-    gone = world.operator.commands.membership.entries
+    gone = world.operator.commands.membership.retired
     by_device: dict[str, list[Reading]] = {name: [] for name in world.devices if name not in gone}
     for reading in readings:
         if reading.device not in gone:

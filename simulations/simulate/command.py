@@ -2,8 +2,9 @@
 
 Each device reads each event of the program at intervals; tags that its keys ask for are drawn. In
 the end all faults are healed, the fleet settles, and every window, row of a result, value and alert
-is compared with a sequential recomputation from the readings; what has no recomputation is named.
-One seed gives one run.
+is compared with a sequential recomputation from the readings; what has no recomputation is named,
+and so is why readings do not count. Where nothing can be compared, the exit code is 1. One seed
+gives one run.
 
 Devices that hear each other cost the square of their number: with `--interval 60`, 100 devices take
 some 4 seconds of a processor and 65 MB for `--hours 0.01`, and 1,000 take six minutes and 840 MB.
@@ -80,6 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         arguments.plot.write_text(html(plan.name, outcome.samples, lines), encoding="utf-8")
         _say(f"see {arguments.plot}")
+    if not outcome.trouble and outcome.compared.is_empty:
+        _say("FAILED: nothing was compared")
+        return Exit.DIFFERS
     if not outcome.trouble:
         return Exit.FINE
     _fail(arguments, plan, scenario, outcome)
@@ -146,15 +150,15 @@ def notes(scenario: Scenario, outcome: SampledRun) -> list[str]:
     """Return the report of a run, line by line."""
     rate = outcome.sent_bytes / scenario.steps / scenario.size
     befell, wrong = _listed(outcome.seen), outcome.compared.differing.total()
-    why = [LOST.format(wrong)]
-    why += [f"counted by devices: {_listed(outcome.counted)}"] if outcome.counted else []
+    counted = [f"counted by devices: {_listed(outcome.counted)}"] if outcome.counted else []
     return [
         f"{scenario.size:,} devices, {scenario.steps:,} seconds, {outcome.readings:,} readings",
         f"faults: {befell or 'none'}",
         f"{rate:,.1f} bytes a second and device were published",
         f"settled {outcome.settled_steps} seconds after the faults ended",
         *outcome.compared.lines(),
-        *(why if wrong and not outcome.trouble else []),
+        *([LOST.format(wrong)] if wrong and not outcome.trouble else []),
+        *counted,
         *outcome.failures,
         f"{process_time():,.1f} CPU-seconds, {_peak_mb():,} MB of memory at most",
     ]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lasp_edge.language.plan import Plan
 from simulations.comparison import Comparison, compare
+from simulations.replay import IN_WINDOW, REFUSED
 from simulations.world.device import OUTCOMES, TWICE
 from simulations.world.faults import STEP_US
 from simulations.world.misfortunes import heal
@@ -19,6 +20,8 @@ POINTS = 240
 """Points of a plot's line, about."""
 FORGETTING = ("store_lost", "older_image", "unsynced_lost", "bit_flip", "clone")
 """Kinds of faults under which readings may be lost, for no store has them any more."""
+WHY = (REFUSED, IN_WINDOW)
+"""What names begin with under which devices count readings by the reason why they do not count."""
 
 
 class RunSample(NamedTuple):
@@ -138,5 +141,6 @@ def _counted(world: World) -> Counter[str]:
     """Return how many readings the devices, as far as they know, did not count as they came."""
     found = Counter[str]()
     for device in world.running():
-        found.update({name: device.counted(name) for name in (*OUTCOMES, TWICE)})
+        names = [each for each in device.core.counters.totals if each.startswith(WHY)]
+        found.update({name: device.counted(name) for name in (*OUTCOMES, TWICE, *names)})
     return +found

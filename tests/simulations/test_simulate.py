@@ -1,6 +1,7 @@
 """`lasp-edge simulate` runs any program in a virtual fleet, and says whether it ended right."""
 
 import re
+import sys
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
@@ -62,6 +63,64 @@ def test_what_devices_counted_is_said_of_windows_that_differ():
     notes = command.notes(fleet, replace(outcome, compared=compared, counted=counted))
     assert "counted by devices: doubtful 3, too_late 1,000" in notes
     assert not [note for note in command.notes(fleet, outcome) if "counted" in note]
+
+
+def test_what_retired_and_admitted_devices_read_is_compared(capsys):
+    assert simulate("--faults", "retire=300", "--hours", "0.02") == Exit.FINE
+    said = capsys.readouterr().out
+    assert re.search(r"^faults: retire ([3-9]|\d\d)$", said, re.MULTILINE)
+    assert re.search(r"^([1-9]\d*) of \1 windows are what the oracle says$", said, re.MULTILINE)
+
+
+FAILING = """
+from lasp_edge import Program, folds
+program = Program("failing")
+temperature = program.event("temperature", resolution="0.1")
+program.window("w", source=temperature, fold=folds.mean(), size_s=10, {})
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("key=lambda event: str(1 // 0)", "refused: program: ZeroDivisionError: "),
+        ("where=lambda event, at: 1 // 0", "window w: ZeroDivisionError: "),
+    ],
+)
+@pytest.mark.parametrize("apart", [[], ["--apart"]])
+def test_where_no_reading_counts_it_says_why_and_fails(
+    function, reason, apart, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "failing.py").write_text(FAILING.format(function))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "failing", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(command, "GROUP", 1)
+    words = ["failing", "--devices", "2", "--hours", "0.01", *apart]
+    assert run_command("simulate", "simulations.simulate.command", words) == Exit.DIFFERS
+    said = capsys.readouterr().out
+    assert "nothing to compare of window w: no reading counted\n" in said
+    assert re.search(rf"^counted by devices: .*{reason}.* [1-9]\d*", said, re.MULTILINE)
+    assert said.endswith("FAILED: nothing was compared\n")
+
+
+def test_texts_are_drawn_for_an_event_of_texts():
+    program = Program("texts")
+    line = program.event("line", text=True)
+    program.result(program.map(line, lambda event: (event.value,), "seen"), parts={"seen": "text"})
+    outcome = sampled_run(program.plan(), Scenario(1, 2, 60), 5)
+    assert not outcome.trouble
+    assert outcome.compared.of("result") == (outcome.readings, 0)
+
+
+def test_fleets_in_which_nothing_was_compared_are_added_as_such():
+    empty = Comparison(known=Counter({"window w": 0}))
+    (line,) = (empty + empty).lines()
+    assert line == "nothing to compare of window w: no reading counted"
+    assert (empty + empty).is_empty
+    one = Comparison(known=Counter({"window w": 1}))
+    assert (empty + one).lines() == ["1 of 1 windows are what the oracle says"]
+    assert not Comparison(not_compared=["a register"]).is_empty
 
 
 @pytest.mark.parametrize("name", ["press", "hothouse", "cold chain", "greenhouse", "meter"])
