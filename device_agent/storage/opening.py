@@ -137,7 +137,7 @@ def _has_pages(path: Path) -> bool:
 def _check_pages(db: sqlite3.Connection) -> None:
     ((verdict,),) = db.execute("PRAGMA integrity_check(1)").fetchall()
     if verdict != "ok":
-        raise DamagedStoreError(verdict)
+        raise DamagedStoreError(" ".join(verdict.split()))
 
 
 def _check_rows(db: sqlite3.Connection, form: StoreForm) -> None:

@@ -3,6 +3,7 @@
 Damage is drawn from a seed, so a failure names the file that shows it again.
 """
 
+import contextlib
 import random
 import shutil
 import sqlite3
@@ -21,7 +22,7 @@ from device_agent.storage.damage import (
     is_damage,
     kept_bytes,
 )
-from device_agent.storage.opening import PAGE_BYTES
+from device_agent.storage.opening import PAGE_BYTES, _check_pages
 from device_agent.storage.sealed_file import masks_become, sealed_pane, unsealed_pane
 from lasp_edge.errors import Exit, NotFound
 from lasp_edge.tool.command_line import main
@@ -354,3 +355,18 @@ def test_a_command_that_reads_on_in_a_damaged_store_says_so(tmp_path, capsys):
     codes = {Exit.FINE, Exit.ENVIRONMENT, Exit.NOT_FOUND}
     assert said >= {("status", Exit.ENVIRONMENT), ("readings", Exit.ENVIRONMENT)}
     assert {code for _, code in said} <= codes
+
+
+def test_what_sqlite_finds_wrong_is_named_on_one_line(tmp_path):
+    path = tmp_path / "db"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript("PRAGMA page_size = 4096; CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+    pages = bytearray(path.read_bytes())
+    pages[4096 + 8 : 4096 + 10] = b"\xff\xff"  # where the only row stands
+    path.write_bytes(pages)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        ((verdict,),) = db.execute("PRAGMA integrity_check(1)").fetchall()
+        assert "\n" in verdict
+        with pytest.raises(DamagedStoreError) as found:
+            _check_pages(db)
+    assert str(found.value) == " ".join(verdict.split())
