@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lasp_edge.errors import CommandError, pass_interrupt
+from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update
 from lasp_edge.tool.loading import load_plan
@@ -47,12 +48,21 @@ def outcomes(plan: Plan, readings: Sequence[Reading]) -> Outcomes:
     for sample in accepted(plan, readings):
         event = sample.event
         for handler in plan.functions.handlers.get(event.name, ()):
-            update = Update(plan, event)
-            handler(event, update)
-            changes = [_text((each.variable, each.arguments, each.key)) for each in update.changes]
+            changes = _changes(plan, handler, event)
             shown = f"{event.device} {event.value!r} at {event.time_us}"
             found[f"handlers of event {event.name}", shown] = " ".join(changes)
     return found
+
+
+def _changes(plan: Plan, handler: Callable[..., Any], event: Event) -> list[str]:
+    """Return the changes that a handler makes, or the name of what it raises this time."""
+    update = Update(plan, event)
+    try:
+        handler(event, update)
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+        pass_interrupt(error)
+        return [type(error).__name__]
+    return [_text((each.variable, each.arguments, each.key)) for each in update.changes]
 
 
 def _lowered(lower: Callable[..., Any], partial: Any, resolution: Any) -> str:

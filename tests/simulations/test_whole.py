@@ -10,7 +10,7 @@ from lasp_edge.tool.loading import load_plan
 from simulations.whole import RARE
 
 HEAD = """
-import os, platform, socket, time
+import os, platform, socket, sys, time
 from crdts import BoundedLWWSet, Counter, GSet, LWWRegister
 from lasp_edge import Column, Fold, Op, Program, folds, scans
 program = Program("planted")
@@ -136,6 +136,17 @@ WRONG = {
     "an exit that few readings reach, in a filter": (
         f"{WINDOW} fold=folds.sum(), where=lambda e, at: 20.05 < e.value < 21 and exit(4))",
         "SystemExit: 4 (",
+    ),
+    "an exit of the last of all calls": (
+        """
+        @program.on_event(t)
+        def handler(event, update):
+            if sys._getframe(1).f_globals["__name__"] == "simulations.elsewhere":
+                sys.exit(4)
+            if "elsewhere" in socket.gethostname():
+                raise ValueError
+        """,
+        "handlers of event t gives something else on another machine",
     ),
     "an exit in a stream": (
         """
