@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from io import TextIOWrapper
+from pathlib import Path
 
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit
 from lasp_edge.release import RELEASE
@@ -95,14 +96,10 @@ def stated(module: str) -> dict[str, str]:
     """Return the texts that a module states by name, and its `__doc__`, without importing it."""
     try:
         spec = find_spec(module)
-        source = spec.loader.get_source(module)  # type: ignore[union-attr]
-    except (
-        ImportError,
-        ValueError,
-        AttributeError,
-    ):  # a module that is not installed states nothing
+        source = Path((spec and spec.origin) or "").read_text(encoding="utf-8")
+    except (ImportError, ValueError, OSError):  # a module that is not installed states nothing
         return {}
-    tree = ast.parse(source or "")
+    tree = ast.parse(source)
     found = {"__doc__": ast.get_docstring(tree) or ""}
     for each in tree.body:
         match each:
