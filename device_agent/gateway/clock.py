@@ -48,6 +48,7 @@ class ListeningClock:
         self._short_us, self._looked = short_us, (wall_us(), monotonic_us())
         self._since_us: int | None = None
         self._interrupted: tuple[int, int] | None = None
+        self._was_set = False
 
     @property
     def now_us(self) -> int:
@@ -57,7 +58,8 @@ class ListeningClock:
     @property
     def listening(self) -> Listening | None:
         """The clock, and since when it has listened; None while there is no broker."""
-        return None if self._since_us is None else Listening(self.now_us, self._since_us)
+        self._compare()
+        return None if self._since_us is None else Listening(self._looked[0], self._since_us)
 
     def begin(self) -> None:
         """Begin to listen, or go on after a short outage: there is a broker."""
@@ -75,12 +77,16 @@ class ListeningClock:
         self._since_us = None
 
     def look(self) -> bool:
-        """Return whether the clock was stepped, or nobody looked for long; then it begins again."""
+        """Return whether the clock was stepped since the last look, or nobody looked for long."""
+        self._compare()
+        was_set, self._was_set = self._was_set, False
+        return was_set
+
+    def _compare(self) -> None:
+        """Begin to listen again where the wall clock did not go on as the monotonic one did."""
         before_us, monotonic_before_us = self._looked
         now_us, monotonic_us = self._looked = self._read_wall_us(), self._read_monotonic_us()
         passed_us = monotonic_us - monotonic_before_us
-        is_other = abs(now_us - before_us - passed_us) >= STEP_US or passed_us >= PAUSE_US
-        if is_other:
-            self._interrupted = None
+        if abs(now_us - before_us - passed_us) >= STEP_US or passed_us >= PAUSE_US:
+            self._was_set, self._interrupted = True, None
             self._since_us = None if self._since_us is None else now_us
-        return is_other

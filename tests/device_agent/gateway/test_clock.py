@@ -26,12 +26,13 @@ class Gateway(GatewayUnderTest):
         self.clock.begin()
         self.devices = {}
 
-    def goes_on(self, time_us, *speaking, looks=True):
+    def goes_on(self, time_us, *speaking, runs=True):
         """Let time pass, in which some devices send a reading and a promise every ten seconds."""
         for second in range(time_us // SECOND_US):
             self.passed_us += SECOND_US
-            if looks:
-                self.clock.look()
+            if not runs:
+                continue
+            self.clock.look()
             if second % 10 == 0:
                 self.hear(*speaking)
 
@@ -81,12 +82,20 @@ def test_a_step_of_the_clock_makes_nobody_silent_and_lets_nobody_be_silent_for_l
 def test_whoever_spoke_while_the_gateway_was_stopped_is_not_silent():
     gateway = Gateway()
     gateway.goes_on(11 * MINUTE_US, "a", "b")
-    gateway.goes_on(HOUR_US, looks=False)
+    gateway.goes_on(HOUR_US, runs=False)
     gateway.clock.look()
     gateway.hear("a")
     assert gateway.core.coverage.excluded == ()
     gateway.goes_on(11 * MINUTE_US, "a")
     assert gateway.core.coverage.excluded == ("b",)
+
+
+def test_what_is_committed_before_the_next_look_has_not_listened_for_longer():
+    gateway = Gateway(off_us=-BEGIN_US)
+    gateway.goes_on(20 * SECOND_US, "a")
+    gateway.off_us = 0
+    assert gateway.clock.listening.lasted_us == 0
+    assert [gateway.clock.look(), gateway.clock.look()] == [True, False]
 
 
 @pytest.mark.parametrize("outage_us", [20 * SECOND_US, 2 * MINUTE_US])
