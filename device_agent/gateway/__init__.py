@@ -8,6 +8,7 @@
 - `core`: messages in; rows, replies and results out: no clock, no file, no broker
 - `store`: all of it in one SQLite file, one transaction a turn
 - `results`: the newest rows as JSON for people, and as entities of Home Assistant
-- `process`: the core between a broker, a clock and its file
+- `run`: one run over an open file: messages in, one commit, and what leaves after it
+- `process`: runs between a broker, the machine's clock and its file
 - `table`: the rows as a lake's table shows them
 """

@@ -14,7 +14,6 @@ while, the gateway begins to listen again, and waits for every device as if it h
     (True, Listening(now_us=1700000000000000, since_us=1700000000000000))
 """
 
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -41,8 +40,8 @@ class ListeningClock:
     def __init__(
         self,
         short_us: int,
-        wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,  # noqa: TID251 - the process's
-        monotonic_us: Callable[[], int] = lambda: time.monotonic_ns() // 1000,
+        wall_us: Callable[[], int],
+        monotonic_us: Callable[[], int],
     ) -> None:
         self._read_wall_us, self._read_monotonic_us = wall_us, monotonic_us
         self._short_us, self._looked = short_us, (wall_us(), monotonic_us())

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from device_agent.console.configuration.agent_options import HOME
 from device_agent.gateway.core import WaitingTerms
-from device_agent.gateway.process import GatewayProcess, GatewaySettings
+from device_agent.gateway.process import GatewayProcess
+from device_agent.gateway.run import GatewaySettings
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
