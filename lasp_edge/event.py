@@ -32,7 +32,7 @@ class StreamItem(NamedTuple):
 
     Attributes:
         value: quantised, or a text.
-        tags: as canonical text.
+        tags: as canonical text; before them what the reading came on (`text_of_stream`).
         device: the device that read it.
     """
 
@@ -53,3 +53,25 @@ def tags_text(tags: Mapping[str, str]) -> str:
     if not tags:
         return ""
     return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
+
+
+def text_of_stream(place: str, tags: str) -> str:
+    """Return one text of what tells a device's readings of one event apart.
+
+    Args:
+        place: what they came on (a topic), where their tags do not tell that: two sensors may
+            agree. "": nothing more tells them apart.
+        tags: as canonical text.
+    """
+    return f"{place}\n{tags}" if place else tags
+
+
+def tags_of_stream(text: str) -> str:
+    r"""Return the tags in such a text.
+
+    >>> text_of_stream("sensors/attic", '{"floor":"2"}')
+    'sensors/attic\n{"floor":"2"}'
+    >>> tags_of_stream('sensors/attic\n{"floor":"2"}'), tags_of_stream("sensors/attic\n")
+    ('{"floor":"2"}', '')
+    """
+    return text.rpartition("\n")[2]

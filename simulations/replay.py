@@ -134,6 +134,7 @@ def _batch(readings: Sequence[Reading]) -> Batch:
         [each.time_us for each in readings],
         [Retraction(each.value) if each.retracted else each.value for each in readings],
         [each.tags for each in readings],
+        places=[each.place for each in readings] if any(each.place for each in readings) else [],
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from crdts.plain import pack
-from lasp_edge.event import Event
+from lasp_edge.event import Event, tags_of_stream
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.outputs import made_event
 from lasp_edge.ordered.places import Place, Tie, reading_place
@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
     Attributes:
         value: quantised, or a text.
-        tags: as canonical text.
+        tags: as canonical text; before them what it came on (`lasp_edge.event.text_of_stream`).
     """
 
     time_us: int
@@ -132,4 +132,5 @@ def _tie(event: str, tags: str, value: int | str) -> Tie:
 
 @lru_cache(maxsize=1_000)
 def _tags(text: str) -> Mapping[str, Any]:
+    text = tags_of_stream(text)
     return MappingProxyType(json.loads(text) if text else {})

@@ -26,6 +26,7 @@ class Reading(NamedTuple):
         stamped: its time is that of its acceptance; such readings are never taken for repeats.
         accepted_us: when the device accepted it, where that matters: for sets bounded by age.
         retracted: it takes an equal reading back, whenever that came.
+        place: what it came on, where its tags do not tell that: two sensors may agree.
     """
 
     device: str
@@ -36,6 +37,7 @@ class Reading(NamedTuple):
     stamped: bool = False
     accepted_us: int | None = None
     retracted: bool = False
+    place: str = ""
 
 
 class AcceptedReading(NamedTuple):
@@ -44,6 +46,7 @@ class AcceptedReading(NamedTuple):
     quantised: int
     event: Event
     accepted_us: int | None = None
+    place: str = ""
 
 
 def quantised(value: Any, resolution: Resolution) -> int | None:
@@ -61,9 +64,9 @@ def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
     """Return the readings that count, in order.
 
     Left out are unknown events, values that must be refused, what was taken back, and repeats:
-    equal device, event, tags, own time and quantised value; and what a key, a handler or a fold
-    of a window that every reading counts in raises an error for. Readings that a device left aside
-    for another reason (too late, in the future) must not be given.
+    equal device, event, place, tags, own time and quantised value; and what a key, a handler or a
+    fold of a window that every reading counts in raises an error for. Readings that a device left
+    aside for another reason (too late, in the future) must not be given.
     """
     samples = []
     known: set[Any] = set()
@@ -75,7 +78,7 @@ def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
         event = plan.events[reading.event]
         value = reading.value if event.text else float(steps * event.resolution.exact)
         seen = Event(reading.event, value, reading.time_us, reading.device, reading.tags)
-        sample = AcceptedReading(steps, seen, reading.accepted_us)
+        sample = AcceptedReading(steps, seen, reading.accepted_us, reading.place)
         if _is_refused(plan, sample):
             continue
         if not reading.stamped:
@@ -111,4 +114,5 @@ def _identified(plan: Plan, reading: Reading) -> tuple[Any, int]:
     if steps is None or (event.plausible is not None and not event.plausible.has(steps)):
         return None, 0
     tags, counted = tuple(sorted(reading.tags.items())), reading.value if event.text else steps
-    return (reading.device, reading.event, tags, reading.time_us, counted), steps
+    at = (reading.device, reading.event, reading.place, tags, reading.time_us)
+    return (*at, counted), steps

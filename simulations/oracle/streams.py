@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from lasp_edge.event import tags_text
+from lasp_edge.event import tags_text, text_of_stream
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import graph_of, plain_parts
@@ -65,7 +65,8 @@ def _items(
     for sample in accepted(plan, readings):
         name, value, time_us, device, tags, _ = sample.event
         read = value if plan.events[name].text else sample.quantised
-        place = reading_place(name, tags_text(tags), read, time_us, device)
+        stream = text_of_stream(sample.place, tags_text(tags))
+        place = reading_place(name, stream, read, time_us, device)
         by_device.setdefault(device, {}).setdefault(name, {})[place] = sample.event
     for device, contents in sorted(by_device.items()):
         frontier_us = frontiers_us.get(device, AT_THE_END_US)

@@ -11,7 +11,7 @@ from device_agent.agent.scans.history import StreamHistory
 from device_agent.agent.scans.rows import ResultBook
 from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.state.store import Store
-from lasp_edge.event import Event, StreamItem
+from lasp_edge.event import Event, StreamItem, tags_of_stream
 from lasp_edge.ordered import cells
 from lasp_edge.ordered import log as ordered_log
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Item
@@ -104,6 +104,18 @@ def a_retraction_before_its_reading_is_dropped() -> Iterator[None]:
         if taken.retracted and cell.get(item) != PRESENT:
             return False
         return right(self, cell, taken, *given)
+
+    with replaced(StreamEngine, "_put", put):
+        yield
+
+
+@of_streams
+def sensors_that_agree_are_one_item() -> Iterator[None]:
+    """Two sensors on two topics read the same at one instant: streams have one of the readings."""
+    right = StreamEngine._put  # noqa: SLF001
+
+    def put(self: StreamEngine, cell: Any, taken: StreamItem, *given: Any) -> bool:
+        return right(self, cell, taken._replace(tags=tags_of_stream(taken.tags)), *given)
 
     with replaced(StreamEngine, "_put", put):
         yield

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.stored_rows import Retraction
-from lasp_edge.event import tags_text
+from lasp_edge.event import tags_text, text_of_stream
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, Item
 from simulations.world.streamed import METERED, METERS
 
@@ -22,6 +22,9 @@ SAME_TIME = 0.2
 LINES = 8
 """Lines that are given at once, at most."""
 VALUES = 9
+TOPICS, APART = 2, 16
+"""Topics on which lines come; of each this many lines every other stretch comes on none, as those
+of a file."""
 
 
 class MeterLine(NamedTuple):
@@ -31,18 +34,21 @@ class MeterLine(NamedTuple):
         time_us: its own time.
         value: a small whole number.
         tap: its tag.
+        topic: what it came on; "" for none. Two sensors may agree, and are two.
         retracted: it takes an equal line back.
     """
 
     time_us: int
     value: int
     tap: str
+    topic: str
     retracted: bool = False
 
     @property
     def item(self) -> Item:
         """What streams are made from."""
-        return Item(self.time_us, self.value, tags_text({"tap": self.tap}))
+        stream = text_of_stream(self.topic, tags_text({"tap": self.tap}))
+        return Item(self.time_us, self.value, stream)
 
 
 class Arrivals:
@@ -112,7 +118,9 @@ class MeterFile:
         time_us = now_us - late_us
         if self.lines and random.random() < SAME_TIME:
             time_us = self.lines[-1].time_us
-        return MeterLine(time_us, random.randrange(VALUES), random.choice("ab"))
+        count = len(self.lines)
+        topic = f"meters/{count % TOPICS}" if count // APART % 2 else ""
+        return MeterLine(time_us, random.randrange(VALUES), random.choice("ab"), topic)
 
     def batch(self) -> tuple[list[MeterLine], Batch] | None:
         """Return the next lines, and as a source gives them; None at the end of the file."""
@@ -127,6 +135,7 @@ class MeterFile:
             [Retraction(line.value) if line.retracted else line.value for line in lines],
             [{"tap": line.tap} for line in lines],
             cursor=str(self.position),
+            places=[line.topic for line in lines] if any(line.topic for line in lines) else [],
         )
 
     def items(self, first: int = 0) -> Cell:

@@ -43,6 +43,12 @@ def test_a_window_holds_its_start_and_not_its_end():
     assert max(truth) == ("", 60_000_000)
 
 
+def test_equal_readings_of_two_topics_are_two_and_of_one_are_one():
+    read = [reading(1, 40, place=topic) for topic in ("sensors/a", "sensors/b", "sensors/a")]
+    truth = windows(temperatures(), "uneven", read)
+    assert set(truth.values()) == {WindowTruth((2, 200, 100, 100), 1)}
+
+
 def test_times_before_the_epoch_have_windows_too():
     truth = windows(temperatures(), "minute", [reading(1, -0.000001)])
     assert [start_us // 10_000_000 for _, start_us in truth] == [-6, -5, -4, -3, -2, -1]

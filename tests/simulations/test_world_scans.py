@@ -73,13 +73,15 @@ def test_nothing_is_found_where_nothing_is_wrong():
 
 def test_what_a_meter_wrote_is_a_set_and_taken_back_is_for_good():
     meter = MeterFile()
-    line = MeterLine(5, 3, "a")
+    line = MeterLine(5, 3, "a", "")
     meter.lines = [line._replace(retracted=True), line, line, line._replace(tap="b")]
     assert sorted((item.tags, state) for item, state in meter.items().items()) == [
         ('{"tap":"a"}', 2),
         ('{"tap":"b"}', 1),
     ]
     assert meter.items(first=3) == {line._replace(tap="b").item: 1}
+    meter.lines = [line, line._replace(topic="meters/0"), line._replace(topic="meters/1")]
+    assert len(meter.items()) == 3, "sensors that agree are apart"
 
 
 class LooksTwice(Checks):

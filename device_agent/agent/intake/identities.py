@@ -28,7 +28,7 @@ from sys import byteorder
 
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.stored_rows import BLOCK_US, BlockId
-from lasp_edge.event import tags_text
+from lasp_edge.event import tags_of_stream, tags_text, text_of_stream
 
 KEPT_IDENTITIES = 6_000
 """Identities in memory, about: 0.5 MB; older blocks are recalled when they are needed."""
@@ -61,7 +61,7 @@ def tags_of_blocks(text: str) -> str:
     >>> tags_of_blocks('sensors/attic\n{"floor":"2"}'), tags_of_blocks('stamped {"floor":"2"}')
     ('{"floor":"2"}', '{"floor":"2"}')
     """
-    return text.rpartition("\n")[2].removeprefix(STAMPED)
+    return tags_of_stream(text).removeprefix(STAMPED)
 
 
 class Block:
@@ -229,8 +229,7 @@ class Identities:
 
     def stream_of(self, tags: Mapping[str, str], place: str = "") -> str:
         """Return the text of the tags of blocks, for readings that came on a place."""
-        text = self.text_of(tags)
-        return f"{place}\n{text}" if place else text
+        return text_of_stream(place, self.text_of(tags))
 
     def text_of(self, tags: Mapping[str, str]) -> str:
         """Return what `tags_text` returns, most often made before."""

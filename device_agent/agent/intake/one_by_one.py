@@ -110,7 +110,7 @@ class OneByOne:
         value: Any,
     ) -> int | None:
         """Accept a reading and return its time, or count why not and return None."""
-        progress, block, clock_us = self._progress, None, pending.clock_us
+        progress, block, clock_us, stream = self._progress, None, pending.clock_us, ""
         next_us = progress.stamp_us + 1
         stamp_us = next_us if clock_us <= next_us <= clock_us + STAMP_AHEAD_US else clock_us
         placed_us = stamp_us if came_us is None else came_us
@@ -124,8 +124,10 @@ class OneByOne:
             if own_us > clock_us + self._max_skew_us:
                 pending.counted["in_the_future"] += 1
                 return None
-            text = self._identities.stream_of(tags, pending.place) if tags or pending.place else ""
-            block = self._identities.at(name, text, own_us, store)
+            stream = (
+                self._identities.stream_of(tags, pending.place) if tags or pending.place else ""
+            )
+            block = self._identities.at(name, stream, own_us, store)
             if own_us <= block.last_us and block.holds(own_us, quantised):
                 pending.counted["repeated"] += 1
                 return None
@@ -136,11 +138,12 @@ class OneByOne:
         if not self._route(pending, store, route, tags, quantised, value, time_us):
             return None
         if route.passed_on:
-            text = self._text_of(tags) if tags else ""
+            if own_us is None:
+                stream = self._text_of(tags) if tags else ""  # no two are stamped alike
             item = value if route.event.text else quantised
-            pending.items.append(StreamItem(name, time_us, item, text, self._device))
+            pending.items.append(StreamItem(name, time_us, item, stream, self._device))
             if route.kept and own_us is None:
-                block = self._identities.at(name, STAMPED + text, time_us, store)
+                block = self._identities.at(name, STAMPED + stream, time_us, store)
                 if block.holds(time_us, quantised):
                     block = None
         if block is not None:
@@ -200,17 +203,16 @@ class OneByOne:
         if own_us < self._progress.floor_us:
             pending.counted["too_late"] += 1
             return None
-        text = self._text_of(tags) if tags else ""
         stream = self._identities.stream_of(tags, pending.place)
         block = self._identities.at(name, stream, own_us, store)
         if block.add(own_us, quantised):
             self._identities.touched(block)
         item = value if route.event.text else quantised
-        pending.items.append(StreamItem(name, own_us, item, text, self._device, retracted=True))
+        pending.items.append(StreamItem(name, own_us, item, stream, self._device, retracted=True))
         pending.counted["retractions"] += 1
         if self._keep_readings:
             at_us, kept = self._progress.stamp_us, Retraction(value)
-            row = ReadingRow(at_us, name, own_us, kept, quantised, text, source)
+            row = ReadingRow(at_us, name, own_us, kept, quantised, self._text_of(tags), source)
             pending.readings.append(row)
         return own_us
 

@@ -24,7 +24,7 @@ from device_agent.agent.intake.identities import (
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge.errors import pass_interrupt
-from lasp_edge.event import Event, StreamItem
+from lasp_edge.event import Event, StreamItem, tags_of_stream
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.parameters import ParameterValues
@@ -68,7 +68,7 @@ def columns_of(items: Iterable[StreamItem], event: str) -> ByTags:
     by_tags: dict[str, list[Identity]] = {}
     for item in items:
         if item.event == event and isinstance(item.value, int):
-            by_tags.setdefault(item.tags, []).append((item.time_us, item.value))
+            by_tags.setdefault(tags_of_stream(item.tags), []).append((item.time_us, item.value))
     return {tags: ReadingColumn.of(several) for tags, several in sorted(by_tags.items())}
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdts import ORSet
+from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.sources.mapping import FieldMapping
 from device_agent.agent.stored_rows import Retraction
@@ -79,6 +80,27 @@ def test_a_retraction_that_comes_first_takes_back_what_comes_later(begin):
     take_back(device, [(10, 130, "a")])
     device.tick()
     device.check()
+
+
+def test_sensors_that_agree_are_two_items_and_each_is_taken_back_alone(begin):
+    """Their tags do not tell them apart, and the topics do."""
+    device = begin()
+
+    def read(topics, kind=float):
+        values, count = [kind(3) for _ in topics], len(topics)
+        tags = [{"tap": "a"}] * count
+        batch = Batch("mqtt:taps/+", ["litres"] * count, [NOW_US] * count, values, tags)
+        batch.places = list(topics)
+        device.durable.read(batch, device.now_us)
+        device.tick(1)
+
+    read(["taps/1", "taps/2", "taps/1"])
+    assert device.values("total") == [3, 6]
+    read(["taps/2"], Retraction)
+    assert device.values("total") == [3]
+    device.restart()
+    read(["taps/1", "taps/2", "taps/3"])
+    assert device.values("total") == [3, 6]
 
 
 @pytest.mark.parametrize("seed", range(4))
