@@ -18,6 +18,7 @@ from lasp_edge.protocol.frontier import (
     is_listening,
 )
 from lasp_edge.protocol.waiting import WindowWaiting
+from lasp_edge.protocol.window_rows import listed
 
 BEFORE_ALL_US: Final = -(2**63)
 AFTER_ALL_US: Final = 2**63 - 1
@@ -29,12 +30,14 @@ class MissingUntil(NamedTuple):
 
     Attributes:
         after_us, until_us: the stretch; the former is excluded.
-        devices: their names, with commas between.
+        devices: the first of their names, as a row has them.
+        number: how many there are.
     """
 
     after_us: int
     until_us: int
     devices: str
+    number: int
 
 
 class MissingDevices:
@@ -80,14 +83,15 @@ class MissingDevices:
         after_us, places = BEFORE_ALL_US, sorted(end_of)
         for number, place in enumerate(places, 1):
             until_us = changes_us[place] if number < len(places) else AFTER_ALL_US
-            yield MissingUntil(after_us, until_us, self._before(end_of[place], lead_us))
+            behind = self._before(end_of[place], lead_us)
+            names = listed(device for _, device in behind)
+            yield MissingUntil(after_us, until_us, names, len(behind))
             after_us = until_us
 
-    def _before(self, end_us: int, lead_us: int) -> str:
+    def _before(self, end_us: int, lead_us: int) -> Sequence[tuple[int, str]]:
         if end_us > lead_us:
-            return ""
-        behind = _promised_before(self._formers, end_us) or _promised_before(self._lows, end_us)
-        return ",".join(sorted(device for _, device in behind))
+            return ()
+        return _promised_before(self._formers, end_us) or _promised_before(self._lows, end_us)
 
 
 def _promised_before(promised: Sequence[tuple[int, str]], end_us: int) -> Sequence[tuple[int, str]]:

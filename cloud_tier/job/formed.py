@@ -27,16 +27,19 @@ from lasp_edge.language.forms import WindowForm
 from lasp_edge.language.regimes import PanePiece
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.spans import Span
+from lasp_edge.protocol.window_rows import listed
 from lasp_edge.units import SECOND_US
 
 RECORD: Final = {
     "_frontier": pa.int64(),
     "_devices_expected": pa.int32(),
     "_excluded": pa.string(),
+    "_excluded_devices": pa.int32(),
     "_due": pa.int64(),
     "_after_us": pa.int64(),
     "_until_us": pa.int64(),
     "_missing": pa.string(),
+    "_missing_devices": pa.int32(),
 }
 """What all rows of a window that end in one stretch of time record in one step."""
 _SPANS = pa.schema(
@@ -188,7 +191,8 @@ class StepWindows:
     def shapes(self, finality: StepFinality) -> pa.Table:
         """Return the forms, and what their rows of this step record, by stretches of ends."""
         coverage = finality.coverage
-        record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
+        excluded = (listed(coverage.excluded), len(coverage.excluded))
+        record = (coverage.frontier, len(coverage.expected), *excluded)
         rows = [
             (
                 *(form.stream, form.of, form.size_us),

@@ -35,7 +35,7 @@ from cloud_tier.lake.sqltext import (
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.spans import Starts
 from lasp_edge.protocol.status import STATUSES, TENTATIVE, TRANSITIONS, Transition
-from lasp_edge.protocol.window_rows import COMPARED, WINDOW_RECORD
+from lasp_edge.protocol.window_rows import COMPARED, COUNTED, LAKE_RECORD
 
 _IDENTITY = ("window", "key", "start_us")
 _RECORDED: Final = ("_size_us", "_of", *(name for name in RECORD if not name.endswith("_us")))
@@ -211,8 +211,10 @@ def _revisions(
     may_vanish = one_of("window", windows.changing) if windows.changing else "false"
     statuses = ", ".join(map(literal, STATUSES))
     record = {
-        **{name: f"_now_{name}" if name in COMPARED else f"_{name}" for name in WINDOW_RECORD},
+        **{name: f"_now_{name}" if name in COMPARED else f"_{name}" for name in LAKE_RECORD},
         "excluded": f"if({tentative} OR {held}, _missing, _excluded)",
+        COUNTED[0]: f"if({tentative}, _missing_devices, 0)",
+        COUNTED[1]: f"if({tentative}, 0, if({held}, _missing_devices, _excluded_devices))",
         "status": f"element_at(array({statuses}), {after} + 1)",
         "revision": "coalesce(_revision + 1, 0)",
     }

@@ -16,7 +16,6 @@ from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import CommandError
 from lasp_edge.language.described import WINDOW
 from lasp_edge.protocol.status import TENTATIVE
-from lasp_edge.protocol.window_rows import SERVED_BEFORE, SERVED_BEHIND
 from lasp_edge.tool.screen import in_words
 
 LOOK_S = 5.0
@@ -25,9 +24,6 @@ STARTS = 60
 """Starts of each window that are shown, the last ones."""
 MOST_ROWS = 400
 """Rows of a window that are shown, the newest ones."""
-
-MOST_NAMES = 20
-"""Devices that are named as missing in a row, at most."""
 
 
 class LakeFollower:
@@ -88,7 +84,8 @@ def _shown(lake: Lake, name: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     if newest_us is not None:
         since_us = newest_us - (STARTS - 1) * meaning.slide_us
-        columns = list(dict.fromkeys([*SERVED_BEFORE, *meaning.parts, *SERVED_BEHIND]))
+        exact = set(meaning.columns) - set(meaning.parts)
+        columns = [column for column in windows.columns if column not in exact]
         rows = windows.current(since=since_us, columns=columns).to_pylist()
     rows.sort(key=lambda row: (-row["start_us"], row["key"]))
     return {
@@ -114,7 +111,7 @@ def _shown(lake: Lake, name: str) -> dict[str, Any]:
 def _waiting_for(row: Mapping[str, Any]) -> list[str]:
     """Return the devices for which a row waits."""
     is_open = row["status"] == TENTATIVE and row["excluded"]
-    return row["excluded"].split(",")[:MOST_NAMES] if is_open else []
+    return row["excluded"].split(",") if is_open else []
 
 
 def _plain(value: Any) -> Any:

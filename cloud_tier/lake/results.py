@@ -115,8 +115,11 @@ class RevisedRows:
 
     def __init__(self, tables: LakeTables, meaning: ResultDefinition) -> None:
         self._tables, self._meaning = tables, meaning
-        self._shape = _SHAPES[meaning.kind]
-        self._path = f"{tables.root}/{self._shape.table}"
+        shape = _SHAPES[meaning.kind]
+        self._path = f"{tables.root}/{shape.table}"
+        there = {field.name for field in tables.table(self._path).schema().fields}
+        # An earlier release wrote fewer columns; the job's next start adds the others.
+        self._shape = shape._replace(after=tuple(name for name in shape.after if name in there))
         self.columns = (*self._shape.before, *meaning.value_columns, *self._shape.after)
 
     def spark_frame(self, spark: "SparkSession") -> "DataFrame":
@@ -281,7 +284,10 @@ where there is no sample, or the fold is the program's own |
 stored and exact; `_q`: in steps of the event's resolution |
     | a sketch, such as `distinct_hll12` | binary | an image that other tools can join |
     | the record | int32, int64, string | how the row came about: the last fields of \
-`lasp_edge.protocol.window_rows.FleetRow`; names of devices with commas between |
+`lasp_edge.protocol.window_rows.FleetRow`; of the devices that are missing the first eight names, \
+with commas between, in `excluded`, and how many there are in `devices_awaited` (a tentative row \
+waits for them) or `devices_excluded` (any other is made without them); null in rows of a lake \
+that an earlier release wrote |
 
     Attributes:
         columns: the names, in this order.

@@ -64,7 +64,7 @@ from lasp_edge.protocol.lake_columns import (
     VALUE_IDENTITY,
     VALUE_RECORD,
 )
-from lasp_edge.protocol.window_rows import WINDOW_IDENTITY, WINDOW_RECORD
+from lasp_edge.protocol.window_rows import LAKE_RECORD, WINDOW_IDENTITY
 
 PANE: Final = "pane"
 VARIABLE: Final = "variable"
@@ -239,7 +239,7 @@ class LakeTables:
         parts = _part_types(columns)
         landed = {**LANDED, **parts, **_result_type(results), **_control_type(parameters)}
         combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
-        windows = {**WINDOW_IDENTITY, **combined, **WINDOW_RECORD}
+        windows = {**WINDOW_IDENTITY, **combined, **LAKE_RECORD}
         values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
         rows = {**ROW_IDENTITY, **row_types(results), **ROW_RECORD}
         _ensure(self.landing, landed, _APPENDED_ONLY)

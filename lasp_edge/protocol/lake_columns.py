@@ -10,7 +10,7 @@ rows have too, are declared in `lasp_edge.protocol.window_rows`.
 from collections.abc import Mapping
 from typing import Final
 
-from lasp_edge.protocol.window_rows import WINDOW_IDENTITY, WINDOW_RECORD
+from lasp_edge.protocol.window_rows import LAKE_RECORD, WINDOW_IDENTITY
 
 IDENTITY: Final[Mapping[str, str]] = {
     "kind": "string",
@@ -94,7 +94,7 @@ ROW_RECORD: Final[Mapping[str, str]] = {
 
 LAKE_COLUMNS: Final = frozenset(
     {PANE_DATE, RESULT_ROW, CONTROL_ENTRY}.union(
-        LANDED, WINDOW_IDENTITY, WINDOW_RECORD, VALUE_IDENTITY, VALUE_RECORD
+        LANDED, WINDOW_IDENTITY, LAKE_RECORD, VALUE_IDENTITY, VALUE_RECORD
     )
 )
 """All of them, in lower case: no column and no part of a fold has such a name, in any case."""

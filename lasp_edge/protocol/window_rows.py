@@ -10,11 +10,19 @@ where a gateway makes rows (`device_agent.gateway.windows`) and where Spark does
     (['devices_in', 'devices_expected', 'excluded'], ('end_us', 'devices_in', 'stream'))
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from heapq import nsmallest
 from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple, get_args
 
 from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol.status import TENTATIVE
+
+COUNTED: Final = ("devices_awaited", "devices_excluded")
+"""Columns of a lake: how many devices are in `excluded`. A tentative row waits for the former,
+any other is made without the latter."""
+MOST_NAMES: Final = 8
+"""Names of devices that a row of a lake has, at most: a thousand dead ones would be 9 kB a row."""
 
 
 class Recorded(NamedTuple):
@@ -75,9 +83,11 @@ class FleetRow(NamedTuple):
         return _result_of(self)
 
     def record(self) -> dict[str, Any]:
-        """Return the record by column, as a table holds it: names with commas between them."""
-        values = zip(WINDOW_RECORD, self[-len(WINDOW_RECORD) :], strict=True)
-        return {name: ",".join(each) if type(each) is tuple else each for name, each in values}
+        """Return the record by column, as a lake holds it."""
+        values = dict(zip(WINDOW_RECORD, self[-len(WINDOW_RECORD) :], strict=True))
+        is_open, count = self.status == TENTATIVE, len(self.excluded)
+        values |= {"excluded": listed(self.excluded)}
+        return values | dict(zip(COUNTED, (count, 0) if is_open else (0, count), strict=True))
 
     @classmethod
     def stored(
@@ -90,6 +100,11 @@ class FleetRow(NamedTuple):
             for name, value in zip(FIELDS, plain, strict=True)
         )
         return cls._make((at, end_us, partial, *fields))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the names that a row of a lake has: the first ones of those that are missing."""
+    return ",".join(nsmallest(MOST_NAMES, names))
 
 
 _TYPED: Final = {
@@ -121,10 +136,18 @@ COMPARED: Final = (
 """The columns beside the fold's in which a new revision differs, if its status does not."""
 SERVED_BEFORE: Final = tuple(name for name in WINDOW_IDENTITY if name != "window")
 """The columns that readers of one window get, and that stand before the fold's."""
-SERVED_BEHIND: Final = tuple(each.column or name for name, each in FIELDS.items() if each.is_served)
+LAKE_RECORD: Final[Mapping[str, str]] = {
+    **WINDOW_RECORD,
+    **dict.fromkeys(COUNTED, "integer"),
+}
+"""The columns of a row's record in a lake, by name: Delta's type."""
+SERVED_BEHIND: Final = (
+    *(each.column or name for name, each in FIELDS.items() if each.is_served),
+    *COUNTED,
+)
 """The columns that they get, and that stand behind the fold's."""
 NOT_PRINTED: Final = frozenset(
-    each.column or name for name, each in FIELDS.items() if not each.is_printed
+    (*(each.column or name for name, each in FIELDS.items() if not each.is_printed), *COUNTED)
 )
 """The columns that only whoever looks into a table itself, or asks for JSON, reads."""
 _result_of: Final = attrgetter(

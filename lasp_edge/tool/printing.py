@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.status import TENTATIVE
-from lasp_edge.protocol.window_rows import NOT_PRINTED
+from lasp_edge.protocol.window_rows import COUNTED, MOST_NAMES, NOT_PRINTED
 from lasp_edge.tool.screen import aligned
 from lasp_edge.tool.times import read_time, shown_time
 
@@ -141,9 +141,12 @@ def _missing(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str,
     if "excluded" not in columns:
         return {}
     names, status = columns.index("excluded"), columns.index("status")
+    counts = [columns.index(name) for name in COUNTED if name in columns]
     found: dict[str, list[str]] = {_WAITING_FOR: [], _WITHOUT: []}
     for row in rows:
         text = (row[names] or "").replace(",", ", ")
+        more = max((row[at] or 0 for at in counts), default=0) - MOST_NAMES
+        text += f" and {more:,} more" if more > 0 else ""
         is_open = row[status] == TENTATIVE
         found[_WAITING_FOR].append(text if is_open else "")
         found[_WITHOUT].append("" if is_open else text)

@@ -21,10 +21,11 @@ def test_each_end_lies_in_a_stretch_with_the_devices_that_a_window_there_waits_f
     awaited = AwaitedDevices(devices, lead_us)
     stretches = list(MissingDevices(devices).stretches(lead_us, ends))
     for end_us in (end_us for several in ends for end_us in several):
-        (found,) = (s.devices for s in stretches if s.after_us < end_us <= s.until_us)
-        assert found == ",".join(awaited.before(end_us))
+        (found,) = (s for s in stretches if s.after_us < end_us <= s.until_us)
+        missing = awaited.before(end_us)
+        assert (found.devices, found.number) == (",".join(missing), len(missing))
     if stretches:
-        afters, untils, _ = zip(*stretches, strict=True)
+        afters, untils, *_ = zip(*stretches, strict=True)
         assert (BEFORE_ALL_US, *untils) == (*afters, AFTER_ALL_US)
 
 
@@ -33,3 +34,14 @@ def test_a_fleet_in_step_has_few_stretches_however_many_devices_it_has():
     missing = MissingDevices([AwaitedDevice("cellar", 100, 100), *devices])
     stretches = list(missing.stretches(6_000, [range(0, 20_000, 10_000), range(150, 900, 50)]))
     assert [each.devices for each in stretches] == ["", "cellar", ""]
+
+
+def test_a_thousand_missing_devices_are_a_count_and_a_few_names():
+    devices = [AwaitedDevice(f"pi-{at}", 10 + at, 10 + at) for at in range(1_000)]
+    *_, found, _ = MissingDevices(devices).stretches(
+        5_000, [range(1_005, 1_006), range(6_000, 6_001)]
+    )
+    assert (found.devices.split(","), found.number) == (
+        sorted(d.device for d in devices[:995])[:8],
+        995,
+    )

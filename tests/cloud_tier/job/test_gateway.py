@@ -7,7 +7,7 @@ import pytest
 from cloud_tier.job.maintenance import compact
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, folds
-from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from lasp_edge.protocol.window_rows import COUNTED, FleetRow, WindowStart
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
 from tests.cloud_tier.support_devices import (
@@ -50,6 +50,13 @@ def lake_rows(lake):
     return sorted(map(tuple, found), key=lambda made: (made[0], made[-3]))
 
 
+def check_counted(lake):
+    """Check that a lake counts the devices that it names, as a gateway's rows are shown."""
+    for each in lake.rows(lake.lake.windows):
+        made = FleetRow.stored(WindowStart(each["window"], "", 0), 0, (), each)
+        assert [each[name] for name in COUNTED] == [made.record()[name] for name in COUNTED]
+
+
 def gateway_rows(gateway):
     return sorted([tuple(row) for row in gateway.rows], key=lambda row: (row[0], row[-3]))
 
@@ -70,6 +77,7 @@ def test_each_revision_of_each_window_is_equal_row_by_row(spark, tmp_path):
         gateway.step([*batch, *promises])
         gateway.restart()
     assert gateway_rows(gateway) == lake_rows(lake), f"replay with seed={seed}"
+    check_counted(lake)
     statuses = {row.status for row in gateway.rows}
     assert statuses == {"tentative", "final", "revised"}
     assert {row.excluded for row in gateway.rows} == {(), ("pi-2",)}

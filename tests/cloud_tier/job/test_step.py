@@ -137,6 +137,7 @@ def test_row_records_who_was_expected_and_who_was_not_waited_for(spark, tmp_path
         3,
         "pi-1,pi-2",
     )
+    assert (final["devices_awaited"], final["devices_excluded"]) == (0, 2)
 
 
 @pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
@@ -154,6 +155,20 @@ def test_a_tentative_row_lists_the_devices_that_it_waits_for(spark, tmp_path, mo
     found = [lake.revisions("by_room", START_US + seconds(at), "attic") for at in (0, 10, 20, 40)]
     listed = [row["excluded"] for (row,) in found]
     assert listed == ["pi-3", "pi-1,pi-3", "pi-1,pi-2,pi-3", ""]
+    assert [(row["devices_awaited"], row["devices_excluded"]) for (row,) in found] == [
+        *((number, 0) for number in (1, 2, 3, 0)),
+    ]
+
+
+def test_a_row_without_a_thousand_dead_devices_has_their_number_and_eight_names(spark, tmp_path):
+    dead = [f"pi-{number}" for number in range(1, 1_001)]
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0", *dead])
+    device = Device(PROGRAM, "pi-0")
+    lake.step([*read(device, 20.0, 1), tick(1, BEGIN_US + 2 * MINUTE_US, BEGIN_US)])
+    lake.step([device.promise(START_US + MINUTE_US, BEGIN_US + 2 * MINUTE_US)])
+    final = lake.revisions("by_room", START_US, "attic")[-1]
+    assert (final["status"], final["devices_excluded"]) == ("final", 1_000)
+    assert final["excluded"].split(",") == sorted(dead)[:8]
 
 
 def test_further_device_is_counted_though_the_minimum_stays(spark, tmp_path):

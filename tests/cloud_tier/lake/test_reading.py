@@ -12,10 +12,12 @@ import pytest
 from deltalake import DeltaTable
 
 from cloud_tier import Lake
+from cloud_tier.lake import tables as lake_tables
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge import Column, Op, Program, folds
 from lasp_edge.errors import Exit, NotFound, UsageError
+from lasp_edge.protocol.window_rows import WINDOW_RECORD
 from lasp_edge.tool.command_line import main
 from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
 
@@ -35,6 +37,7 @@ def test_current_windows_are_sorted_lowered_and_of_the_newest_definition(lake):
     assert found.column_names == [
         *("key", "start_us", "end_us", "mean", "count", "total_q", "devices_in"),
         *("devices_expected", "excluded", "status", "revision", "frontier"),
+        *("devices_awaited", "devices_excluded"),
     ]
     assert [(r["key"], r["start_us"], r["mean"], r["count"]) for r in found.to_pylist()] == [
         ("a", 30, 0.3, 10**20),
@@ -42,6 +45,18 @@ def test_current_windows_are_sorted_lowered_and_of_the_newest_definition(lake):
         ("b", 20, 20.0, 1),
     ]
     assert lake.window_names() == ["by_room", "odd", "totals"]
+
+
+def test_a_lake_of_an_earlier_release_is_read_without_its_newer_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr(lake_tables, "LAKE_RECORD", WINDOW_RECORD)
+    made = written(tmp_path / "lake")
+    monkeypatch.undo()
+    rows = Lake(made.root).windows("by_room")
+    assert "devices_excluded" not in rows.columns
+    assert [row["count"] for row in rows.current().to_pylist()] == [10**20, 2, 1]
+    prepare(PROGRAM, made)
+    (newest, *_) = Lake(made.root).windows("by_room").current().to_pylist()
+    assert newest["devices_excluded"] is None
 
 
 def test_types_are_the_same_with_and_without_rows(lake):
