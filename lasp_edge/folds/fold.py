@@ -33,6 +33,7 @@ from typing import Any, Self, TypeVar
 
 from lasp_edge.folds.columns import Algebra, Column, Op, Partial, meaning
 from lasp_edge.folds.numbers import LIMIT, Resolution
+from lasp_edge.reasons import reason_of
 
 MAX_COLUMNS = 64
 """The most columns of one fold: an entry of a frame then stays below 1 kB of integers."""
@@ -169,7 +170,8 @@ class Fold(ABC):
 
     def _check_sample(self) -> None:
         """Try one sample: what `lift` and `lower` give must be what was declared."""
-        partial: object = self.at(_HALVES).lift(3, 0)
+        bound = self.at(_HALVES)
+        partial: object = _tried(f"fold {self.name}: lift", "the value 3", lambda: bound.lift(3, 0))
         if not isinstance(partial, tuple):
             raise ValueError(
                 f"fold {self.name}: lift must give a tuple of integers, one a column "
@@ -177,7 +179,10 @@ class Fold(ABC):
             )
         if not self.within_limits(partial):
             raise ValueError(f"fold {self.name}: lift gives {partial!r} for {self.columns_named}")
-        lowered: object = self.lower(partial, _HALVES)
+        shown = f"the partial {partial!r}"
+        lowered: object = _tried(
+            f"fold {self.name}: lower", shown, lambda: self.lower(partial, _HALVES)
+        )
         if not isinstance(lowered, Mapping):
             raise ValueError(f"fold {self.name}: lower gives {lowered!r}, not {self.parts} by name")
         if set(lowered) != set(self.parts):
@@ -286,6 +291,21 @@ def fold_of(description: Mapping[str, Any]) -> Fold | None:
     if made is None or made.version != description["version"]:
         return None
     return made.described(description)
+
+
+def _tried(what: str, given: str, function: Callable[[], Any]) -> Any:
+    """Return the result of a user's function.
+
+    Raises:
+        ValueError: it cannot take what it is given.
+    """
+    try:
+        return function()
+    except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        takes = "one whole number, the value in steps" if what.endswith("lift") else "a partial"
+        raise ValueError(
+            f"{what} is given {takes}, and fails for {given}: {reason_of(error)}"
+        ) from None
 
 
 def _folded(names: Sequence[str]) -> list[str]:

@@ -83,6 +83,17 @@ class Resolution:
         """Return the double nearest to `quantised` steps."""
         return quantised * self.numerator / self.denominator
 
+    def nearest(self, value: Any) -> float:
+        """Return a value, rounded once to a multiple of the step, as the nearest double.
+
+        >>> Resolution("0.1").nearest(20.04), Resolution("5").nearest(7)
+        (20.0, 5.0)
+
+        Raises:
+            Refused: as for `quantise`.
+        """
+        return self.real(self.quantise(value))
+
     def quantise(self, value: Any) -> int:
         """Return how many steps `value` is: round-half-even of the exact quotient.
 

@@ -87,11 +87,29 @@ class Declaring:
         """
         return self._stream("flat_map", name, source, function, resolution, version)
 
-    def union(self, left: Any, right: Any, name: str) -> Any:
-        """Derive what is in either set or stream. Arguments as for `map`."""
-        if self._is_stream(left) or self._is_stream(right):
-            return self._stream("union", name, [left, right], None, None, 1)
-        return self._derived_sets().derive(name, "union", (left, right), None, 1)
+    def union(self, *sources: Any, name: str | None = None) -> Any:
+        """Derive what is in any of some sets or streams, of two and more.
+
+            program.union(kitchen, cellar, attic, "rooms")
+
+        Args:
+            *sources: as for `map`; where `name` is left out, the last one is the new name.
+            name: a new name.
+        """
+        if name is None:
+            *sources, name = sources or ("",)  # type: ignore[assignment]
+        if not isinstance(name, str) or len(sources) < 2:  # noqa: PLR2004 - of two and more
+            raise ValueError(
+                "union: two sources and a new name are needed, as in "
+                'union(left, right, "both"), with as many sources as there are'
+            )
+        if any(self._is_stream(source) for source in sources):
+            return self._stream("union", name, list(sources), None, None, 1)
+        made, derived = sources[0], self._derived_sets()
+        for number, source in enumerate(sources[1:], 1):
+            step = name if number == len(sources) - 1 else f"{name}: {number}"
+            made = derived.derive(step, "union", (made, source), None, 1)
+        return made
 
     def scan(
         self,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from crdts import GCounter, Lattice, PNCounter, Product
+from crdts.wire import CODES
 from lasp_edge.aggregates.absence import Absent
 from lasp_edge.folds.columns import Column, Op, need_alike
 from lasp_edge.folds.fold import Fold
@@ -116,6 +117,12 @@ class Draft:
             raise ValueError(f"variable {name!r}: the name is taken by a window or stream")
         if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
             raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
+        if type(bottom) not in CODES:
+            raise ValueError(
+                f"declare {name!r}: devices and lakes join the types of crdts alone, and "
+                f"{type(bottom).__name__} is one of your own; put it together from them, as in "
+                "Product(Max(), GCounter()), or keep it in an ORMap or an LWWRegister"
+            )
         event = None if measures is None else self.event(measures).name
         bound = self._bound(made)
         made = replace(

@@ -4,7 +4,7 @@ Only a program that declares a stream imports this module, and with it the scans
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
@@ -81,7 +81,13 @@ def declare_scan(
         )
     if not per_device:
         raise ValueError(_FLEET.format(name))
-    source = _one(draft, _sources(draft, sources, what), name)
+    found = _sources(draft, sources, what)
+    seen = sorted({each for one in found for each in _names(draft, one)})
+    for unseen in [each for each in scan.tells_apart if each not in seen]:
+        raise ValueError(
+            f"{what}: {scan!r} asks for {unseen!r}, and its source gives {', '.join(seen)} alone"
+        )
+    source = _one(draft, found, name)
     try:
         made = scan.at(_step([source]))
     except ValueError as error:
@@ -196,6 +202,15 @@ def _sources(draft: Draft, sources: Any, what: str) -> list[EventType | Stream]:
     return found
 
 
+def _names(draft: Draft, source: EventType | Stream) -> Iterator[str]:
+    """Yield the names that the items of a source can have."""
+    if isinstance(source, EventType) or source.operator not in {"filter", "union"}:
+        yield source.name
+        return
+    for name in source.sources:
+        yield from _names(draft, draft.streams.get(name) or draft.events[name])
+
+
 def _one(draft: Draft, sources: list[EventType | Stream], name: str) -> EventType | Stream:
     """Return the only source, or the union of several, which has a name of its own."""
     if len(sources) == 1:
@@ -231,7 +246,7 @@ def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream
         parts=parts,
         stateless=operator != "scan" and all(getattr(s, "stateless", True) for s in sources),
         events=tuple(dict.fromkeys(events)),
-        fingerprint=json.dumps([*meaning, *map(_fingerprint, sources)]),
+        fingerprint=json.dumps([*meaning, *(_fingerprint(draft, made, s) for s in sources)]),
     )
     draft.streams[name] = stream
     if function is not None:
@@ -239,10 +254,24 @@ def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream
     return stream
 
 
-def _fingerprint(source: EventType | Stream) -> Any:
-    if isinstance(source, Stream):
-        return json.loads(source.fingerprint)
-    return [source.name, source.resolution.canonical, source.text]
+def _fingerprint(draft: Draft, made: _Made, source: EventType | Stream) -> Any:
+    """Return the meaning of a source as a part of the meaning of what is made of it."""
+    if isinstance(source, EventType):
+        return [source.name, source.resolution.canonical, source.text]
+    found = json.loads(source.fingerprint)
+    # Once a function behind a map saw the value before it was rounded. The ids of what is made
+    # from such a function differ from those of that time, and all others are what they were.
+    return [*found, "rounded"] if made.operator != "union" and _rounds(draft, source) else found
+
+
+def _rounds(draft: Draft, source: EventType | Stream) -> bool:
+    """Return whether values of a stream come rounded from a map, by no other function."""
+    if isinstance(source, EventType):
+        return False
+    if source.operator == "union":
+        known = [draft.streams[name] for name in source.sources if name in draft.streams]
+        return any(_rounds(draft, each) for each in known)
+    return source.operator in {"map", "flat_map"} and source.resolution is not None
 
 
 def _step(sources: list[EventType | Stream]) -> Resolution | None:

@@ -21,6 +21,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.engine import StreamPlan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.scan import InSteps
 from lasp_edge.ordered.stages import (
     FilterStage,
     FlatMapStage,
@@ -59,11 +60,18 @@ def _stage(plan: Plan, stream: Stream, device: str) -> StreamStage:
         return UnionStage()
     function = functions.streams[stream.name]
     if stream.operator == "scan":
+        if stream.resolution is not None and not is_ours(type(function).__module__):
+            function = InSteps(function, stream.resolution)
         return ScanStage(function, stream.name, functions.keys.get(stream.name), device)
     if stream.operator == "filter":
         return FilterStage(function)
     kind = MapStage if stream.operator == "map" else FlatMapStage
-    return kind(function, stream.name)
+    return kind(function, stream.name, stream.resolution)
+
+
+def is_ours(module: str) -> bool:
+    """Return whether a scan is one of lasp-edge's own: they give whole steps by themselves."""
+    return module.startswith("lasp_edge.scans.")
 
 
 def items_stream(plan: Plan, event: str) -> int:

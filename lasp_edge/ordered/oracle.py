@@ -9,6 +9,7 @@ from typing import Any
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.log import MOST_RINGS
@@ -56,17 +57,27 @@ def _single(stage: StreamStage, place: Place, event: Event) -> Iterator[tuple[Pl
             if stage.predicate(event):
                 yield place, event
         elif isinstance(stage, MapStage):
-            value = plain_of(stage.function(event))
+            value = _rounded(plain_of(stage.function(event)), stage.resolution)
             yield place, event._replace(name=stage.name, value=value)
         elif isinstance(stage, FlatMapStage):
-            values = list(stage.function(event))
-            check_plain(tuple(values))
+            given = list(stage.function(event))
+            check_plain(tuple(given))
+            values = [_rounded(value, stage.resolution) for value in given]
             for n, value in enumerate(values):
                 made = event._replace(name=stage.name, value=value)
                 yield (time_us, device, tie, (*path, n)), made
     except BaseException as error:  # noqa: BLE001 - what raises says nothing
         pass_interrupt(error)
         return
+
+
+def _rounded(value: Any, step: Resolution | None) -> Any:
+    """Return a value as the multiple of a step that is nearest to it, by the definition.
+
+    Raises:
+        ValueError: it is no number in range.
+    """
+    return value if step is None else step.real(step.quantise_exactly(value))
 
 
 def _scanned(

@@ -47,6 +47,7 @@ class Scan(ABC):
         parts: what the values that it says consist of, by name: the step of a number as decimal
             text, or "text"; empty where only its user knows.
         resolution: the step of the values that it says, if they are numbers with a step.
+        tells_apart: the names of the events or streams that it asks for, if it asks for names.
         local: a change at one place revises few results; else, all behind it.
     """
 
@@ -55,6 +56,7 @@ class Scan(ABC):
     zero: Any = ()
     parts: Mapping[str, str] = {}
     resolution: Resolution | None = None
+    tells_apart: tuple[str, ...] = ()
     local: ClassVar[bool] = False
 
     @abstractmethod
@@ -85,3 +87,35 @@ class Scan(ABC):
 
     def __repr__(self) -> str:
         return f"scans.{self.name}"
+
+
+class InSteps(Scan):
+    """A scan whose values are rounded to its step: who wrote it may give any number.
+
+    Args:
+        scan: the scan.
+        step: of its values.
+    """
+
+    def __init__(self, scan: Scan, step: Resolution) -> None:
+        self.name, self.version, self.zero = scan.name, scan.version, scan.zero
+        self.parts, self.resolution, self.due = scan.parts, step, scan.due  # type: ignore[method-assign]
+        self._scan = scan
+
+    def step(self, state: Any, event: Event) -> Stepped:
+        return self._rounded(*self._scan.step(state, event))
+
+    def ring(self, state: Any, at_us: int) -> Stepped:
+        return self._rounded(*self._scan.ring(state, at_us))
+
+    def _rounded(self, state: Any, values: Sequence[Any]) -> Stepped:
+        assert self.resolution is not None
+        return state, [self.resolution.nearest(value) for value in values]
+
+    @property
+    def timed(self) -> bool:
+        return self._scan.timed
+
+    @property
+    def fingerprint(self) -> str:
+        return self._scan.fingerprint

@@ -24,6 +24,7 @@ from typing import Any
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.calling import Failures, values_of
 from lasp_edge.ordered.deltas import Delta, join_into, netted
 from lasp_edge.ordered.log import Checkpoint, ItemChange, ScanLog
@@ -98,14 +99,25 @@ class StatelessStage(StreamStage):
 
 
 class MapStage(StatelessStage):
-    """Each event with another value, which a function gives of it, at its place."""
+    """Each event with another value, which a function gives of it, at its place.
 
-    def __init__(self, function: Callable[[Event], Any], name: str = "map") -> None:
+    Args:
+        resolution: the step of the values: each is rounded to it once, and is that everywhere.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Event], Any],
+        name: str = "map",
+        resolution: Resolution | None = None,
+    ) -> None:
         super().__init__()
-        self.function, self.name = function, name
+        self.function, self.name, self.resolution = function, name, resolution
 
     def outputs(self, place: Place, event: Event) -> Iterable[Output]:
         value = plain_of(self.function(event))
+        if self.resolution is not None:
+            value = self.resolution.nearest(value)
         return ((place, event._replace(name=self.name, value=value)),)
 
 
@@ -123,14 +135,22 @@ class FilterStage(StatelessStage):
 class FlatMapStage(StatelessStage):
     """Any number of events for each, with values that a function gives of it, in their order."""
 
-    def __init__(self, function: Callable[[Event], Any], name: str = "flat_map") -> None:
+    def __init__(
+        self,
+        function: Callable[[Event], Any],
+        name: str = "flat_map",
+        resolution: Resolution | None = None,
+    ) -> None:
         super().__init__()
-        self.function, self.name = function, name
+        self.function, self.name, self.resolution = function, name, resolution
 
     def outputs(self, place: Place, event: Event) -> Iterable[Output]:
+        values: Iterable[Any] = values_of(self.function, event)
+        if self.resolution is not None:
+            values = [self.resolution.nearest(value) for value in values]
         return [
             (child_place(place, n), event._replace(name=self.name, value=value))
-            for n, value in enumerate(values_of(self.function, event))
+            for n, value in enumerate(values)
         ]
 
 

@@ -4,6 +4,9 @@
     >>> both = AsOfJoin("temperature", "humidity", within_s=60)
     >>> said_by(both, [20.0, 50, 21.5], names=["temperature", "humidity", "temperature"])
     [(21.5, 50)]
+    >>> last_known = AsOfJoin("temperature", "humidity", missing=-1)
+    >>> said_by(last_known, [20.0, 50, 21.5], names=["temperature", "humidity", "temperature"])
+    [(20.0, -1), (21.5, 50)]
 
 Two of one time meet, whichever stands first in the order: an event waits until its instant is over.
 
@@ -14,8 +17,10 @@ late `left` brings one result; a late `right` revises those up to the next one.
 from typing import Any
 
 from lasp_edge.event import Event
+from lasp_edge.ordered.plain import check_plain, encoded
 from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.scans.arguments import microseconds
+from lasp_edge.variables import Variable
 
 
 class AsOfJoin(Scan):
@@ -26,16 +31,28 @@ class AsOfJoin(Scan):
     Args:
         left: the event or stream, or its name, each event of which has an output.
         right: the one that is looked up.
-        within_s: how old it may be, in seconds.
+        within_s: how old it may be, in seconds; None: the last known one, however old.
+        missing: the value in place of a `right` that is not there. Without it, a `left` that has
+            no `right` has no output.
     """
 
     name, zero, local = "as_of", ((), ()), True
 
-    def __init__(self, left: Any, right: Any, within_s: float) -> None:
+    def __init__(
+        self,
+        left: Any = None,
+        right: Any = None,
+        within_s: float | None = None,
+        *,
+        missing: Any = (),
+    ) -> None:
         self._left, self._right = _name(left), _name(right)
         if self._left == self._right:
             raise ValueError(f"as_of: two different events are needed, not twice {self._left!r}")
-        self._within_us = microseconds(within_s, "as_of: within_s")
+        self._within_us = None if within_s is None else microseconds(within_s, "as_of: within_s")
+        check_plain(missing)
+        self._missing = missing
+        self.tells_apart = (self._left, self._right)
 
     def step(self, state: Any, event: Event) -> Stepped:
         waiting, right = state
@@ -49,20 +66,26 @@ class AsOfJoin(Scan):
 
     def ring(self, state: Any, at_us: int) -> Stepped:  # noqa: ARG002 - the contract
         waiting, right = state
-        return ((), right), [
-            (value, right[1])
-            for time_us, value in waiting
-            if right and time_us - right[0] <= self._within_us
-        ]
+        pairs = [(value, self._known(right, time_us)) for time_us, value in waiting]
+        return ((), right), [pair for pair in pairs if pair[1] != ()]
+
+    def _known(self, right: Any, time_us: int) -> Any:
+        """Return the newest `right` that counts at a time, or what stands for it."""
+        is_old = self._within_us is not None and right and time_us - right[0] > self._within_us
+        return right[1] if right and not is_old else self._missing
 
     @property
     def fingerprint(self) -> str:
-        return f"{super().fingerprint} {self._left} {self._right} {self._within_us}"
+        shape = f"{super().fingerprint} {self._left} {self._right} {self._within_us}"
+        return shape if self._missing == () else f"{shape} {encoded(self._missing).hex()}"
 
 
 def _name(source: Any) -> str:
     """Return the name of an event or stream, given itself or its name."""
     name = source if isinstance(source, str) else getattr(source, "name", None)
-    if not isinstance(name, str):
-        raise ValueError(f"as_of: an event, a stream or its name is needed, not {source!r}")
+    if not isinstance(name, str) or isinstance(source, Variable):
+        raise ValueError(
+            "as_of: write scans.as_of(left, right, within_s=60), each an event, a stream or its "
+            f"name, not {source!r}"
+        )
     return name

@@ -29,6 +29,11 @@ def test_struct_reads_parts_by_name_not_by_order():
     assert fold.lower((1, 9), HUNDREDTHS) == {"t_lowest": 1, "t_highest": 9}
 
 
+def unpacks(self, value, time_us=0):
+    low, high = value
+    return low, high
+
+
 def lifts(*partial):
     return lambda self, value, time_us=0: partial
 
@@ -60,6 +65,7 @@ def lowers(**parts):
         (variant(columns=(Column("a", Op.HLL, size=15),)), "size= must be 8 to 14"),
         (variant(columns=(Column("a", Op.MAX, size=2),)), "size= is for top and hll"),
         (variant(lift=lifts(1)), "lift gives"),
+        (variant(lift=unpacks), "one whole number, .* fails for the value 3: TypeError: .*py:"),
         (variant(lift=lifts(1, 2.5)), "lift gives"),
         (variant(lower=lowers(other=1)), "lower gives"),
         (variant(name="mean"), "a built-in fold's name"),

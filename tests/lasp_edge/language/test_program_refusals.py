@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product, Replica
+from crdts import BoundedLWWSet, Counter, GCounter, GSet, Pair, Product, Replica
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
@@ -61,6 +61,10 @@ WRONG = {
     "a float as resolution": (lambda p: p.event("x", resolution=0.01), "decimal text"),
     "a negative resolution": (lambda p: p.event("x", resolution="-1"), "from 1e-30"),
     "declare a number": (lambda p: p.declare(5, "x"), "a CRDT's bottom value is needed, not 5"),
+    "declare a CRDT of one's own": (
+        lambda p: p.declare(type("Mine", (GSet,), {})(), "x"),
+        "devices and lakes join the types of crdts alone, and Mine is one of your own",
+    ),
     "declare a type": (lambda p: p.declare(Counter, "x"), "a CRDT's bottom value is needed"),
     "declare a value above bottom": (
         lambda p: p.declare(counted(), "x"),

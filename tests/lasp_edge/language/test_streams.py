@@ -208,6 +208,17 @@ REFUSED = {
     ),
     "part without a step": (lambda p: p.result("used", parts={"x": "far"}), "resolution"),
     "on_result before result": (lambda p: p.on_result("used"), "write program.result.used. first"),
+    "union of one": (lambda p: p.union("litres", "x"), "union: two sources and a new name"),
+    "union without a name": (lambda p: p.union("litres", "line", name=5), "and a new name"),
+    "as_of of nothing": (lambda p: scans.as_of(), "as_of: write scans.as_of.left, right"),
+    "as_of of a set": (
+        lambda p: scans.as_of("litres", p.declare(ORSet(), "more")),
+        "an event, a stream or its name, not the variable 'more'",
+    ),
+    "as_of of what does not come": (
+        lambda p: p.scan("s", source="litres", scan=scans.as_of("litres", "line"), per_device=True),
+        "scan 's': scans.as_of asks for 'line', and its source gives litres alone",
+    ),
     "a set with a resolution": (
         lambda p: p.map(p.declare(ORSet(), "more"), abs, "m", resolution="1"),
         "resolution= is for events and streams",
