@@ -81,6 +81,18 @@ class Meaning(NamedTuple):
         return f"samples of {whose} in steps of {decimal}{keys}"
 
 
+def kept_in_words(samples: BoundedLWWSet) -> str:
+    """Return which samples a set keeps.
+
+    >>> kept_in_words(BoundedLWWSet(bound=100)), kept_in_words(BoundedLWWSet(max_age_s=60))
+    ('the last 100', 'those of 60 s')
+    """
+    words = [] if samples.bound is None else [f"the last {samples.bound}"]
+    if samples.max_age_s is not None:
+        words.append(f"{'' if words else 'those '}of {samples.max_age_s:.15g} s")
+    return " ".join(words) or "all"
+
+
 def program_digest(name: str, *declared: Iterable[tuple[Any, ...]]) -> str:
     """Return 16 hexadecimal digits that tell a program from others.
 

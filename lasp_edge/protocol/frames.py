@@ -30,10 +30,12 @@ from lasp_edge.protocol.sinks import MAX_SINKS, SinkLow, low_rows
 
 LONGEST_DIGEST = 32
 """Bytes of a program's digest or a release, at most: both are kept of every device."""
-SPEAKS, UNITS = "speaks", "units"
+SPEAKS, UNITS, BOUNDS = "speaks", "units", "bounds"
 """Keys of a presence's extra element; who does not read them is of a release without them."""
 MOST_UNITS, UNIT_BYTES = 32, 16
 """Events whose units a presence states, and bytes of a unit, at most: a presence stays small."""
+BOUND_BYTES = 64
+"""Bytes of the words for a bound, at most; bounds are as many as units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,7 @@ class PresenceFrame(Frame):
         release: of lasp-edge; "" where it does not say.
         speaks: it would publish the fleet's values; the least one that is connected does.
         units: event -> the unit in which its program measures it; of those that have one.
+        bounds: variable -> which samples it keeps, in words; of those that the fleet folds.
     """
 
     online: bool
@@ -233,6 +236,7 @@ class PresenceFrame(Frame):
     release: str = ""
     speaks: bool = False
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
+    bounds: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     kind = 4
 
@@ -241,15 +245,18 @@ class PresenceFrame(Frame):
 
     def extra(self) -> dict[str, Any]:
         found: dict[str, Any] = {SPEAKS: True} if self.speaks else {}
-        return found | {UNITS: dict(self.units)} if self.units else found
+        found |= {UNITS: dict(self.units)} if self.units else {}
+        return found | {BOUNDS: dict(self.bounds)} if self.bounds else found
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         online, program, release = envelope.body
         runs = checks.text(program, LONGEST_DIGEST), checks.text(release, LONGEST_DIGEST)
         speaks = checks.flag(envelope.extra.get(SPEAKS, False))
-        units = _units(envelope.extra.get(UNITS, {}))
-        return cls(envelope.sender, envelope.number, checks.flag(online), *runs, speaks, units)
+        units = _words(envelope.extra.get(UNITS, {}), UNIT_BYTES)
+        bounds = _words(envelope.extra.get(BOUNDS, {}), BOUND_BYTES)
+        flag = checks.flag(online)
+        return cls(envelope.sender, envelope.number, flag, *runs, speaks, units, bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +281,10 @@ class AskFrame(Frame):
         return cls(envelope.sender, envelope.number, envelope.about, checks.text(variable))
 
 
-def _units(given: Any) -> Mapping[str, str]:
+def _words(given: Any, most_bytes: int) -> Mapping[str, str]:
     if type(given) is not dict or len(given) > MOST_UNITS:
-        raise FrameError("bad units")
-    return {checks.text(name): checks.text(unit, UNIT_BYTES) for name, unit in given.items()}
+        raise FrameError("bad units or bounds")
+    return {checks.text(name): checks.text(word, most_bytes) for name, word in given.items()}
 
 
 def _check_keys(keys: tuple[str, ...], shard: int) -> None:

@@ -15,7 +15,7 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.allowance import Allowance
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.fleet.fence import Fence
-from device_agent.agent.fleet.programs import units_of
+from device_agent.agent.fleet.programs import bounds_of, units_of
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.parts import Handler, Part
@@ -242,7 +242,7 @@ class Beats(Part):
         self._presences += 1
         agent = self._agent
         plan, speaks = agent.plan, online and bool(agent.settings.home_assistant)
-        about = plan.digest, RELEASE, speaks, units_of(plan)
+        about = plan.digest, RELEASE, speaks, units_of(plan), bounds_of(plan)
         frame = PresenceFrame(agent.replica, self._presences, online, *about)
         return Publication.of(frame, self._agent.topics)
 

@@ -3,6 +3,8 @@
 A device's program and release are in its retained presence, so they are known while it is away. So
 are the units in which it measures. A unit is no part of what may be merged (the numbers of °F join
 those of °C), for what is stored must stay as it is: so an alarm names the device and both units.
+Nor is the bound of a set: a mean of the last 100 here and of the last 50 there is neither, and an
+alarm names both.
 
 >>> mixed_units({"temperature": "°C", "power": "W"}, {"temperature": "°F", "power": "W"})
 ['temperature in °F, here in °C']
@@ -11,10 +13,12 @@ those of °C), for what is stored must stay as it is: so an alarm names the devi
 from collections.abc import Mapping
 from typing import Any
 
+from crdts import BoundedLWWSet
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.parts import Handler, Part
+from lasp_edge.language.meaning import kept_in_words
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MOST_UNITS, UNIT_BYTES, PresenceFrame
@@ -38,8 +42,8 @@ class Programs(Part):
         self._runs = agent.plan.digest, RELEASE
         before = agent.facts.other_programs or {}
         self._others = {device: runs for device, runs in before.items() if runs != self._runs}
-        self._units: dict[str, Mapping[str, str]] = {}
-        self._own_units = units_of(agent.plan)
+        self._states: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {}
+        self._own_units, self._own_bounds = units_of(agent.plan), bounds_of(agent.plan)
         self._noted = dict(before)
         self.is_changed = agent.facts.program != agent.plan.name
 
@@ -51,9 +55,9 @@ class Programs(Part):
         device, runs = frame.about, (frame.program, frame.release)
         if device == self._agent.replica.device or not frame.program or runs == self._runs:
             self._others.pop(device, None)
-            self._units.pop(device, None)
+            self._states.pop(device, None)
         elif device in self._others or len(self._others) < MEMBERS:
-            self._others[device], self._units[device] = runs, frame.units
+            self._others[device], self._states[device] = runs, (frame.units, frame.bounds)
 
     @property
     def others(self) -> dict[str, tuple[str, str]]:
@@ -63,17 +67,21 @@ class Programs(Part):
 
     @property
     def alarms(self) -> list[str]:
-        """The devices whose numbers mix with those of other units, in one line each."""
-        found = {
-            device: mixed_units(self._own_units, self._units.get(device, {}))
-            for device in self.others
-        }
-        return [
-            f"{device} measures {', '.join(words)}: their values are mixed up; give all devices "
-            "one program, or retire that one"
-            for device, words in found.items()
-            if words
-        ]
+        """The devices whose numbers mix with those of other units or bounds, in one line each."""
+        found = []
+        for device in self.others:
+            units, bounds = self._states.get(device, ({}, {}))
+            measures, keeps = (
+                ", ".join(mixed_units(self._own_units, units)),
+                ", ".join(mixed_bounds(self._own_bounds, bounds)),
+            )
+            mixed = [f"measures {measures}"] * bool(measures) + [f"keeps {keeps}"] * bool(keeps)
+            if mixed:
+                found.append(
+                    f"{device} {' and '.join(mixed)}: their values are mixed up; give all devices "
+                    "one program, or retire that one"
+                )
+        return found
 
     def take_changes(self) -> Changes | None:
         """Return whose store it is, once."""
@@ -106,6 +114,32 @@ def units_of(plan: Plan) -> dict[str, str]:
     found = [(name, event.unit) for name, event in sorted(plan.events.items()) if event.unit]
     short = [(name, unit) for name, unit in found if len(unit.encode()) <= UNIT_BYTES]
     return dict(short[:MOST_UNITS])
+
+
+def bounds_of(plan: Plan) -> dict[str, str]:
+    """Return variable -> which samples it keeps, of those whose folds the fleet combines.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> bounds_of(program.plan())
+    {'samples': 'the last 100'}
+    """
+    read = {fold.source.source.name for fold in plan.dynamic_folds.values()}
+    found = [(name, variable.bottom) for name, variable in sorted(plan.variables.items())]
+    kept = [
+        (name, kept_in_words(bottom))
+        for name, bottom in found
+        if name in read and isinstance(bottom, BoundedLWWSet) and not plan.variables[name].bound
+    ]
+    return dict(kept[:MOST_UNITS])
+
+
+def mixed_bounds(own: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
+    """Return of which variables a device keeps other samples than this one."""
+    return [
+        f"{kept} of {name}, here {own[name]}"
+        for name, kept in others.items()
+        if own.get(name, kept) != kept
+    ]
 
 
 def mixed_units(own: Mapping[str, str], others: Mapping[str, str]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from crdts import BoundedLWWSet, Counter, Replica, Version
-from device_agent.agent.fleet.programs import units_of
+from device_agent.agent.fleet.programs import bounds_of, units_of
 from device_agent.console.command.line import write_plainly
 from device_agent.console.command.status import plainly, status_of
 from lasp_edge import Program, folds
@@ -27,6 +27,7 @@ def house(
     version=1,
     handler=False,
     declares=True,
+    bound=10,
 ):
     """Return a program whose samples are of one event."""
     program = Program("house")
@@ -37,7 +38,9 @@ def house(
     if not declares:
         return program.plan()
     key = (lambda event: event.tags["room"]) if keyed else None
-    samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples", key=key, version=version)
+    samples = program.declare_dynamic(
+        BoundedLWWSet(bound=bound), "samples", key=key, version=version
+    )
     if handler:
 
         @program.on_event(events[event])
@@ -218,9 +221,21 @@ def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_ano
 
 
 def presence_of(plan):
-    units = units_of(plan)
-    frame = PresenceFrame(Replica(1, 7, "pi-2"), 1, online=True, program=plan.digest, units=units)
+    states = {"units": units_of(plan), "bounds": bounds_of(plan)}
+    frame = PresenceFrame(Replica(1, 7, "pi-2"), 1, online=True, program=plan.digest, **states)
     return decode(frame.encode())
+
+
+def test_a_device_that_keeps_other_samples_is_an_alarm_until_it_is_corrected(device, capsys):
+    run(device)
+    device.hear(presence_of(house(bound=50)))
+    (alarm,) = device.core.report()["alarms"]
+    words = "pi-2 keeps the last 50 of samples, here the last 10: their values are mixed up"
+    assert alarm.startswith(words)
+    write_plainly(device.core.report() | {"trouble": ""})
+    assert f"ALARM: {alarm}" in capsys.readouterr().out
+    device.hear(presence_of(house()))
+    assert device.core.report()["alarms"] == []
 
 
 def test_a_device_that_measures_in_another_unit_is_an_alarm_until_it_is_corrected(device, capsys):
@@ -249,6 +264,7 @@ def test_a_program_without_units_states_none(device):
     (presence,) = device.frames(PresenceFrame, frames)
     assert presence.units == {}
     assert "units" not in presence.extra()
+    assert presence.bounds == {"samples": "the last 10"}
     run(device, unit="°C")
     (presence,) = device.frames(PresenceFrame, [device.core.beats.presence(online=True)])
     assert presence.units == {"humidity": "°C", "temperature": "°C"}
