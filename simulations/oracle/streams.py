@@ -65,8 +65,8 @@ def _items(
     for sample in accepted(plan, readings):
         name, value, time_us, device, tags, _ = sample.event
         read = value if plan.events[name].text else sample.quantised
-        stream = text_of_stream(sample.place, tags_text(tags))
-        place = reading_place(name, stream, read, time_us, device)
+        source = text_of_stream(sample.place, tags_text(tags))
+        place = reading_place(name, source, read, time_us, device)
         by_device.setdefault(device, {}).setdefault(name, {})[place] = sample.event
     for device, contents in sorted(by_device.items()):
         frontier_us = frontiers_us.get(device, AT_THE_END_US)
