@@ -14,7 +14,7 @@
 """
 
 from lasp_edge import folds
-from lasp_edge.event import Event
+from lasp_edge.event import Event, key_parts
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.acting import FoldValue
@@ -37,4 +37,5 @@ __all__ = [
     "Variable",
     "Window",
     "folds",
+    "key_parts",
 ]

@@ -44,6 +44,31 @@ class StreamItem(NamedTuple):
     retracted: bool = False
 
 
+def key_text(parts: tuple[str | int, ...]) -> str:
+    """Return a key of several parts as the one text that it is wherever it travels or is kept.
+
+    >>> key_text(("attic", 2))
+    '["attic",2]'
+    """
+    return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+
+
+def key_parts(key: str) -> str | tuple[str | int, ...]:
+    """Return the parts of a key that was given as a tuple; of another one the text itself.
+
+    >>> key_parts('["attic",2]'), key_parts("attic")
+    (('attic', 2), 'attic')
+    """
+    if not key.startswith("["):
+        return key
+    try:
+        parts = json.loads(key)
+    except ValueError:
+        return key
+    is_key = isinstance(parts, list) and parts and {*map(type, parts)} <= {str, int}
+    return tuple(parts) if is_key else key
+
+
 def tags_text(tags: Mapping[str, str]) -> str:
     """Return tags as canonical text: equal tags, equal text; no tags are empty text.
 

@@ -10,6 +10,7 @@ from device_agent.agent.sources.choice import options as source_options
 from device_agent.agent.sources.choice import source_from_spec
 from device_agent.agent.sources.source import SourceContext
 from device_agent.agent.stored_rows import Retraction
+from lasp_edge.event import key_parts
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import shown_parts
 from lasp_edge.testing.replay import ReplayedRows, ReplayOutcome
@@ -107,7 +108,7 @@ def _windows(replay: ReplayedFleet, name: str) -> ReplayedRows:
     definition = WindowDefinition(fleet.plan, window, fleet.world.operator.commands.control)
     return ReplayedRows(
         {
-            "key": at.key,
+            "key": key_parts(at.key),
             "start": _time(at.start_us),
             "end": _time(row.end_us),
             **definition.shape(at.start_us).fold.lower(row.partial, window.resolution),
@@ -128,7 +129,7 @@ def _results(replay: ReplayedFleet, name: str) -> ReplayedRows:
     return ReplayedRows(
         {
             "device": device,
-            "key": row.key,
+            "key": key_parts(row.key),
             "time": _time(place[0]),
             **shown_parts(result, dict(zip(result.columns, row.parts or (), strict=True))),
         }
@@ -142,7 +143,7 @@ def _alerts(replay: ReplayedFleet) -> ReplayedRows:
         {
             "alert": name,
             "device": device,
-            "key": status.get("key", ""),
+            "key": key_parts(status.get("key", "")),
             "state": status["state"],
             "value": status["value"],
         }

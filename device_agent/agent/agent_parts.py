@@ -166,7 +166,7 @@ def _missing(
 ) -> "MissingPanes | None":
     """Return the part of windows that are not plain, and of parameters, where there are any."""
     plan = agent.plan
-    if not plan.parameters and all(window.is_plain for window in plan.windows.values()):
+    if not plan.parameters and not plan.windows_of_readings:
         return None
     from device_agent.agent.rebuilding.missing import MissingPanes  # noqa: PLC0415 - see above
 

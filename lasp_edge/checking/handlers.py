@@ -58,7 +58,9 @@ def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...
         what = next((kind for kind, known in kinds.items() if name in known), "variable")
         yield f"key of {what} {name}", inspect.unwrap(key), ("event",)
     for (window, name), function in functions.windows.items():
-        yield f"{name} of window {window}", function, ("at",) if name == "fold" else ("event", "at")
+        takes = ("at",) if name == "fold" else ("event", "at")
+        given = inspect.unwrap(function)  # it may leave out the parameters
+        yield f"{name} of window {window}", given, takes if given is function else ("event",)
     yield from _stream_calls(plan)
     for event, handlers in functions.handlers.items():
         for handler in handlers:

@@ -4,11 +4,13 @@
 (60000000, 10000000)
 """
 
+import inspect
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from lasp_edge.errors import pass_interrupt
-from lasp_edge.event import Event
+from lasp_edge.event import Event, key_text
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.declarations import Key
 from lasp_edge.protocol.shards import KEY_BYTES
@@ -17,6 +19,8 @@ SPAN_LIMIT_US = 2**53
 """A window is shorter than this, in microseconds: about 285 years, exact as a double."""
 WINDOWS_PER_INSTANT = 10_000
 """At most this many windows of one definition hold one instant: size / slide."""
+
+_KEY_PARTS = frozenset({str, int})
 
 _NO_PLAIN_FUNCTION = 0x20 | 0x80 | 0x200
 """`CO_GENERATOR`, `CO_COROUTINE` and `CO_ASYNC_GENERATOR` of `inspect`, a module of 1 MiB."""
@@ -56,7 +60,29 @@ def need_key(key: Any, version: Any, what: str) -> None:
         raise ValueError(f"{what}: version must be a whole number from 1, not {version!r}")
 
 
-def checked_key(key: Key, whose: str) -> Key:
+def of_event_and_parameters(function: Any) -> Any:
+    """Return a `value=` or `where=` as it is called: with the event and the parameters.
+
+    It may leave out the parameters, as in `where=lambda event: event.value > 0`.
+    """
+    try:
+        signature = inspect.signature(function)
+        signature.bind(None)
+    except (TypeError, ValueError):
+        return function
+    try:
+        signature.bind(None, None)
+    except TypeError:
+
+        @wraps(function)
+        def of_both(event: Event, at: Any) -> Any:  # noqa: ARG001 - it was left out
+            return function(event)
+
+        return of_both
+    return function
+
+
+def checked_key(key: Key, whose: str) -> Callable[[Event], str]:
     """Return a key function that raises ValueError where the user's gives no valid key.
 
     Args:
@@ -67,8 +93,13 @@ def checked_key(key: Key, whose: str) -> Key:
     @wraps(key)
     def checked(event: Event) -> str:
         given: Any = key(event)
+        if type(given) is tuple and given and {*map(type, given)} <= _KEY_PARTS:
+            given = key_text(given)
         if not isinstance(given, str) or len(given.encode()) > KEY_BYTES:
-            raise ValueError(f"the key of {whose} must be text of at most {KEY_BYTES} B")
+            raise ValueError(
+                f"the key of {whose} must be text of at most {KEY_BYTES} B, or a tuple of texts "
+                f"and whole numbers, not {given!r:.60}"
+            )
         if not given.isprintable() and any(character < " " for character in given):
             raise ValueError(f"the key of {whose} must not hold control characters")
         return str(given)

@@ -29,8 +29,8 @@ class Tier(StrEnum):
 TEXT = "text"
 """In place of the step of a number: a part is a text."""
 
-Key = Callable[[Event], str]
-"""Gives the text by which an event is grouped."""
+Key = Callable[[Event], str | tuple[str | int, ...]]
+"""Gives the text by which an event is grouped; or several texts and whole numbers."""
 
 UserHandler = Callable[..., None]
 """A user's function `(event, update)` of `on_event`, or `(value, update)` of `on_threshold`."""

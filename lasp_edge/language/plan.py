@@ -28,7 +28,6 @@ from lasp_edge.language.declarations import (
     Derivation,
     DynamicFold,
     EventType,
-    Key,
     LocalFold,
     Parameter,
     Stream,
@@ -48,7 +47,7 @@ class Functions:
     Attributes:
         program: the name of the program, for errors.
         keys: the key functions by the name of their window or variable; each one checks the text
-            that it gives (`checked_key`).
+            that it gives (`checked_key`), and makes one text of several parts.
         handlers: event name -> its handlers, in the order of their declaration.
         derived: the functions of maps and filters, by the name of the derived set.
         reached: the handler of each entry of `Plan.awaited`.
@@ -59,7 +58,7 @@ class Functions:
     """
 
     program: str
-    keys: Mapping[str, Key]
+    keys: Mapping[str, Callable[[Event], str]]
     handlers: Mapping[str, tuple[UserHandler, ...]]
     derived: Mapping[str, Callable[[Any], Any]]
     reached: tuple[UserHandler, ...]
@@ -199,6 +198,11 @@ class Plan:
     def streamed_events(self) -> frozenset[str]:
         """The events that streams are made from."""
         return frozenset(event for each in self.streams.values() for event in each.events)
+
+    @property
+    def windows_of_readings(self) -> list[Window]:
+        """The windows over events that are not plain: devices ask what each reading counts as."""
+        return [w for w in self.windows.values() if not w.is_plain and w.source.name in self.events]
 
     @property
     def pane_streams(self) -> tuple[Window | StreamResult, ...]:

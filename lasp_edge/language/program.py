@@ -285,8 +285,8 @@ class Program(Declaring):
         key: Key | None = None,
         version: int = 1,
         uses: Iterable[Parameter] = (),
-        value: Callable[[Any, Any], float] | None = None,
-        where: Callable[[Any, Any], Any] | None = None,
+        value: Callable[..., float] | None = None,
+        where: Callable[..., Any] | None = None,
         tentative_after_s: float | str | None = None,
     ) -> Window:
         """Declare a sliding window over an event's readings by their own time.
@@ -304,12 +304,15 @@ class Program(Declaring):
             size_s: length in seconds, to the microsecond; or a parameter, and of a window counts
                 what holds at its start.
             slide_s: distance of the starts in seconds, or a parameter; the size where left out.
-            key: gives the text by which readings are grouped.
+            key: gives the text by which readings are grouped; or a tuple of texts and whole
+                numbers, which is shown as a list, as `["attic",2]`.
             version: raise it when the meaning of `key`, `value`, `where` or the fold's function
                 changes.
             uses: the parameters that these functions ask for.
-            value: gives what a reading counts as, from the event and the parameters at its time.
-            where: tells whether a reading counts, from the event with that value.
+            value: gives what a reading counts as, from the event, or from the event and the
+                parameters at its time.
+            where: tells whether a reading counts, from the event with that value, or from it and
+                the parameters.
             tentative_after_s: for how many seconds a gateway or Spark waits for devices before it
                 shows a result that is tentative; 0 for not at all, "never" for final ones alone.
                 Where it is left out, their `--tentative-after` counts.

@@ -19,6 +19,7 @@ from lasp_edge.language.arguments import (
     need_function,
     need_key,
     need_same_columns,
+    of_event_and_parameters,
     size_and_slide,
 )
 from lasp_edge.language.declarations import EventType, Key, Parameter, Window, WindowControls
@@ -65,6 +66,9 @@ def declare_window(
     """
     what, functions = given.what, _functions(draft, given)
     controls = _controls(draft, given, functions)
+    functions |= {
+        name: of_event_and_parameters(functions[name]) for name in functions.keys() - {"fold"}
+    }
     need_key(given.key, given.version, what)
     defaults = {each.name: each.default for each in controls.parameters}
     size_us, slide_us = _sizes(given, defaults)
@@ -108,10 +112,10 @@ def _controls(draft: Draft, given: WindowArguments, functions: Mapping[str, Any]
     """
     what, uses = given.what, given.uses
     sizes = [each for each in (given.size_s, given.slide_s) if isinstance(each, Parameter)]
-    if given.of_stream and (uses or sizes or functions):
+    if given.of_stream and (uses or sizes):
         raise ValueError(f"{what}: parameters are for windows over events, not over streams")
     for name in sorted(functions.keys() - {"fold"}):
-        need_function(functions[name], f"{what}: {name}", "(event, at)")
+        need_function(functions[name], f"{what}: {name}", "(event) or (event, at)")
     if uses and not functions:
         raise ValueError(
             f"{what}: uses= names what value=, where= or the fold's function asks for, and it has "

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from lasp_edge.checking.whole import fleet_entry
 from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.event import key_text
 from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.program import Program
 
@@ -71,8 +72,9 @@ class ReplayOutcome:
         """Return the rows of a result."""
         return _named(self.results, "result", name)
 
-    def value(self, name: str, key: str = "") -> FoldValue:
+    def value(self, name: str, key: str | tuple[str | int, ...] = "") -> FoldValue:
         """Return the value of a key of a fold over all devices."""
+        key = key_text(key) if isinstance(key, tuple) else key
         return _named(_named(self.values, "value", name), f"key of {name}", key)
 
 

@@ -58,7 +58,7 @@ class MissingPanes(Part):
 
     def __init__(self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache) -> None:
         self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
-        self._windows = [w for w in agent.plan.windows.values() if not w.is_plain]
+        self._windows = agent.plan.windows_of_readings
         self._events = {window.source.name for window in self._windows}
         found = (agent.plan.functions, agent.replica.device, agent.counters.note)
         self._counter = ReadingCounter(*found)

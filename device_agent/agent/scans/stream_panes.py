@@ -7,6 +7,7 @@ note that there is nothing any more (`lasp_edge.ordered.sent_rows`).
 
 from collections.abc import Iterable
 
+from crdts import ControlLog
 from device_agent.agent.agent import Agent
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import StoreReader
@@ -14,6 +15,7 @@ from device_agent.agent.stored_rows import PaneId, PaneRow
 from lasp_edge.event import Event, StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import StreamResult, Window
+from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.cells import Item
 from lasp_edge.ordered.deltas import Delta
@@ -35,6 +37,11 @@ class StreamPanes:
         self._agent, self._panes = agent, panes
         plan = agent.plan
         self._raw = [w for w in plan.windows.values() if w.source.name in plan.streamed_events]
+        self._regimes = {
+            w.name: WindowRegimes(w, plan.functions, ControlLog())
+            for w in plan.windows.values()
+            if not w.is_plain and w.source.name in plan.streams
+        }
         self.now_us = 0
 
     def fold(
@@ -55,28 +62,33 @@ class StreamPanes:
             taken_back[pane] = fold.combine(taken_back.get(pane, fold.zero), row.partial)
         for place in sorted(delta):
             for event, partials in zip(delta[place], sums, strict=True):
-                if event is None:
-                    continue
                 try:
-                    pane, lifted = self._lifted(window, event)
+                    found = [] if event is None else self._lifted(window, event)
                 except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
                     if partials is added:
                         self._agent.guard.failed(f"window {window.name}", error)
                     continue
-                partials[pane] = fold.combine(partials.get(pane, fold.zero), lifted)
+                for pane, lifted in found:
+                    partials[pane] = fold.combine(partials.get(pane, fold.zero), lifted)
         for pane in sorted(added.keys() | taken_back.keys()):
             self._change(pane, added.get(pane, fold.zero), taken_back.get(pane), store)
 
-    def _lifted(self, window: Window, event: Event) -> tuple[PaneId, Partial]:
-        """Return the pane and the partial of an output.
+    def _lifted(self, window: Window, event: Event) -> list[tuple[PaneId, Partial]]:
+        """Return the pane and the partial of an output; nothing where it does not count.
 
         Raises:
             ValueError: its value is no number with a step, or its key no text.
         """
+        counted: int | None = window.resolution.quantise(event.value)
+        regimes = self._regimes.get(window.name)
+        if regimes is not None and counted is not None:
+            counted = regimes.counted(event, counted, regimes.regime_at(event.time_us).at)
+        if counted is None:
+            return []
         key = self._agent.plan.functions.key(window.name, event)
-        lifted = window.fold.lift(window.resolution.quantise(event.value), event.time_us)
+        lifted = window.fold.lift(counted, event.time_us)
         start_us = event.time_us - event.time_us % window.span_us
-        return self._panes.own(window.stream, key, start_us), lifted
+        return [(self._panes.own(window.stream, key, start_us), lifted)]
 
     def _change(
         self, pane: PaneId, added: Partial, taken_back: Partial | None, store: StoreReader

@@ -118,7 +118,7 @@ def where(_event, _at):
     [
         ({"uses": ("above",)}, "it has none of these"),
         ({"uses": ("below",), "where": where}, "'below' is not a parameter of program 'p'"),
-        ({"where": "warm"}, "a function \\(event, at\\) is needed"),
+        ({"where": "warm"}, "a function .event. or .event, at. is needed"),
         ({"where": where, "version": 0}, "version must be a whole number"),
         ({"slide_s": "MODE"}, "is a text; a size or slide is a number"),
         ({"size_s": "ABOVE", "slide_s": 30}, "a slide from size"),

@@ -1,0 +1,92 @@
+"""What counts in a window, and under which key: the same on devices, a gateway and by hand."""
+
+import pytest
+
+from crdts import BoundedLWWSet
+from lasp_edge import Program, folds, key_parts, scans
+from lasp_edge.checking.handlers import uncallable
+from lasp_edge.testing import replay
+
+START_S = 1_764_028_800
+ROOMS = [("attic", "1"), ("attic", "2"), ("cellar", "1")]
+
+
+def house():
+    program = Program("house")
+    return program, program.event("warm", resolution="0.1")
+
+
+def run(program, values, faults=()):
+    given = [
+        ("pi-1", "warm", value, START_S + n, {"room": ROOMS[n % 3][0], "floor": ROOMS[n % 3][1]})
+        for n, value in enumerate(values)
+    ]
+    found = replay(program, given, faults=faults)
+    assert found.failures == []
+    return found
+
+
+def test_a_filter_and_a_value_of_a_window_may_leave_out_the_parameters():
+    program, warm = house()
+    program.window(
+        "w",
+        source=warm,
+        fold=folds.sum(),
+        size_s=60,
+        value=lambda event: event.value * 2,
+        where=lambda event: event.value > 41,
+    )
+    assert uncallable(program.plan()) == []
+    assert [row["sum"] for row in run(program, [20.0, 20.6, 21.0]).window("w")] == [83.2]
+
+
+@pytest.mark.parametrize("faults", [(), "rough"])
+def test_a_window_over_a_scan_takes_a_filter_and_a_value_too(faults):
+    program, warm = house()
+    risen = program.scan("risen", source=warm, scan=scans.differences(), per_device=True)
+    program.window(
+        "up",
+        source=risen,
+        fold=folds.sum(),
+        size_s=10,
+        where=lambda event: event.value > 0,
+        value=lambda event: event.value * 10,
+    )
+    found = run(program, [20.0, 20.5, 20.1, 20.2], faults)
+    assert [row["sum"] for row in found.window("up")] == [6.0]
+
+
+@pytest.mark.parametrize("faults", [(), "rough"])
+def test_a_key_of_several_parts_is_one_key_of_them_everywhere(faults):
+    program, warm = house()
+    parts = {"key": lambda event: (event.tags["room"], int(event.tags["floor"]))}
+    program.window("w", source=warm, fold=folds.count(), size_s=60, **parts)
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples", **parts)
+    program.collect(warm, into=samples)
+    fleet = program.fold_dynamic(program.fold(samples, folds.max(), "here"), "fleet")
+    program.alert("hot", fleet, above=21)
+    changed = program.scan("c", source=warm, scan=scans.changes(), per_device=True, **parts)
+    program.result(changed)
+    program.window(
+        "again",
+        source=changed,
+        fold=folds.count(),
+        size_s=60,
+        key=lambda event: (*key_parts(event.key), "again"),
+    )
+    found = run(program, [20.0, 20.5, 20.1, 22.0], faults)
+    keys = [("attic", 1), ("attic", 2), ("cellar", 1)]
+    assert [row["key"] for row in found.window("w")] == keys
+    assert [row["key"] for row in found.window("again")] == [(*key, "again") for key in keys]
+    assert found.value("fleet", ("attic", 1)).number == 22.0
+    assert {row["key"] for row in found.result("c")} == set(keys)
+    assert {row["key"]: row["state"] for row in found.alerts}["attic", 1] == "on"
+
+
+@pytest.mark.parametrize("key", [("attic", 2.5), ("attic", True), (), ("a", ("b",)), ("x" * 300,)])
+def test_a_key_of_other_parts_is_refused(key):
+    program, warm = house()
+    program.window("w", source=warm, fold=folds.count(), size_s=60, key=lambda event: key)
+    found = replay(program, [("pi-1", "warm", 20.0, START_S)])
+    assert found.window("w") == []
+    assert "or a tuple of texts and whole numbers" in " ".join(found.failures)
