@@ -291,6 +291,8 @@ def test_dashboard_commands_parse():
     (command,) = commands(block("dashboard"))
     shown = parsed(command)
     assert (shown.broker, shown.lake) == ("mqtt://192.168.1.10", "./lake")
+    _, phone = commands(block("phone"))
+    assert (parsed(phone).host, parsed(phone).page_login) == ("0.0.0.0", Path("page-password"))
     (tunnel,) = commands(block("tunnel"))
     assert f"{shown.port}:localhost:{shown.port}" in tunnel
     assert f"http://127.0.0.1:{shown.port}/" in (CHECKOUT / "docs" / "home.md").read_text()

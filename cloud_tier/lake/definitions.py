@@ -9,6 +9,7 @@ of an older definition of the same name are left out.
 import json
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -19,7 +20,7 @@ from cloud_tier.lake.shared import SharedMeaning, described, meaning_of, stored
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import mend_tables
 from lasp_edge.errors import UsageError
-from lasp_edge.language.described import WINDOW, ResultDefinition, definition_of, descriptions
+from lasp_edge.language.described import UNIT, WINDOW, ResultDefinition, definition_of, descriptions
 from lasp_edge.language.plan import Plan
 
 log = logging.getLogger(__name__)
@@ -82,13 +83,20 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
         if text == before:
             continue
         fresh.append((kind, name, revision + 1, text))
-        if before and kind == WINDOW:
+        if before and kind == WINDOW and _meant(before) != _meant(text):
             changed.append(name)
     if fresh:
         columns = dict(zip(PROGRAMS, map(list, zip(*fresh, strict=True)), strict=True))
         table = pa.table(columns, schema=arrow_schema(PROGRAMS))
         write_deltalake(lake.programs, table, mode="append")
     return changed
+
+
+def _meant(text: str) -> dict[str, Any]:
+    """Return a description without what changes no row."""
+    plain: dict[str, Any] = json.loads(text)
+    plain.pop(UNIT, None)
+    return plain
 
 
 def _partial(plan: Plan, known: Known) -> Iterator[str]:

@@ -63,8 +63,8 @@ class LakeFollower:
         tables = self._lake.tables
         versions = tuple(tables.table(path).version() for path in (tables.windows, tables.programs))
         if versions != self._read:
-            shown = [_shown(self._lake, name) for name in self._lake.window_names()]
-            self._show({"lake": tables.root, "windows": shown, "trouble": None})
+            shown = {name: _shown(self._lake, name) for name in self._lake.window_names()}
+            self._show({"lake": tables.root, "windows": shown})
             self._read = versions
 
     def _go_on(self) -> None:
@@ -73,12 +73,12 @@ class LakeFollower:
                 self.look()
             except Exception as error:  # noqa: BLE001 - a table may be damaged in any way
                 trouble = str(error) if isinstance(error, CommandError) else type(error).__name__
-                self._show({"lake": self._lake.tables.root, "windows": [], "trouble": trouble})
+                self._show({"lake": self._lake.tables.root, "windows": {}, "trouble": trouble})
                 self._read = ()
 
 
 def _shown(lake: Lake, name: str) -> dict[str, Any]:
-    """Return the last rows of a window, the newest first."""
+    """Return the last rows of a window, by start and key."""
     meaning, windows = definitions(lake.tables, WINDOW)[name], lake.windows(name)
     newest_us = windows.newest_start_us()
     rows: list[dict[str, Any]] = []
@@ -89,10 +89,10 @@ def _shown(lake: Lake, name: str) -> dict[str, Any]:
         rows = windows.current(since=since_us, columns=columns).to_pylist()
     rows.sort(key=lambda row: (-row["start_us"], row["key"]))
     return {
-        "name": name,
         "parts": [in_words(part) for part in meaning.parts],
-        "rows": [
-            {
+        "unit": meaning.unit,
+        "rows": {
+            f"{row['start_us']} {row['key']}": {
                 "key": row["key"],
                 "start": row["start_us"] / 1_000_000,
                 "end": row["end_us"] / 1_000_000,
@@ -104,7 +104,7 @@ def _shown(lake: Lake, name: str) -> dict[str, Any]:
                 "waiting_for": _waiting_for(row),
             }
             for row in rows[:MOST_ROWS]
-        ],
+        },
     }
 
 

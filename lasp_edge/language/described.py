@@ -18,6 +18,8 @@ from lasp_edge.language.plan import Plan
 WINDOW = "window"
 FOLD = "fold"
 RESULT = "result"
+UNIT = "unit"
+"""What a description has for people alone: it changes no row."""
 
 
 class ResultDefinition(NamedTuple):
@@ -34,6 +36,7 @@ class ResultDefinition(NamedTuple):
         slide_us: distance of its starts, 0 for a fold.
         steps: of a stream's result, the step of each part, or "text".
         folds: (from which start on, fold) where parameters change a window's fold, by time.
+        unit: of a window's samples; "" for none, and where an earlier release described it.
     """
 
     kind: str
@@ -48,6 +51,7 @@ class ResultDefinition(NamedTuple):
     slide_us: int
     steps: tuple[str, ...] = ()
     folds: tuple[tuple[int, Fold | None], ...] = ()
+    unit: str = ""
 
     def fold_at(self, start_us: int) -> Fold | None:
         """Return what lowers the partial of a window that starts at a time."""
@@ -68,7 +72,7 @@ def descriptions(plan: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Yield kind, name and description of each result of a program."""
     for window in plan.windows.values():
         sizes = {"size_us": window.size_us, "slide_us": window.slide_us}
-        yield WINDOW, window.name, _description(plan, window) | sizes
+        yield WINDOW, window.name, _description(plan, window) | sizes | _unit(window)
     for fold in plan.dynamic_folds.values():
         yield FOLD, fold.name, _description(plan, fold) | {"size_us": 0, "slide_us": 0}
     for made in plan.stream_results.values():
@@ -96,12 +100,17 @@ def definition_of(kind: str, name: str, plain: Mapping[str, Any]) -> ResultDefin
         plain.get("slide_us", 0),
         tuple(plain.get("steps", ())),
         tuple([(from_us, _fold_of(each, resolution)) for from_us, each in plain.get("folds", ())]),
+        plain.get(UNIT, ""),
     )
 
 
 def _fold_of(plain: Mapping[str, Any], resolution: Resolution) -> Fold | None:
     fold = folds.fold_of(plain)
     return None if fold is None else fold.at(resolution)
+
+
+def _unit(window: Window) -> dict[str, object]:
+    return {UNIT: window.source.unit} if window.source.unit else {}
 
 
 def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:

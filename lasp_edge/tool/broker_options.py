@@ -74,7 +74,7 @@ def broker_of(
         raise UsageError(str(error)) from None
     if broker.password is not None:
         log.warning("every user of this machine can read a password in --broker; use --login FILE")
-    user, password = _login(arguments.login, environment)
+    user, password = login_of("--login", arguments.login) if arguments.login else (None, None)
     files = TlsFiles(*map(_readable, (arguments.ca_file, arguments.certificate, arguments.key)))
     if files.key and not files.certificate:
         raise UsageError("--key belongs to a --certificate FILE")
@@ -87,8 +87,7 @@ def broker_of(
             tls_context(files)
         except TlsFileError as error:
             raise UsageError(str(error)) from None
-    for secret in (arguments.login, arguments.key):
-        warn_if_others_can_read(secret)
+    warn_if_others_can_read(arguments.key)
     return broker._replace(
         user=broker.user or user or environment.get(USER),
         password=password or broker.password or environment.get(PASSWORD),
@@ -185,15 +184,18 @@ def warn_if_others_can_read(path: Path | None) -> None:
         log.warning("other users of this machine can read %s; type: chmod 600 %s", path, path)
 
 
-def _login(path: Path | None, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    if path is None:
-        return None, None
+def login_of(option: str, path: Path) -> tuple[str | None, str]:
+    """Return the user, where the file names one, and the password of a login file.
+
+    Raises:
+        UsageError: it cannot be read, or is no such file.
+    """
     _readable(path)
+    warn_if_others_can_read(path)
     lines = path.read_text(encoding="utf-8").splitlines()
-    user = lines[0] if len(lines) > 1 else environment.get(USER)
     if not lines or not lines[-1] or len(lines) > 2:  # noqa: PLR2004 - user and password
-        raise UsageError(f"--login {path}: two lines are needed, a user and a password")
-    return user, lines[-1]
+        raise UsageError(f"{option} {path}: two lines are needed, a user and a password")
+    return (lines[0] if len(lines) > 1 else None), lines[-1]
 
 
 def _readable(path: Path | None) -> str | None:

@@ -33,11 +33,11 @@ class Order:
         state = self._of.get(device)
         if state is None:
             return None
-        later = iter(self._seen_s)
-        if state in self._seen_s:
-            while next(later) != state:
-                pass
-        following = next(later, None)
+        following = None
+        for each in reversed(self._seen_s):  # most devices are near the newest
+            if each == state:
+                break
+            following = each
         return 0.0 if following is None else now_s - self._seen_s[following]
 
     def held(self, devices: Iterable[str]) -> set[str]:

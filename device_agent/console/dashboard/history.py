@@ -7,12 +7,13 @@ the first and the last time that it was seen, and a time without any message tak
     >>> history = History()
     >>> for at_s, value in enumerate([20.0, 20.0, 20.0, 21.5]):
     ...     history.note(("mean", "", "mean"), value, at_s, settled=True)
-    >>> [series] = history.plain()
+    >>> [series] = history.plain().values()
     >>> series["points"]
-    [[0, 20.0, 1], [2, 20.0, 1], [3, 21.5, 1]]
+    {'0': [20.0, 1], '2': [20.0, 1], '3': [21.5, 1]}
 """
 
-from itertools import pairwise
+import json
+from itertools import groupby, islice, pairwise
 from typing import Any, NamedTuple
 
 SPAN_S = 6 * 3_600
@@ -21,6 +22,8 @@ MOST_POINTS = 360
 """Points of a series: more than a chart has pixels for, apart."""
 MOST_SERIES = 200
 """Series that are remembered: with all their points some 20 MB."""
+MOST_SHOWN = 6
+"""Series of a value that a page gets, the first ones in the order of their keys."""
 
 
 class SeriesName(NamedTuple):
@@ -62,16 +65,20 @@ class History:
         for points in self._series.values():
             _add(points, Point(at_s, None, None))
 
-    def plain(self) -> list[dict[str, Any]]:
-        """Return all series as JSON has them; whether it was settled is 1, 0 or null."""
-        return [
-            {**name._asdict(), "points": [_row(point) for point in points]}
-            for name, points in sorted(self._series.items())
-        ]
+    def plain(self) -> dict[str, Any]:
+        """Return the series that are shown, each point by its time, as [number, settled].
 
-
-def _row(point: Point) -> list[float | int | None]:
-    return [point.at_s, point.value, None if point.settled is None else int(point.settled)]
+        The number is null without any message; settled is 1, 0 or null.
+        """
+        shown: dict[str, Any] = {}
+        for _, series in groupby(sorted(self._series), key=lambda name: name.value):
+            for name in islice(series, MOST_SHOWN):
+                points = {
+                    str(at_s): [value, None if settled is None else int(settled)]
+                    for at_s, value, settled in self._series[name]
+                }
+                shown[json.dumps(name)] = {**name._asdict(), "points": points}
+        return shown
 
 
 def _add(points: list[Point], point: Point) -> None:

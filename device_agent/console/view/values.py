@@ -6,7 +6,7 @@ report: these are numbered in the order in which they were first seen, and a dev
 reports an earlier one is behind since the next one was seen.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from crdts import OwnedMap
 from device_agent.console.view.devices import KnownDevices
 from device_agent.console.view.published import Plain
+from lasp_edge.aggregates.absence import PresentFold
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.lowered import lowered
@@ -35,6 +36,9 @@ class FleetValues:
     Args:
         devices: of the fleet.
         plan: the fleet's program, where it is known.
+
+    Attributes:
+        agreed_s: value of the fleet -> when all connected devices were last seen to hold the same.
     """
 
     def __init__(self, devices: KnownDevices, plan: Plan | None) -> None:
@@ -47,7 +51,8 @@ class FleetValues:
         self._published: dict[tuple[str | None, str | None], dict[str | None, Plain]] = {}
         self._count = 0
         self._totals: dict[str, dict[str, Plain]] = {}  # value -> by key, since the last message
-        self._orders: dict[str, Order] = {}
+        self._orders: defaultdict[str, Order] = defaultdict(Order)
+        self.agreed_s: dict[str, float] = {}
 
     def put(self, address: ResultAddress, result: Plain, now_s: float) -> bool:
         """Remember a result; return whether there was room for it."""
@@ -59,7 +64,9 @@ class FleetValues:
             self._count += 1
         of_device[address.key] = result
         if address.device and address.name and address.key is None and "settled" in result:
-            self._order(address.name).note(address.device, str(result["inputs"]), now_s)
+            self._orders[address.name].note(address.device, str(result["inputs"]), now_s)
+        if address.name and result.get("settled"):
+            self.agreed_s[address.name] = now_s
         return True
 
     def drop(self, address: ResultAddress) -> None:
@@ -86,13 +93,15 @@ class FleetValues:
         for report in frame.reports:
             for fold in self._dynamic.values():
                 if fold.source.name == report.variable:
-                    state = inputs_digest(report.digest, fold.stream)
-                    self._order(fold.name).note(device, state, now_s)
+                    order, state = (
+                        self._orders[fold.name],
+                        inputs_digest(report.digest, fold.stream),
+                    )
+                    order.note(device, state, now_s)
+                    if len(order.held(filter(self._known.is_online, self.devices))) == 1:
+                        self.agreed_s[fold.name] = now_s
         if self._plan is None and frame.reports:
-            self._order("").note(device, str([each.digest for each in frame.reports]), now_s)
-
-    def _order(self, name: str) -> Order:
-        return self._orders.setdefault(name, Order())
+            self._orders[""].note(device, str([each.digest for each in frame.reports]), now_s)
 
     @property
     def names(self) -> list[str]:
@@ -139,6 +148,18 @@ class FleetValues:
             return None
         value = None if name in self._dynamic and self._dynamic[name].keyed else self.value(name)
         return len(reported) == 1 and (value is None or reported == {value.get("inputs")})
+
+    def away_in(self, name: str) -> list[str]:
+        """Return the devices that are away and whose last entry counts in the fleet's value."""
+        fold = self._dynamic.get(name)
+        if fold is None:
+            counted = [device for of, device in self._published if of == name and device]
+        else:
+            entries = self._folds[fold.source.name]
+            notes = fold.absence and self._folds[fold.absence.name]
+            counted = PresentFold(entries, notes).devices if notes else entries.devices
+        here = self._known.is_online
+        return [device for device in self.devices if device in counted and not here(device)]
 
     def value(self, name: str, device: str | None = None, key: str | None = None) -> Plain | None:
         """Return a value as published by a device or for the fleet, or else as its entries give it.

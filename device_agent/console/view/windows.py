@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import Any
 
 from device_agent.console.view.published import Plain, window_of
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import STATUSES
 from lasp_edge.protocol.topics import ResultAddress
 from lasp_edge.tool.screen import in_words
@@ -17,6 +18,8 @@ STARTS = 60
 """Rows of each window and key that are remembered, the last ones."""
 MOST_KEYS = 1_000
 """Windows and keys of all gateways that are remembered: some 30 MB at most."""
+MOST_SHOWN = 400
+"""Rows of a window that a page gets, the newest ones."""
 
 
 def is_window(result: Plain) -> bool:
@@ -46,29 +49,34 @@ class GatewayWindows:
         for start in sorted(rows)[:-STARTS]:
             del rows[start]
 
-    def plain(self) -> dict[str, Any] | None:
-        """Return the rows as the page has them, the newest first; None without any."""
+    def plain(self, plan: Plan | None = None) -> dict[str, Any] | None:
+        """Return the rows as the page has them, by key and start; None without any.
+
+        Args:
+            plan: the fleet's program, where it is known: it has the unit of a window.
+        """
         if not self._rows:
             return None
         windows: dict[tuple[str, str], list[tuple[str, Plain]]] = defaultdict(list)
         for (name, gateway, key), rows in self._rows.items():
             windows[str(name), str(gateway)] += [(key or "", row) for row in rows.values()]
         gateways = sorted({gateway for _, gateway in windows})
-        shown = [
-            _window(name if len(gateways) == 1 else f"{name} ({gateway})", keyed)
+        shown = {
+            name if len(gateways) == 1 else f"{name} ({gateway})": _window(keyed, plan, name)
             for (name, gateway), keyed in sorted(windows.items())
-        ]
-        return {"lake": ", ".join(gateways), "windows": shown, "trouble": None}
+        }
+        return {"lake": ", ".join(gateways), "windows": shown}
 
 
-def _window(name: str, keyed: list[tuple[str, Plain]]) -> dict[str, Any]:
+def _window(keyed: list[tuple[str, Plain]], plan: Plan | None, name: str) -> dict[str, Any]:
     keyed.sort(key=lambda each: (each[1]["start"], each[0]), reverse=True)
     parts = list(keyed[0][1]["parts"])
+    window = plan.windows.get(name) if plan else None
     return {
-        "name": name,
         "parts": [in_words(part) for part in parts],
-        "rows": [
-            {
+        "unit": window.source.unit if window else "",
+        "rows": {
+            f"{row['start']} {key}": {
                 "key": key,
                 "start": read_time(row["start"]) / 1_000_000,
                 "end": read_time(row["end"]) / 1_000_000,
@@ -79,6 +87,6 @@ def _window(name: str, keyed: list[tuple[str, Plain]]) -> dict[str, Any]:
                 "revision": row.get("revision"),
                 "waiting_for": row.get("waiting_for", []),
             }
-            for key, row in keyed
-        ],
+            for key, row in keyed[:MOST_SHOWN]
+        },
     }

@@ -36,31 +36,31 @@ def test_a_lakes_windows_come_with_status_and_coverage_the_newest_first(lake):
     )
     views = []
     LakeFollower(lake.root, views.append)
-    (shown_window,) = views[-1]["windows"]
-    assert (shown_window["name"], shown_window["parts"]) == ("by_room", ["count", "total", "low"])
-    shown = [
-        (r["start"], r["key"], r["status"], r["in"], r["expected"]) for r in shown_window["rows"]
-    ]
+    ((name, shown_window),) = views[-1]["windows"].items()
+    assert (name, shown_window["parts"]) == ("by_room", ["count", "total", "low"])
+    assert shown_window["unit"] == "°C"
+    rows = list(shown_window["rows"].values())
+    shown = [(r["start"], r["key"], r["status"], r["in"], r["expected"]) for r in rows]
     assert shown == [
         (10, "", "tentative", 1, 2),
         (10, "attic", "final", 2, 2),
         (0, "", "final", 2, 2),
     ]
-    assert shown_window["rows"][0]["parts"] == [100, 1.0, 1.0]
+    assert rows[0]["parts"] == [100, 1.0, 1.0]
 
 
 def test_only_the_last_starts_and_rows_are_shown(lake):
     write(lake.windows, [row(10 * n) for n in range(2 * STARTS)])
     views = []
     LakeFollower(lake.root, views.append)
-    (shown_window,) = views[-1]["windows"]
-    assert [r["start"] for r in shown_window["rows"]] == [
+    (shown_window,) = views[-1]["windows"].values()
+    assert [r["start"] for r in shown_window["rows"].values()] == [
         10 * n for n in reversed(range(STARTS, 2 * STARTS))
     ]
     write(lake.windows, [row(10 * 2 * STARTS, key=str(n)) for n in range(2 * MOST_ROWS)])
     views = []
     LakeFollower(lake.root, views.append)
-    assert len(views[-1]["windows"][0]["rows"]) == MOST_ROWS
+    assert len(views[-1]["windows"]["by_room"]["rows"]) == MOST_ROWS
 
 
 def test_a_lake_is_read_again_only_where_it_grew(lake, monkeypatch):
@@ -74,9 +74,9 @@ def test_a_lake_is_read_again_only_where_it_grew(lake, monkeypatch):
     assert reads == []
     write(lake.windows, [row(0)])
     follower.start()
-    until_true(lambda: views[-1]["windows"] == [{"n": 1}])
+    until_true(lambda: views[-1]["windows"] == {"by_room": {"n": 1}})
     monkeypatch.setattr(follower, "_lake", Lake(f"{lake.root}-gone"))
-    until_true(lambda: "no lake with a table" in (views[-1]["trouble"] or ""))
+    until_true(lambda: "no lake with a table" in views[-1].get("trouble", ""))
     monkeypatch.setattr(follower, "_lake", Lake(lake.root))
-    until_true(lambda: views[-1]["trouble"] is None)
+    until_true(lambda: "trouble" not in views[-1])
     follower.stop()

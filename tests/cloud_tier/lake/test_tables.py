@@ -4,11 +4,14 @@ import pytest
 from deltalake import DeltaTable, Field, Schema
 from deltalake.schema import PrimitiveType
 
+from cloud_tier.lake.definitions import definitions, prepare
 from cloud_tier.lake.tables import FORMAT, LakeTables, LakeUnreadable
 from lasp_edge.errors import UsageError
 from lasp_edge.language.declarations import StreamResult
+from lasp_edge.language.described import WINDOW
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
 from tests.cloud_tier.support_devices import rooms
+from tests.device_agent.agents import greenhouse
 
 
 def columns_of(path):
@@ -38,6 +41,16 @@ def test_a_damaged_table_is_told_in_one_line_and_a_lander_tries_again(tmp_path):
         tables.table(tables.landing)
     assert "\n" not in str(raised.value)
     assert isinstance(raised.value, OSError)
+
+
+def test_a_unit_that_an_earlier_release_did_not_describe_is_no_other_meaning(tmp_path, monkeypatch):
+    plan, lake = greenhouse(), LakeTables(tmp_path / "lake")
+    with monkeypatch.context() as earlier:
+        earlier.setattr("lasp_edge.language.described._unit", lambda _: {})
+        prepare(plan, lake)
+    assert definitions(lake, WINDOW)["by_room"].unit == ""
+    assert prepare(plan, lake) == []  # otherwise all of it is computed again
+    assert definitions(lake, WINDOW)["by_room"].unit == "°C"
 
 
 @pytest.mark.parametrize(

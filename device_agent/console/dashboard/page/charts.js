@@ -3,10 +3,10 @@
 
 import { h, table } from "./nodes.js";
 
-const HEIGHT = 180;
+const HEIGHT = 190;
 const LEFT = 58;
 const RIGHT = 14;
-const TOP = 12;
+const TOP = 22;
 const BOTTOM = 26;
 const MOST_IN_TABLE = 30;
 const NARROW = 460;
@@ -48,7 +48,7 @@ export function chart(points, words, width) {
   return h("figure", { class: "chart", key: words.id },
     h("svg", {
       viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": sentence(there, words),
-    }, axes(frame), lines(points, frame), end(there.at(-1), frame)),
+    }, axes(frame, words.unit), lines(points, frame), end(there.at(-1), frame)),
     h("figcaption", {}, legend(there, words)),
     h("details", {},
       h("summary", {}, "As a table", h("span", { class: "unseen" }, `: ${words.title}`)),
@@ -80,12 +80,13 @@ function ticks({ low, high }) {
   return { found, places: Math.max(0, -Math.floor(Math.log10(step))) };
 }
 
-function axes(frame) {
+function axes(frame, unit) {
   const { found, places } = ticks(frame);
   const span = frame.last - frame.first;
   const middle = frame.first + span / 2;
   const anchors = ["start", "middle", "end"];
   return [
+    unit && h("text", { class: "axis-unit", x: LEFT - 8, y: TOP, "text-anchor": "end" }, unit),
     found.map((value) => [
       h("line", {
         class: "grid", x1: LEFT, x2: frame.width - RIGHT, y1: frame.y(value), y2: frame.y(value),

@@ -59,6 +59,33 @@ function dress(node, attributes) {
   }
 }
 
+/** A word on a coloured ground: good, calm, soft or bad. */
+export function mark(kind, text) {
+  return h("span", { class: `mark ${kind}` }, text);
+}
+
+export function nothing(...words) {
+  return h("p", { class: "quiet" }, words);
+}
+
+export function count(number, word) {
+  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+}
+
+/** The first names, and how many more there are. */
+export function listed(names, most = 3) {
+  if (names.length > most) return `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
+  return new Intl.ListFormat("en").format(names);
+}
+
+/** A time that has passed. */
+export function age(seconds) {
+  if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
 /**
  * Return a table. Each column is {title, number?}; each row is {key, cells}, the first cell being
  * the row's heading. On a phone a row becomes a card, so roles and titles are repeated.

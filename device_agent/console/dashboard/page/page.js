@@ -1,7 +1,9 @@
 // The page: shows the server's events, and whether the server still sends any.
 
+import { attention, stateLine } from "./attention.js";
 import { chart, decimal, moment } from "./charts.js";
-import { h, show, table } from "./nodes.js";
+import { devices, watchChoice } from "./devices.js";
+import { age, count, h, listed, mark, nothing, show, table } from "./nodes.js";
 
 const SILENT_MS = 15_000; // the server sends something every 5 s at least
 const FIRST_ROWS = 8;
@@ -10,10 +12,12 @@ const MOST_CHARTS = 6;
 const GAP = 20;
 const PADDING = 42;
 
-const latest = { fleet: null, history: [], windows: null };
+const latest = { fleet: null, history: {}, windows: null };
+const received = new Set(); // the subjects of this connection: the first patch of each is whole
 const body = (name) => document.getElementById(name);
 let source = null;
 let lastEvent = 0;
+let isDue = false;
 
 function connect() {
   source?.close();
@@ -22,13 +26,29 @@ function connect() {
   for (const subject of ["fleet", "history", "windows", "alive"]) {
     source.addEventListener(subject, (event) => take(subject, event.data));
   }
+  source.onopen = () => received.clear();
   source.onerror = () => render();
 }
 
 function take(subject, data) {
   lastEvent = Date.now();
-  if (subject !== "alive") latest[subject] = JSON.parse(data);
+  if (subject !== "alive") {
+    latest[subject] = merged(received.has(subject) ? latest[subject] : null, JSON.parse(data));
+    received.add(subject);
+  }
   render();
+}
+
+/** Return what a JSON merge patch makes of a value (RFC 7396); what is null is not there. */
+function merged(target, patch) {
+  if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch;
+  const isMap = target !== null && typeof target === "object" && !Array.isArray(target);
+  const made = isMap ? target : Object.create(null); // a name may be that of a prototype's method
+  for (const [name, each] of Object.entries(patch)) {
+    if (each === null) delete made[name];
+    else made[name] = merged(made[name] ?? null, each);
+  }
+  return made;
 }
 
 /** Whether the server is there: the browser connects again by itself, but not after an error. */
@@ -38,84 +58,77 @@ function watchOver() {
   render();
 }
 
+/** Show the state at once, and all else before the browser draws next, once for many events. */
 function render() {
+  const { fleet } = latest;
   const lost = source.readyState !== EventSource.OPEN;
-  document.body.dataset.stale = String(lost || !(latest.fleet?.broker.connected ?? true));
-  const [state, words] = stateLine(latest.fleet, lost);
+  document.body.dataset.stale = String(lost || !(fleet?.broker.connected ?? true));
+  const [state, words] = stateLine(fleet, lost);
+  document.body.dataset.state = state;
   body("state").dataset.state = state;
   show(body("state"), words);
-  if (!latest.fleet) return;
-  const fleet = latest.fleet;
-  document.title = `${fleet.fleet} · lasp-edge`;
+  const name = fleet ? `${fleet.fleet} · lasp-edge` : "lasp-edge";
+  document.title = ["bad", "warn", "lost"].includes(state) ? `${words} · ${name}` : name;
+  if (!fleet || isDue) return;
+  isDue = true;
+  requestAnimationFrame(draw);
+}
+
+function draw() {
+  isDue = false;
+  const { fleet } = latest;
   show(body("fleet"), fleet.fleet);
   show(body("broker"), `at ${fleet.broker.url}`);
+  show(body("attention-body"), attention(fleet));
   show(body("values-body"), values(fleet));
   show(body("devices-body"), devices(fleet));
-  show(body("attention-body"), attention(fleet));
   show(body("windows-body"), windows(latest.windows));
   show(body("bytes-body"), bytes(fleet.bytes));
-  show(body("about"), `lasp-edge ${fleet.release}. Everything on this page comes from this ` +
-    "machine; times are those of this browser.");
-}
-
-/** The line that is read aloud when it changes: no numbers that change all the time. */
-function stateLine(fleet, lost) {
-  if (lost) {
-    return fleet
-      ? ["lost", "The dashboard's server does not answer; what is shown is old. Trying again …"]
-      : ["waiting", "Connecting to the dashboard …"];
-  }
-  if (!fleet) return ["waiting", "Waiting for the fleet …"];
-  if (!fleet.broker.connected) {
-    const why = fleet.broker.trouble ? `: ${fleet.broker.trouble}` : "";
-    return ["lost", `No connection to the broker${why}. What is shown is old.`];
-  }
-  if (fleet.broker.trouble) return ["warn", fleet.broker.trouble];
-  if (fleet.count === 0) return ["warn", "No device of this fleet has sent anything; is its name right?"];
-  const away = fleet.count - fleet.connected;
-  const here = `${fleet.connected} of ${fleet.count} devices connected`;
-  return away ? ["warn", here] : ["well", here];
-}
-
-function mark(kind, text) {
-  return h("span", { class: `mark ${kind}` }, text);
-}
-
-function nothing(...words) {
-  return h("p", { class: "quiet" }, words);
+  show(body("about"), `lasp-edge ${fleet.release}. Everything on this page comes from its server; ` +
+    "times are those of this browser.");
 }
 
 function values(fleet) {
-  if (fleet.values.length === 0) {
+  const all = Object.entries(fleet.values);
+  if (all.length === 0) {
     return nothing("No values yet: name the program (", h("code", {},
       "lasp-edge dashboard MODULE:PROGRAM …"), "), or start agents with ",
     h("code", {}, "--results 60"), ".");
   }
-  return fleet.values.map((value) => h("article", { class: "card", key: value.name },
-    h("h3", {}, value.name),
-    h("p", { class: "agreement" }, agreement(value)),
-    value.keyed ? keyed(value, fleet.values.length) : whole(value, fleet.values.length)));
+  return all.map(([name, value]) => h("article", { class: "card", key: name },
+    h("h3", {}, name),
+    h("p", { class: "agreement" }, agreement(value, fleet)),
+    value.keyed ? keyed(name, value, all.length) : whole(name, value, all.length)));
 }
 
-function agreement(value) {
-  const over = value.devices === null ? "" : ` over ${count(value.devices, "device")}`;
-  if (value.settled === null) return [mark("calm", "unknown"), over];
-  return value.settled
-    ? [mark("good", "settled"), over]
-    : [mark("soft", "not settled yet"), over];
+/** Values move while devices measure: only a device that stays behind is something to look at. */
+function agreement(value, fleet) {
+  const over = value.devices === undefined ? "" : ` over ${count(value.devices, "device")}`;
+  const [is, last] = value.away.length === 1 ? ["is", "its last value counts"]
+    : ["are", "their last values count"];
+  return [
+    settled(value, fleet), over,
+    value.away.length > 0 && [`${over && ", of which"} ${listed(value.away)} ${is} `,
+      mark("bad", "away"), `: ${last}`],
+    value.slow.length > 0 && ["; ", mark("soft", "far behind"), ` ${listed(value.slow)}`],
+  ];
 }
 
-function count(number, word) {
-  return `${number} ${word}${number === 1 ? "" : "s"}`;
+function settled(value, fleet) {
+  if (fleet.connected === 0) return mark("calm", "as last reported");
+  if (value.settled) return mark("good", "settled");
+  if (value.agreed !== undefined) return mark("calm", `settled ${age(fleet.at - value.agreed)} ago`);
+  return mark("calm", value.settled === undefined ? "unknown"
+    : `not settled in the last ${age(fleet.at - fleet.began)}`);
 }
 
-function whole(value, cards) {
+function whole(name, value, cards) {
   return [
     value.parts.length === 0 ? nothing("No value yet.") : h("dl", { class: "parts" },
       value.parts.map((part) => h("div", { key: part.part },
         h("dt", { class: value.parts.length === 1 ? "unseen" : null }, part.title),
         h("dd", {}, part.text, value.unit && h("span", { class: "unit" }, ` ${value.unit}`))))),
-    charts(value, cards),
+    charts(name, value, cards),
   ];
 }
 
@@ -126,121 +139,38 @@ function column(name, count, least, padding) {
   return Math.max(240, Math.round((room + GAP) / columns - GAP - padding));
 }
 
-function charts(value, cards) {
-  const series = latest.history.filter((each) => each.value === value.name);
+function charts(name, value, cards) {
   const width = column("values-body", cards, 448, PADDING);
-  return series
-    .slice(0, MOST_CHARTS)
-    .map((each) => chart(each.points, {
+  return Object.values(latest.history)
+    .filter((each) => each.value === name)
+    .map((each) => chart(points(each), {
       id: JSON.stringify([each.key, each.part]),
-      title: [each.key, value.parts.length > 1 || each.key ? each.part : value.name]
+      title: [each.key, value.parts.length > 1 || each.key ? each.part : name]
         .filter(Boolean).join(", "),
       unit: value.unit,
       places: value.places,
       settled: "settled",
-      unsettled: "not settled yet",
+      unsettled: "moving",
     }, width));
 }
 
-function keyed(value, cards) {
-  const rows = value.keys.map((each) => ({
-    key: each.key, cells: [each.key || "(no key)", each.text],
+/** The points of a series, in the order of their times. */
+function points(series) {
+  return Object.entries(series.points)
+    .map(([at, [value, is]]) => [Number(at), value, is])
+    .sort(([one], [other]) => one - other);
+}
+
+function keyed(name, value, cards) {
+  const rows = Object.entries(value.keys).map(([key, text]) => ({
+    key, cells: [key || "(no key)", text],
   }));
   return [
-    table(`${value.name}, by key`, [{ title: "key" }, { title: "value", number: true }], rows),
+    table(`${name}, by key`, [{ title: "key" }, { title: "value", number: true }], rows),
     value.more_keys > 0 && nothing(`and ${value.more_keys} more keys`),
     h("details", {}, h("summary", {}, "Over the last hours",
-      h("span", { class: "unseen" }, `: ${value.name}`)), charts(value, cards)),
+      h("span", { class: "unseen" }, `: ${name}`)), charts(name, value, cards)),
   ];
-}
-
-function devices(fleet) {
-  if (fleet.devices.length === 0) return nothing("No device has sent anything yet.");
-  const columns = [
-    { title: "device" }, { title: "state" }, { title: "agrees" },
-    { title: "readings", number: true }, { title: fleet.own ?? "own value", number: true },
-    { title: fleet.shared ? `${fleet.shared}, here` : "fleet's value", number: true },
-    { title: "last message", number: true },
-  ];
-  const rows = fleet.devices.map((each) => ({
-    key: each.device,
-    cells: [
-      each.device,
-      each.connected ? mark("good", "connected") : mark("bad", "away"),
-      lag(each.agreed),
-      each.readings === null ? "–" : each.readings.toLocaleString("en"),
-      each.own, each.fleet,
-      each.heard_s === null ? "–" : `${age(each.heard_s)} ago`,
-    ],
-  }));
-  const more = fleet.count - fleet.devices.length;
-  return [
-    table("The values of each device, and how far it is behind the others", columns, rows,
-      { class: "cards-on-phone" }),
-    more > 0 && nothing(`and ${more} more devices`),
-  ];
-}
-
-function lag(agreed) {
-  const kind = { yes: "good", newest: "good", alone: "calm", away: "calm", "-": "calm" }[agreed];
-  return mark(kind ?? "soft", agreed === "-" ? "unknown" : agreed);
-}
-
-function age(seconds) {
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} days`;
-}
-
-function attention(fleet) {
-  const alarms = fleet.devices.flatMap((each) =>
-    each.alarms.map((alarm, at) => ({ key: JSON.stringify([each.device, at]), cells: [each.device, alarm] })));
-  const alerts = alertRows(fleet.alerts);
-  const refused = fleet.devices.flatMap((each) =>
-    Object.entries(each.refused_because).map(([reason, total]) => ({
-      key: JSON.stringify([each.device, reason]),
-      cells: [each.device, reason, total.toLocaleString("en")],
-    })));
-  const parts = [
-    alerts.length > 0 && table("Alerts of the program",
-      [{ title: "alert" }, { title: "state" }, { title: "on at" }, { title: "value" },
-        { title: "since" }], alerts, { class: "cards-on-phone", key: "alerts" }),
-    alarms.length > 0 && table("What somebody should look at",
-      [{ title: "device" }, { title: "alarm" }], alarms, { class: "cards-on-phone", key: "alarms" }),
-    refused.length > 0 && table("Readings that were refused since an agent's start, by reason",
-      [{ title: "device" }, { title: "reason" }, { title: "readings", number: true }], refused,
-      { class: "cards-on-phone", key: "refused" }),
-  ].filter(Boolean);
-  if (parts.length > 0) return parts;
-  return fleet.reporting > 0
-    ? nothing("Nothing: no alert, no alarm, no reading refused, as far as agents report.")
-    : nothing("No agent reports how it does. Agents that publish results do: start them with ",
-      h("code", {}, "--results 60"), " or ", h("code", {}, "--home-assistant"), ".");
-}
-
-/** Each alert and key once: a device that reports it as on counts before the others. */
-function alertRows(alerts) {
-  const groups = new Map();
-  for (const each of alerts) {
-    const key = JSON.stringify([each.name, each.key]);
-    groups.set(key, [...(groups.get(key) ?? []), each]);
-  }
-  return [...groups].map(([key, all]) => {
-    const on = all.filter((each) => each.state === "on");
-    const [first] = on.length > 0 ? on : all;
-    const value = typeof first.value === "number" ? Number(first.value.toPrecision(6)) : "–";
-    return {
-      key,
-      cells: [
-        [first.name, first.key].filter(Boolean).join(", "),
-        on.length > 0 ? mark("bad", "on") : mark("good", "off"),
-        on.length > 0 ? `${on.length} of ${count(all.length, "device")}` : "–",
-        [first.fold, first.part, "was", value].filter(Boolean).join(" "),
-        first.since ? new Date(first.since).toLocaleString() : "–",
-      ],
-    };
-  });
 }
 
 function windows(lake) {
@@ -249,10 +179,19 @@ function windows(lake) {
       h("code", {}, "lasp-edge dashboard … --lake DIR"), " shows its windows.");
   }
   if (lake.trouble) return h("p", { class: "trouble" }, `The lake cannot be read: ${lake.trouble}`);
-  if (lake.windows.length === 0) return nothing(`The program in ${lake.lake} has no windows.`);
-  return lake.windows.map((each, at) => h("article", { class: "card wide", key: each.name },
-    h("h3", {}, each.name),
-    each.rows.length === 0 ? nothing("No window yet.") : windowRows(each, at === 0)));
+  const all = Object.entries(lake.windows);
+  if (all.length === 0) return nothing(`The program in ${lake.lake} has no windows.`);
+  return all.map(([name, window], at) => {
+    const each = { ...window, name, rows: newestFirst(window.rows) };
+    return h("article", { class: "card wide", key: name },
+      h("h3", {}, name),
+      each.rows.length === 0 ? nothing("No window yet.") : windowRows(each, at === 0));
+  });
+}
+
+function newestFirst(rows) {
+  return Object.values(rows).sort((one, other) =>
+    other.start - one.start || (one.key < other.key ? -1 : 1));
 }
 
 function windowRows(each, isFirst) {
@@ -277,7 +216,7 @@ function windowCharts(each) {
     return chart(points, {
       id: key,
       title: [key, each.parts[0]].filter(Boolean).join(", "),
-      unit: "", places: 2, settled: "final", unsettled: "tentative",
+      unit: each.unit, places: 2, settled: "final", unsettled: "tentative",
     }, width);
   }));
 }
@@ -285,7 +224,7 @@ function windowCharts(each) {
 function windowTable(each, which, shown) {
   const columns = [
     { title: "from" }, { title: "to" }, { title: "key" },
-    ...each.parts.map((part) => ({ title: part, number: true })),
+    ...each.parts.map((part) => ({ title: each.unit ? `${part} (${each.unit})` : part, number: true })),
     { title: "devices in", number: true }, { title: "state" },
   ];
   const kinds = { tentative: "soft", final: "good", revised: "calm" };
@@ -295,7 +234,7 @@ function windowTable(each, which, shown) {
       moment(row.start), moment(row.end), row.key || "–",
       ...row.parts.map((part) =>
         typeof part === "number" ? decimal(part, Number.isInteger(part) ? 0 : 2) : part ?? "–"),
-      row.expected === null ? row.in : `${row.in} of ${row.expected}`,
+      row.expected === undefined ? row.in ?? "–" : `${row.in} of ${row.expected}`,
       mark(kinds[row.status] ?? "calm",
         row.status === "revised" ? `revised ${row.revision} times`
           : row.waiting_for?.length ? `${row.status}, waits for ${row.waiting_for.join(", ")}`
@@ -335,5 +274,6 @@ function bytes(ledger) {
   ];
 }
 
+watchChoice(render);
 connect();
 setInterval(watchOver, 1_000);

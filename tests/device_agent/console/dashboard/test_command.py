@@ -27,6 +27,13 @@ def closed_port():
     ("words", "error", "said"),
     [
         (["--port", "70000"], UsageError, "--port: a number from 0 to 65535, not 70000"),
+        (
+            ["--host", "0.0.0.0"],
+            UsageError,
+            r"--host 0.0.0.0 .* needs a password; type: \(umask 077; .*\), and add --page-login p",
+        ),
+        (["--host", "pi.local"], UsageError, "so it needs a password"),
+        (["--page-login", "/no/file"], UsageError, "cannot read /no/file: No such file"),
         (["--lake", "/no/lake"], NotFound, "no lake with a table 'windows' in /no/lake"),
         ([], BrokerUnreachable, "Connection refused; is the broker started there"),
     ],

@@ -5,15 +5,21 @@ from random import Random
 
 import pytest
 
-from device_agent.console.dashboard.history import MOST_POINTS, MOST_SERIES, SPAN_S, History
+from device_agent.console.dashboard.history import (
+    MOST_POINTS,
+    MOST_SERIES,
+    MOST_SHOWN,
+    SPAN_S,
+    History,
+)
 
 MEAN = ("mean", "", "mean")
 
 
 def points(history):
-    (series,) = history.plain()
+    (series,) = history.plain().values()
     assert (series["value"], series["key"], series["part"]) == MEAN
-    return series["points"]
+    return [[float(at_s), *point] for at_s, point in series["points"].items()]
 
 
 def test_a_short_past_is_whole():
@@ -67,4 +73,15 @@ def test_series_are_bounded():
     history = History()
     for number in range(2 * MOST_SERIES):
         history.note(("rooms", f"room {number}", "mean"), 1.0, 0, settled=True)
-    assert len(history.plain()) == MOST_SERIES
+    assert len(history._series) == MOST_SERIES
+
+
+def test_a_page_gets_the_first_series_of_each_value():
+    history = History()
+    for number in reversed(range(2 * MOST_SHOWN)):
+        for value in ("rooms", "floors"):
+            history.note((value, f"{number:02}", "mean"), 1.0, 0, settled=True)
+    shown = [(each["value"], each["key"]) for each in history.plain().values()]
+    assert shown == [
+        (value, f"{number:02}") for value in ("floors", "rooms") for number in range(MOST_SHOWN)
+    ]

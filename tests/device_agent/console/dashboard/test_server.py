@@ -1,14 +1,16 @@
 """The page over real sockets: who is answered, what a browser is told, and what ends well."""
 
+import base64
 import http.client
 import json
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 
 from device_agent.console.dashboard import server as server_module
 from device_agent.console.dashboard.board import Board
-from device_agent.console.dashboard.server import PageServer
+from device_agent.console.dashboard.server import PageLogin, PageServer
 from lasp_edge.errors import Exit, UsageError
 from tests.brokers import PATIENCE_S, until_true
 
@@ -30,10 +32,11 @@ def fresh():
     made.stop()
 
 
-def asked(server, path, host="localhost", method="GET"):
+def asked(server, path, host="localhost", method="GET", login="", at="127.0.0.1"):
     """Return status, headers and text of what is answered."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE_S)
-    connection.request(method, path, headers={"Host": host})
+    connection = http.client.HTTPConnection(at, server.server_port, timeout=PATIENCE_S)
+    basic = {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
+    connection.request(method, path, headers={"Host": host} | basic)
     answer = connection.getresponse()
     found = answer.status, dict(answer.headers), answer.read().decode()
     connection.close()
@@ -47,7 +50,10 @@ def asked(server, path, host="localhost", method="GET"):
         ("/?x=1", "text/html; charset=utf-8"),
         ("/style.css", "text/css; charset=utf-8"),
         ("/icon.svg", "image/svg+xml"),
-        *((f"/{name}.js", "text/javascript") for name in ("page", "charts", "nodes")),
+        *(
+            (f"/{name}.js", "text/javascript")
+            for name in ("page", "attention", "devices", "charts", "nodes")
+        ),
     ],
 )
 def test_every_part_of_the_page_is_served_with_a_strict_policy(server, path, kind):
@@ -102,6 +108,53 @@ def test_other_methods_are_refused(server):
     assert asked(server, "/", method="POST")[0] == 501
 
 
+@pytest.fixture
+def guarded(monkeypatch):
+    """A server that others than this machine reach, with a login."""
+    monkeypatch.setattr(server_module, "WRONG_LOGIN_S", 0.01)
+    made = PageServer(Board(), 0, "0.0.0.0", PageLogin("ann", "s:cr\u00e9t"))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/page.js", "/x"])
+@pytest.mark.parametrize("login", ["", "ann:wrong", "bob:s:cr\u00e9t", "ann:", ":", "ann"])
+def test_nothing_is_answered_without_the_login(guarded, path, login):
+    status, headers, text = asked(guarded, path, login=login)
+    assert (status, text) == (401, "user and password are needed\n")
+    assert headers["WWW-Authenticate"] == 'Basic realm="lasp-edge", charset="UTF-8"'
+
+
+@pytest.mark.parametrize("header", ["Basic", "Basic !", "Bearer YW5u", "Basic YW5u=", "\xff"])
+def test_an_odd_header_is_no_login(header):
+    assert not PageLogin(None, "x").fits(header)
+
+
+def test_with_the_login_the_page_is_answered_by_any_name_and_address(guarded):
+    at = urlsplit(guarded.url)
+    assert at.port == guarded.server_port
+    login = "ann:s:cr\u00e9t"
+    assert asked(guarded, "/", "pi.local:8700", login=login)[0] == 200
+    assert asked(guarded, "/", at.netloc, login=login, at=at.hostname)[0] == 200
+    assert PageLogin(None, "p").fits(f"Basic {base64.b64encode(b'anybody:p').decode()}")
+
+
+def test_one_wrong_login_is_tried_at_a_time(guarded):
+    with guarded.guessing:
+        assert asked(guarded, "/", login="ann:wrong")[0] == 429
+        assert asked(guarded, "/", login="ann:s:cr\u00e9t")[0] == 200
+    assert asked(guarded, "/", login="ann:wrong")[0] == 401
+
+
+def test_an_address_that_the_machine_lacks_is_named():
+    login = PageLogin(None, "p")
+    with pytest.raises(UsageError, match=r"--host 192.0.2.7: .* no such address; --host 0.0.0.0"):
+        PageServer(Board(), 0, "192.0.2.7", login)
+    with pytest.raises(UsageError, match=r"--host no\.such\.invalid: "):
+        PageServer(Board(), 0, "no.such.invalid", login)
+
+
 class Stream:
     """Reads the events of a server."""
 
@@ -141,8 +194,10 @@ def test_a_page_hears_what_stands_and_then_what_is_new(fresh):
     assert stream.headers["Cache-Control"] == "no-store"
     assert stream.next() == ("fleet", {"devices": 1})
     fresh.board.write("fleet", {"devices": 1})
-    fresh.board.write("history", ["a\nb\u2028"])
-    assert stream.next() == ("history", ["a\nb\u2028"])
+    fresh.board.write("history", {"a": ["a\nb\u2028"]})
+    assert stream.next() == ("history", {"a": ["a\nb\u2028"]})
+    fresh.board.write("fleet", {"devices": 1, "away": 2})
+    assert stream.next() == ("fleet", {"away": 2})
     stream.close()
 
 

@@ -107,6 +107,25 @@ def test_a_value_is_settled_while_all_that_are_connected_hold_the_same(scene):
     assert scene.view.values.is_settled("global_average") is True
 
 
+def test_it_is_known_when_all_agreed_last_and_who_is_away_in_a_value(scene):
+    attic, shed = scene.devices
+    assert scene.view.values.agreed_s == {}
+    attic.read([10])
+    shed.read([60])
+    scene.play()
+    agreed_s = scene.view.values.agreed_s["global_average"]
+    assert attic.now_us / SECOND_US - agreed_s < 30
+    assert scene.view.values.away_in("global_average") == []
+    attic.read([20])
+    scene.play(6, cut=["shed"])
+    assert attic.now_us / SECOND_US - scene.view.values.agreed_s["global_average"] >= 10
+    scene.hear(shed.core.beats.presence(online=False))
+    assert scene.view.values.away_in("global_average") == ["shed"]
+    command = scene.view.commands.retiring("shed")
+    scene.view.devices.take_command(command)
+    assert scene.view.values.away_in("global_average") == []
+
+
 def test_nonsense_is_left_aside(scene):
     root = scene.devices[0].core.agent.topics.root
     for topic in (f"{root}/out/a/b", f"{root}/fleet/a", f"{root}/0a/var/attic/x/00", "x", ""):
