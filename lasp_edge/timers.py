@@ -16,35 +16,44 @@ def is_time(now_us: int, next_us: int, every_us: int) -> bool:
     return not now_us < next_us <= now_us + every_us
 
 
+ALWAYS_US = -(2**63)
+"""Something is due at every time."""
+NEVER_US = 2**63
+"""Something is due at no time, until something else happens."""
+
+
 class Timer:
     """Something that is due at intervals, and at once after `restart`.
 
     >>> timer = Timer(50)
     >>> timer.is_due(100), timer.is_due(110), timer.is_due(150)
     (True, False, True)
+
+    Attributes:
+        next_us: when it is due next.
     """
 
-    __slots__ = ("_every_us", "_next_us")
+    __slots__ = ("_every_us", "next_us")
 
     def __init__(self, every_us: int) -> None:
         self._every_us = every_us
-        self._next_us = 0
+        self.next_us = 0
 
     def is_due(self, now_us: int) -> bool:
         """Return whether it is due; if so, it is due again after the interval."""
-        due = is_time(now_us, self._next_us, self._every_us)
+        due = is_time(now_us, self.next_us, self._every_us)
         if due:
-            self._next_us = now_us + self._every_us
+            self.next_us = now_us + self._every_us
         return due
 
     def is_over(self, now_us: int) -> bool:
         """Return whether it is due; it stays so until `begin`."""
-        return is_time(now_us, self._next_us, self._every_us)
+        return is_time(now_us, self.next_us, self._every_us)
 
     def begin(self, now_us: int) -> None:
         """Let it be due after the interval."""
-        self._next_us = now_us + self._every_us
+        self.next_us = now_us + self._every_us
 
     def restart(self) -> None:
         """Let it be due at once."""
-        self._next_us = 0
+        self.next_us = 0

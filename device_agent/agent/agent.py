@@ -27,6 +27,7 @@ class Agent:
         facts: the single values that the store held at the start.
         guard: runs what may raise anything.
         clock: what time it is; the timing part keeps it right.
+        now_us: the driver's time of the last tick.
         control: the fingerprint of the log of parameters; 0 while it is empty.
     """
 
@@ -39,4 +40,5 @@ class Agent:
     facts: Facts
     guard: Guard
     clock: DeviceClock = field(default_factory=DeviceClock)
+    now_us: int = 0
     control: int = 0

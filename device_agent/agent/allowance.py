@@ -61,6 +61,14 @@ class Allowance:
         enough = self._left > (0 if at_rest else self._reserve)
         return enough and is_time(now_us, self._next_us, self._least_us)
 
+    def next_us(self, now_us: int, *, at_rest: bool = False) -> int:
+        """Return from when on it may happen, at the earliest."""
+        self._earn(now_us)
+        assert self._interval is not None
+        if self._left > (0 if at_rest else self._reserve):
+            return self._next_us
+        return max(self._next_us, (self._interval + 1) * self._every_us + self._offset_us)
+
     def spend(self, now_us: int, *, at_rest: bool = False) -> None:
         """Note that it happens now."""
         self._earn(now_us)

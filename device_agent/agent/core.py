@@ -113,6 +113,8 @@ class Core(AgentParts):
             acknowledge: is called when they are durable.
             is_pressing: the source gives nothing more before that.
         """
+        if batch.done:
+            self.part_list.wake()
         held = HeldBatch(batch, now_us, acknowledge)
         return self.intake.hold(held, is_pressing=is_pressing)
 
@@ -127,6 +129,7 @@ class Core(AgentParts):
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read by this process."""
         self.intake.sources.stopped = True
+        self.part_list.wake()
 
     def handle_message(self, topic: str, payload: bytes, now_us: int) -> None:
         """Take a message of a peer, of the lander, or an own one that the broker kept.
@@ -154,6 +157,7 @@ class Core(AgentParts):
         """The broker may have lost anything: publish everything of this device again."""
         self.connected = True
         self._notes.restart()
+        self.part_list.wake()
         self.part_list.call("connected", now_us)
 
     def handle_disconnected(self) -> None:
@@ -162,6 +166,7 @@ class Core(AgentParts):
 
     def handle_unsent(self, publication: Publication) -> None:
         """The link did not take a publication, and was given nothing after it."""
+        self.part_list.wake()
         self.part_list.call("unsent", publication)
 
     def handle_stop(self) -> None:
@@ -170,7 +175,8 @@ class Core(AgentParts):
 
     def handle_tick(self, now_us: int) -> bool:
         """Do what time alone brings: expire, fold, remember; return whether to commit then."""
-        self.part_list.call("tick", now_us)
+        self.agent.now_us = now_us
+        self.part_list.tick(now_us)
         changes = self.prepare_commit()
         if changes or self._notes.is_over(now_us):
             self._notes.begin(now_us)
@@ -225,6 +231,7 @@ class Core(AgentParts):
     def become(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.agent.replica = replica
+        self.part_list.wake()
         self.part_list.call("succeed")
 
 

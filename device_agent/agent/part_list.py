@@ -13,6 +13,7 @@ from device_agent.agent.parts import FrameRefusedError, Handler, Part, StoreKeep
 from device_agent.agent.state.counters import Counters
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
+from lasp_edge.timers import ALWAYS_US
 
 
 class PartList:
@@ -34,6 +35,7 @@ class PartList:
         self.parts: list[Part] = []
         self.handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
         self.owes_changes = False
+        self._now_us = ALWAYS_US
         self.listeners: dict[str, tuple[Part, Callable[[bytes, int], None]]] = {}
         # Most parts have something to say to few methods of the contract.
         self._with: dict[str, list[Part]] = {name: [] for name in _METHODS}
@@ -63,9 +65,11 @@ class PartList:
                 self._failed(part, "refusal", error)
                 continue
             if reason is not None:
+                part.due_us = ALWAYS_US
                 self._counters.note(f"frame: {reason}")
                 return
         for part, handler in self.handlers.get(type(frame), ()):
+            part.due_us, part.has_notes = ALWAYS_US, True  # the handler may state another time
             try:
                 handler(frame, now_us)
             except FrameRefusedError as error:
@@ -78,6 +82,7 @@ class PartList:
         if topic not in self.listeners:
             return False
         part, take = self.listeners[topic]
+        part.due_us = ALWAYS_US
         self._guard.run(f"{part.name}, {topic}", take, payload, now_us)
         return True
 
@@ -89,11 +94,28 @@ class PartList:
             except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
                 self._failed(part, method, error)
 
+    def wake(self) -> None:
+        """Let all parts be due."""
+        for part in self.parts:
+            part.due_us = ALWAYS_US
+
+    def tick(self, now_us: int) -> None:
+        """Let the parts that are due do what time alone brings."""
+        for part in self._with["tick"]:
+            if part.due_us <= now_us:
+                try:
+                    part.tick(now_us)
+                except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                    self._failed(part, "tick", error)
+
     def is_due(self, now_us: int) -> bool:
         """Return whether a part has something to commit though nothing has changed yet."""
+        if now_us < self._now_us:
+            self.wake()  # nothing waits for a time of a clock that was ahead
+        self._now_us = now_us
         for part in self._with["is_due"]:
             try:
-                if part.is_due(now_us):
+                if part.due_us <= now_us and part.is_due(now_us):
                     return True
             except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
                 self._failed(part, "is_due", error)
@@ -115,15 +137,15 @@ class PartList:
     def add_changes(self, changes: Changes) -> None:
         """Add what must be durable before anything leaves."""
         self.owes_changes = False
-        self._add("take_changes", changes, asks_changed=True)
+        self._add("take_changes", "is_changed", changes)
 
     def add_notes(self, changes: Changes) -> None:
         """Add what may wait for a commit that comes anyway."""
-        self._add("take_notes", changes)
+        self._add("take_notes", "has_notes", changes)
 
-    def _add(self, method: str, changes: Changes, *, asks_changed: bool = False) -> None:
+    def _add(self, method: str, where: str, changes: Changes) -> None:
         for part in self._with[method]:
-            if asks_changed and not part.is_changed:
+            if not getattr(part, where):
                 continue
             try:
                 found = getattr(part, method)()
@@ -144,7 +166,8 @@ class PartList:
         """
         for part, speaks, may_close in self._speaking:
             made: Iterator[Publication] | None = None
-            while speaks:
+            is_asked = speaks and part.due_us <= now_us
+            while is_asked:
                 try:
                     made = part.publications(now_us) if made is None else made
                     publication = next(made)

@@ -12,7 +12,11 @@ a feature is one `Part`; the core is a list of parts, and calls all of them in t
 3. `read`: once before each commit, it reads of the store what the changes in that commit need.
    `is_due` asks for a commit though nothing has changed yet. What is due at a tick is
    read before the tick, so that all parts see it.
-4. `tick`: what time alone brings.
+4. `tick`: what time alone brings. A part states with `due_us` from when on it has work; until then
+   neither `tick` nor `publications` is called. It is due at once after a frame that it takes or
+   refuses; and all parts are after a connection, what the link did not take, a later replica, the
+   end of a source, or a clock that was set back. What it needs of the changes of other parts, it
+   states when they are `committed`.
 5. `take_changes`: what must be durable before anything leaves. It is the only way to the store. The
    core adds up the changes of all parts, and its driver commits them in one transaction.
 6. `take_notes`: what is worth no commit of its own. The core asks for it in a tick with a commit,
@@ -46,6 +50,7 @@ from device_agent.agent.stored_rows import (
 )
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
+from lasp_edge.timers import ALWAYS_US
 
 Handler = Callable[[Any, int], None]
 """Takes a frame of one kind, and the time in microseconds."""
@@ -120,10 +125,15 @@ class Part:
         name: what its failures are counted under.
         is_changed: `take_changes` is asked only where this is so; a part that does not set it is
             always asked.
+        has_notes: the same for `take_notes`; each frame that it takes may bring some.
+        due_us: from this time of the driver's clock on, `is_due`, `tick` and `publications` are
+            called; a part that does not set it is called at every tick.
     """
 
     name: ClassVar[str] = "part"
     is_changed: bool = True
+    has_notes: bool = True
+    due_us: int = ALWAYS_US
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:

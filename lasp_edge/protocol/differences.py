@@ -75,6 +75,10 @@ class Differences:
                 if known is None or known.digest != report.digest:
                     self._differing[device, name] = Difference(report.digest, now_us)
 
+    def __bool__(self) -> bool:
+        """Whether something may be lacking here."""
+        return bool(self._differing)
+
     def take_repair(self, name: str) -> None:
         """Somebody sent what was lacking of a variable: more may follow soon."""
         self._asked.pop(name, None)

@@ -22,6 +22,7 @@ from random import Random
 from typing import Final
 
 from lasp_edge.protocol.commands import Subject
+from lasp_edge.timers import NEVER_US
 
 REPEAT_US: Final = 60_000_000
 """Least microseconds in which a command was not heard before it is repeated; at most twice that."""
@@ -49,6 +50,11 @@ class Repeating:
     def hear(self, subject: Subject, now_us: int, *, is_newest: bool) -> None:
         """Put off repeating a command that was received: long if it is the newest one."""
         self._wait(subject, now_us, REPEAT_US if is_newest else CORRECT_US)
+
+    @property
+    def next_us(self) -> int:
+        """When the next command is to be repeated."""
+        return min(self._due_us.values(), default=NEVER_US)
 
     def due(self, now_us: int) -> list[Subject]:
         """Return the subjects whose command is to be repeated now, and wait for the next time.

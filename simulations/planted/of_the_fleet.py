@@ -8,6 +8,7 @@ from device_agent.agent.core import Core
 from device_agent.agent.fleet.agreement import Agreements, Peers
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.intake.source_highs import SourceHighs
+from device_agent.agent.part_list import PartList
 from device_agent.agent.variables.states import OwnState
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.protocol.lives import Lives
@@ -70,6 +71,21 @@ def nobody_answers_who_asks() -> Iterator[None]:
         self._allowance.restart()
 
     with replaced(Exchange, "_answer", answer), replaced(Exchange, "connected", connected):
+        yield
+
+
+@planted
+def a_part_forgets_to_become_due() -> Iterator[None]:
+    """Somebody says hello, or sends a command: no part has work that was not due before."""
+    right = PartList.handle
+
+    def handle(self: PartList, frame: Any, now_us: int) -> None:
+        dues_us = [part.due_us for part in self.parts]
+        right(self, frame, now_us)
+        for part, due_us in zip(self.parts, dues_us, strict=True):
+            part.due_us = due_us
+
+    with replaced(PartList, "handle", handle):
         yield
 
 

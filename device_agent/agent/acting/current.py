@@ -22,7 +22,7 @@ from lasp_edge.folds.fold import Fold
 from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest
-from lasp_edge.timers import is_time
+from lasp_edge.timers import NEVER_US, is_time
 from lasp_edge.units import SECOND_US
 
 HEARING_US = 3 * SECOND_US
@@ -49,17 +49,17 @@ class CurrentValues(Part):
         self._grace_us = max(LEAST_GRACE_US, 2 * agent.settings.beat_us)
         self._started_us: int | None = None
         self._connected_us: int | None = None
-        self._now_us = 0
         self._is_over = False
 
     def connected(self, now_us: int) -> None:
         self._connected_us = now_us
 
     def tick(self, now_us: int) -> None:
-        self._now_us = now_us
         if self._started_us is None:
             self._started_us = now_us
-        self._is_over |= is_time(now_us, self._started_us + self._grace_us, self._grace_us)
+        over_us = self._started_us + self._grace_us
+        self._is_over |= is_time(now_us, over_us, self._grace_us)
+        self.due_us = NEVER_US if self._is_over else over_us
 
     def is_ready(self, name: str) -> bool:
         """Return whether it is known what a fold is worth; see the module."""
@@ -67,7 +67,7 @@ class CurrentValues(Part):
         if fold is None or self._is_over:
             return True
         since_us = self._connected_us
-        if since_us is None or not is_time(self._now_us, since_us + HEARING_US, HEARING_US):
+        if since_us is None or not is_time(self._agent.now_us, since_us + HEARING_US, HEARING_US):
             return False
         agreed = self._agreed.get(name)
         if agreed is None or len(self._entries(fold).devices) >= agreed.devices:
@@ -84,7 +84,7 @@ class CurrentValues(Part):
         if name not in self._agent.plan.dynamic_folds:
             return True
         return since_us is not None and is_time(
-            self._now_us, since_us + self._grace_us, self._grace_us
+            self._agent.now_us, since_us + self._grace_us, self._grace_us
         )
 
     def is_keyed(self, name: str) -> bool:

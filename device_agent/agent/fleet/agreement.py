@@ -59,6 +59,7 @@ class Peers:
 
     Attributes:
         moves: how often what is reported, or who is connected, has changed.
+        quiet_until_us: until then no device becomes silent.
     """
 
     def __init__(self, variables: Iterable[str]) -> None:
@@ -66,7 +67,7 @@ class Peers:
         self._variables = frozenset(variables)
         self._peers: dict[str, _Peer] = {}
         self._behind: dict[tuple[str, str], int] = {}
-        self._seen_us = self._quiet_until_us = 0
+        self._seen_us = self.quiet_until_us = 0
 
     def take_beat(self, beat: BeatFrame, now_us: int) -> list[VariableReport]:
         """Take a beat; return its reports if it is the newest of its device."""
@@ -88,7 +89,7 @@ class Peers:
         self._connect(peer, online=online)
         peer.heard_us = now_us
         if now_us < self._seen_us:
-            self._quiet_until_us = now_us - 1
+            self.quiet_until_us = now_us - 1
         self._seen_us = now_us
 
     def _connect(self, peer: _Peer, *, online: bool) -> None:
@@ -118,7 +119,7 @@ class Peers:
         They are looked at once the first of them may be that silent, or the clock has gone back.
         """
         seen_us, self._seen_us = self._seen_us, now_us
-        if seen_us <= now_us <= self._quiet_until_us:
+        if seen_us <= now_us <= self.quiet_until_us:
             return
         heard_us = [now_us]
         for peer in self._peers.values():
@@ -126,7 +127,7 @@ class Peers:
                 self._connect(peer, online=False)
             elif peer.online:
                 heard_us.append(peer.heard_us)
-        self._quiet_until_us = min(heard_us) + silent_us
+        self.quiet_until_us = min(heard_us) + silent_us
 
     def disconnect_all(self) -> None:
         """Count all devices as not connected until they are heard again."""
@@ -215,7 +216,6 @@ class Agreements(Part):
         self._peers = Peers(exchange.variables)
         self._missing: dict[tuple[str, str], None] = {}
         self._asks = 0
-        self._now_us = 0
         self._agreed_us: dict[str, int] = {}
         self._known: dict[str, tuple[tuple[int, ...], Agreement]] = {}
 
@@ -240,13 +240,13 @@ class Agreements(Part):
         self._peers.disconnect_all()
 
     def tick(self, now_us: int) -> None:
-        self._now_us = now_us
         self._peers.expire(now_us, self._silent_us)
 
     def all(self) -> dict[str, Agreement]:
         """Return how far the fleet agrees on each dynamic fold, by target."""
         found = {name: self.of(fold) for name, fold in self._folds.items()}
-        self._agreed_us |= {name: self._now_us for name, each in found.items() if each.settled}
+        now_us = self._agent.now_us
+        self._agreed_us |= {name: now_us for name, each in found.items() if each.settled}
         return found
 
     def others(self) -> list[str]:
@@ -305,11 +305,12 @@ class Agreements(Part):
             self._asks += 1
             ask = AskFrame(self._agent.replica, self._asks, device, variable)
             yield Publication.of(ask, self._agent.topics)
+        self.due_us = self._peers.quiet_until_us + 1
 
     def report(self) -> dict[str, Any]:
         """Say how many others are connected, and how long ago this device saw an agreement."""
         agreed = {
-            name: round((self._now_us - at_us) / SECOND_US, 1)
+            name: round((self._agent.now_us - at_us) / SECOND_US, 1)
             for name, at_us in sorted(self._agreed_us.items())
         }
         return {"others": len(self.others()), "agreed_s_ago": agreed}

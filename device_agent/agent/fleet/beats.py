@@ -27,12 +27,14 @@ from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
     PresenceFrame,
+    VariableFrame,
     VariableReport,
 )
 from lasp_edge.protocol.publication import Publication
+from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.release import RELEASE
-from lasp_edge.timers import Timer, is_time
+from lasp_edge.timers import ALWAYS_US, NEVER_US, Timer, is_time
 from lasp_edge.units import SECOND_US
 
 BURST, RESERVE = 4, 2
@@ -44,7 +46,7 @@ MOST_MET = 1_000
 ROWS_US = 10 * SECOND_US
 """Microseconds by which a promise passes rows of results before it is new: each is a pane alone."""
 REST_US = 5 * SECOND_US
-"""Microseconds without a change of what is held, after which the fleet counts as at rest."""
+"""Microseconds without a reading, or a change by a peer, after which the fleet is at rest."""
 
 
 class _Content(NamedTuple):
@@ -104,7 +106,6 @@ class Beats(Part):
         self._least = Timer(min(LEAST_US, settings.beat_us))
         spans_us = {window.span_us for window in agent.plan.windows.values()}
         self._spans_us = sorted(spans_us | ({ROWS_US} if agent.plan.stream_results else set()))
-        self._held: tuple[VariableReport, ...] = ()
         self._moved_us = 0
         self._at_rest = False
         self._met: dict[str, int] = {}
@@ -116,7 +117,15 @@ class Beats(Part):
             PresenceFrame: self._hear_presence,
             AskFrame: self._hear_ask,
             AckFrame: self._hear_lander,
+            VariableFrame: self._note_change,
+            SharedFrame: self._note_change,
+            RepairFrame: self._note_change,
         }
+
+    def _note_change(self, frame: Frame, now_us: int) -> None:
+        """Note that a peer changed what is held here."""
+        if frame.sender.device != self._agent.replica.device:
+            self._moved_us = now_us
 
     def _hear_ask(self, frame: AskFrame, _now_us: int) -> None:
         self._is_asked |= not frame.variable
@@ -152,10 +161,20 @@ class Beats(Part):
 
     def tick(self, now_us: int) -> None:
         """Decide whether a beat is to be sent in this round."""
-        content = self._content(now_us)
-        if content.reports != self._held:
-            self._held, self._moved_us = content.reports, now_us
-        self._exchange.beat_due = self._is_due(content, now_us)
+        is_due = self._exchange.beat_due = self._is_due(self._content(now_us), now_us)
+        self.due_us = ALWAYS_US if is_due else self._next_us(now_us)
+
+    def _next_us(self, now_us: int) -> int:
+        """Return from when on a beat may be due, if nothing is received meanwhile."""
+        if self._intake.sources.finished:
+            return ALWAYS_US
+        rest_us = max(self._moved_us, self._intake.read_us) + REST_US
+        return min(
+            self._keep_alive.next_us,
+            self._least.next_us if self._is_asked else NEVER_US,
+            self._allowance.next_us(now_us),
+            max(rest_us, self._allowance.next_us(now_us, at_rest=True)),
+        )
 
     def _is_due(self, content: _Content, now_us: int) -> bool:
         if self._last is None or not self._announced:
@@ -189,6 +208,7 @@ class Beats(Part):
         self._promise(lows)
         yield Publication.of(beat, self._agent.topics)
         self._last, self._beats, self._is_asked = (content, lows), beat.number, False
+        self._exchange.beat_due = False
         self._allowance.spend(now_us, at_rest=self._at_rest)
         self._keep_alive.begin(now_us)
         self._least.begin(now_us)

@@ -47,7 +47,7 @@ class OperatorCommands(Part):
         self.known = CommandLog(agent.facts.membership, log)
         self._repeating = Repeating(Random(agent.replica.nonce + 1))
         self._sent = 0
-        self._changed, self.is_changed = CommandLog(), False
+        self._changes, self.is_changed = Changes(), False
         self._retired: dict[str, Version] | None = None
         self._on_members, self._on_control = on_members, tuple(on_control)
         on_members(self.membership, sorted(self.membership.entries))
@@ -77,18 +77,20 @@ class OperatorCommands(Part):
         new = frame.commands()
         if not new <= self.known:
             self.known |= new
-            self._changed |= new
             self.is_changed = True
             if frame.scope is None:
+                self._changes.facts.add(Facts(membership=new.membership))
                 self._retired = None
                 self._on_members(self.membership, frame.subject)
             else:
+                self._changes.facts.add(Facts(control=self.known.control.copy()))
                 self._renew_control()
         is_newest = new == self.known.about(frame.subject)
         if not is_newest and frame.sender.device == OPERATOR:
             about = " of ".join(filter(None, frame.subject))
             self._agent.counters.note(f"command: {about}: a later one than an operator's is known")
         self._repeating.hear(frame.subject, now_us, is_newest=is_newest)
+        self.due_us = self._repeating.next_us
 
     def _renew_control(self) -> None:
         log = self.known.control
@@ -105,15 +107,11 @@ class OperatorCommands(Part):
             self._sent += 1
             frame = CommandFrame.of(self._agent.replica, self._sent, subject, self.known)
             yield Publication.of(frame, self._agent.topics)
+        self.due_us = self._repeating.next_us
 
     def take_changes(self) -> Changes | None:
-        members, control = self._changed.membership, self._changed.control
-        self._changed, self.is_changed = CommandLog(), False
-        facts = Facts(
-            membership=members if members.entries else None,
-            control=self.known.control.copy() if control.entries else None,
-        )
-        return Changes(facts=facts)
+        taken, self._changes, self.is_changed = self._changes, Changes(), False
+        return taken
 
     def report(self) -> dict[str, Any]:
         control = {"control": self._agent.control} if self._parameters else {}

@@ -49,7 +49,7 @@ from lasp_edge.protocol.fencing import (
 )
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.timers import is_time
+from lasp_edge.timers import NEVER_US, is_time
 from lasp_edge.units import SECOND_US
 
 GATHER_US: Final = 1 * SECOND_US
@@ -172,6 +172,8 @@ class Fence(Part):
             self._ask(now_us)
         self._waited = self._waited or _has_passed(self._began_us, self._wait_us, now_us)
         if not self.closed:
+            if self._waited and not (self.is_asking or self.is_due_again):
+                self.due_us = NEVER_US
             return
         is_over = self._asked_us is not None and _has_passed(self._asked_us, self._wait_us, now_us)
         if self._answered_us is not None:

@@ -89,6 +89,7 @@ class Programs(Part):
         return Changes(facts=Facts(program=self._agent.plan.name))
 
     def take_notes(self) -> Changes | None:
+        self.has_notes = False
         others = self.others
         if others == self._noted:
             return None

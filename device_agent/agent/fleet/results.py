@@ -17,7 +17,7 @@ from device_agent.agent.parts import Part
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.release import RELEASE
-from lasp_edge.timers import Timer
+from lasp_edge.timers import NEVER_US, Timer
 from lasp_edge.units import SECOND_US
 
 MOST_REASONS = 5
@@ -86,9 +86,9 @@ class Results(Part):
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Publish what changed; an empty text where a key is gone."""
-        if self._timer is None or not self._timer.is_due(now_us):
-            return
-        yield from self._retained.publications(self._wanted(now_us))
+        if self._timer is not None and self._timer.is_due(now_us):
+            yield from self._retained.publications(self._wanted(now_us))
+        self.due_us = NEVER_US if self._timer is None else self._timer.next_us
 
     def _wanted(self, now_us: int) -> Iterator[Content]:
         for value in self.values.current():

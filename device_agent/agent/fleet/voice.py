@@ -20,7 +20,7 @@ from device_agent.outputs.retained import Content, Retained
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.timers import Timer, is_time
+from lasp_edge.timers import NEVER_US, Timer, is_time
 from lasp_edge.units import SECOND_US
 
 WAIT_US = 5 * SECOND_US
@@ -81,13 +81,16 @@ class FleetVoice(Part):
 
     def tick(self, now_us: int) -> None:
         """Find out who speaks."""
+        if not self._would:
+            self.due_us = NEVER_US
+            return
         spoke, self.speaks = self.speaks, self._is_first(now_us)
         if self.speaks and not spoke:
             self._retained.again()
             self._timer.restart()
 
     def _is_first(self, now_us: int) -> bool:
-        if not self._would or not is_time(now_us, self._connected_us + WAIT_US, WAIT_US):
+        if not is_time(now_us, self._connected_us + WAIT_US, WAIT_US):
             return False
         others = self.voices.intersection(self._agreements.others())
         return self._agent.replica.device < min(others, default="\U0010ffff")

@@ -25,6 +25,7 @@ from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.limits import MEMBERS
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.witness import Witness
+from lasp_edge.timers import NEVER_US
 from lasp_edge.units import SECOND_US
 
 POLITE: Final = 4
@@ -139,6 +140,7 @@ class Witnessing(Part):
         for frame in self._frames(now_us):
             yield Publication.of(frame, self._agent.topics)
             self._sent += 1
+        self.due_us = NEVER_US if self._ask_us is None or not self._held else self._ask_us + ASK_US
 
     def _frames(self, now_us: int) -> Iterator[Frame]:
         me = self._agent.replica

@@ -15,6 +15,7 @@ from device_agent.agent.timing.witnesses import Witnesses
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.timers import NEVER_US
 from lasp_edge.units import SECOND_US
 
 KEPT_BOOTS = 4
@@ -95,6 +96,7 @@ class Timing(Part):
 
     def observe(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say, and decide which time it is."""
+        self.is_changed = self.has_notes = True
         self._reading, self._clock.is_kept = reading, True
         self._monotonic_less_now_us = reading.monotonic_us - now_us
         fleet = self._witnesses.verdict(reading.monotonic_us, self._near_us)
@@ -127,7 +129,9 @@ class Timing(Part):
 
     def tick(self, now_us: int) -> None:
         self._clock.look(now_us)
-        self.is_changed = True  # the clock, or what others report of theirs; asked once a tick
+        self.is_changed = True  # what others report of their clocks
+        if self._clock.is_kept or self._clock.trusted:
+            self.due_us = NEVER_US
 
     def take_changes(self) -> Changes | None:
         """Return how the clock stands, if that has changed."""
@@ -139,6 +143,7 @@ class Timing(Part):
         return self.take_notes()
 
     def take_notes(self) -> Changes | None:
+        self.has_notes = False
         if not self._facts:
             return None
         taken, self._facts = self._facts, Facts()

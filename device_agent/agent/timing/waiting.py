@@ -24,6 +24,7 @@ from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import Retraction, WaitingRow, WaitingTotals
 from device_agent.agent.timing.timing import Timing
+from lasp_edge.timers import ALWAYS_US, NEVER_US
 
 WAITING_BYTES = 16 << 20
 """Bytes of readings that wait, at most: some 200,000 readings, or two days at one a second. What
@@ -98,7 +99,7 @@ class Waiting(Part):
             return
         self._last += 1
         self._bytes += len(packed)
-        self.is_changed = True
+        self.is_changed, self.due_us = True, ALWAYS_US
         clock.waiting += len(batch)
         then_us = self._timing.monotonic_us(now_us)
         row = WaitingRow(self._last, self._timing.boot, then_us, len(batch), packed)
@@ -110,9 +111,11 @@ class Waiting(Part):
         A store that is an older image gives them again, so the fence is to let them pass.
         """
         clock = self._agent.clock
-        if clock.waiting:
-            clock.look(now_us)
-            self.is_ready = clock.trusted and self._gate.lets_read
+        if not clock.waiting:
+            self.due_us = NEVER_US
+            return False
+        clock.look(now_us)
+        self.is_ready = clock.trusted and self._gate.lets_read
         return self.is_ready
 
     def take_page(self, store: StoreReader, now_us: int) -> list[Batch]:

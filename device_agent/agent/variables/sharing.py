@@ -28,7 +28,7 @@ from lasp_edge.protocol.frames import BeatFrame, VariableReport
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame, packed_digest
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
-from lasp_edge.timers import Timer
+from lasp_edge.timers import NEVER_US, Timer
 from lasp_edge.units import SECOND_US
 
 TIDY_US = 60 * SECOND_US
@@ -148,16 +148,19 @@ class Sharing(Part):
                 state.trace.tidy()
 
     def take_notes(self) -> None:
+        self.has_notes = False
         for state in self._states.values():
             state.take_notes()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
-        if not self._rounds.is_due(now_us):
-            return
-        for state in self._states.values():
-            yield from self._trace_of(state)
-        yield from self._summaries()
-        yield from self._parts()
+        if self._rounds.is_due(now_us):
+            for state in self._states.values():
+                yield from self._trace_of(state)
+            yield from self._summaries()
+            yield from self._parts()
+        if not self._differences:
+            soon_us = min(self._rounds.next_us, self._tidying.next_us)
+            self.due_us = soon_us if self._states else NEVER_US
 
     def _trace_of(self, state: SharedState) -> Iterator[Publication]:
         """Publish the slots that changed, and then remove those that are used no more."""
