@@ -1,6 +1,5 @@
 """The laws of parts, stated once and run over one table: a part missing from it fails the suite."""
 
-import itertools
 import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,7 +26,6 @@ from lasp_edge.protocol.frames import (
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
-from lasp_edge.timers import ALWAYS_US
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import NOW_US, Device, ack_of, entry_of
 from tests.support_commands import member_command
@@ -337,53 +335,6 @@ def test_any_frame_twice_equals_once(tmp_path, name):
         device.tick(5)
         found.append(PARTS[name].view(device))
         device.kill()
-    assert found[0] == found[1]
-
-
-def history(directory, *, always: bool) -> list[Any]:
-    """Return all that a device publishes while everything happens to it, and then nothing.
-
-    Args:
-        directory: its store's.
-        always: all parts are asked at every tick.
-    """
-    settings = Settings(results_us=SECOND_US, home_assistant="homeassistant", commit_every_us=0)
-    device = Device(directory, program().plan(), settings=settings, nonce=7)
-    if always:
-        asked = {"due_us": property(lambda _: ALWAYS_US, lambda *_: None)}
-        for part in device.core.part_list.parts:
-            part.__class__ = type(part.name, (type(part),), asked)  # type: ignore[assignment]
-    for index, case in enumerate(PARTS.values()):
-        for frame in case.frames(device):
-            device.hear(frame)
-        device.read([18.0 + index])
-        device.sent += itertools.islice(device.durable.tick(device.now_us), 2)
-        if index % 5 == 2:
-            device.core.handle_unsent(device.sent[-1])
-        elif index % 5 == 4:
-            device.core.handle_disconnected()
-            device.tick(0.5)
-            device.core.handle_connected(device.now_us)
-        rest(device, index)
-    for _ in range(3):
-        rest(device, 100)
-        device.read([20.0])
-    device.core.handle_end()
-    rest(device, 60)
-    return [(publication.topic, publication.payload) for publication in device.sent]
-
-
-def rest(device: Device, ticks: int) -> None:
-    """Let time pass, with a sink that takes everything."""
-    for _ in range(ticks):
-        device.land(0.5)
-
-
-def test_parts_that_are_asked_when_they_are_due_publish_what_they_do_if_they_are_always_asked(
-    tmp_path,
-):
-    found = [history(tmp_path / str(always), always=always) for always in (False, True)]
-    assert len(found[0]) > 400
     assert found[0] == found[1]
 
 
