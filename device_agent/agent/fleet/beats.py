@@ -116,7 +116,7 @@ class Beats(Part):
         return {
             PresenceFrame: self._hear_presence,
             AskFrame: self._hear_ask,
-            AckFrame: self._hear_lander,
+            AckFrame: self._meet,
             VariableFrame: self._note_change,
             SharedFrame: self._note_change,
             RepairFrame: self._note_change,
@@ -130,22 +130,20 @@ class Beats(Part):
     def _hear_ask(self, frame: AskFrame, _now_us: int) -> None:
         self._is_asked |= not frame.variable
 
-    def _hear_lander(self, frame: AckFrame, _now_us: int) -> None:
-        self._meet(frame.sender)
-
-    def _meet(self, other: Replica) -> None:
+    def _meet(self, frame: Frame, _now_us: int) -> None:
         """Have a beat sent for somebody who has received none of this device yet."""
+        other = frame.sender
         if self._met.get(other.device) != other.nonce:
             if len(self._met) >= MOST_MET:
                 self._met.clear()
             self._met[other.device] = other.nonce
             self._is_asked = True
 
-    def _hear_presence(self, frame: PresenceFrame, _now_us: int) -> None:
+    def _hear_presence(self, frame: PresenceFrame, now_us: int) -> None:
         """Publish that this device is connected where a late Last Will denies it."""
         sender, me = frame.sender, self._agent.replica
         if sender.device != me.device and frame.online:
-            self._meet(sender)
+            self._meet(frame, now_us)
         if sender.device == me.device and sender <= me and not frame.online:
             self._publish_again()
 
@@ -194,7 +192,7 @@ class Beats(Part):
 
     def _are_in_panes_of(self, before: tuple[SinkLow, ...], now_us: int) -> bool:
         """Return whether the low watermarks are still in the panes in which others were."""
-        lows, spans_us = self.lows(now_us), self._spans_us
+        lows, spans_us = self._panes.lows(now_us), self._spans_us
         return lows == before or _panes_of(lows, spans_us) == _panes_of(before, spans_us)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
@@ -203,7 +201,7 @@ class Beats(Part):
         if not self._announced:
             yield self.presence(online=True)
             self._announced = True  # the link took it, or else it asked for no more
-        content, lows = self._content(now_us), self.lows(now_us)
+        content, lows = self._content(now_us), self._panes.lows(now_us)
         beat = self._beat(content, lows, now_us)
         self._promise(lows)
         yield Publication.of(beat, self._agent.topics)
@@ -218,10 +216,6 @@ class Beats(Part):
         """Whether nothing more will be read and everything has landed."""
         finished = self._intake.sources.finished and not self._agent.clock.waiting
         return finished and self._panes.cache.all_landed and not self._waits()
-
-    def lows(self, now_us: int) -> tuple[SinkLow, ...]:
-        """Return the time before which nothing more will come, for each sink."""
-        return self._panes.lows(now_us)
 
     def _content(self, now_us: int) -> _Content:
         agent, seq, highs = self._agent, self._panes.memory.seq, self._fence.source_highs()
