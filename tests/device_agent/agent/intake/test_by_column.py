@@ -54,7 +54,7 @@ def everything(device):
     times = {name: getattr(progress, name) for name in progress.__slots__}
     core.samples.refold()
     states = core.results.local()
-    report = core.report() | {"lows": core.beats.lows(device.now_us)}
+    report = core.report() | {"lows": core.panes.lows(device.now_us)}
     return tables, times, states, report
 
 

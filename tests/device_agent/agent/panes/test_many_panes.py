@@ -57,9 +57,9 @@ def test_two_days_offline_are_bounded_in_memory_and_promised_rightly(device):
     assert len(device.core.panes.memory.entries) <= KEPT_ENTRIES
     (waiting,) = device.store.undelivered()
     assert (waiting.entries, waiting.oldest_us) == (TWO_DAYS, NOW_US)
-    assert device.core.beats.lows(device.now_us)[0].low_us <= NOW_US
+    assert device.core.panes.lows(device.now_us)[0].low_us <= NOW_US
     device.restart()
-    assert device.core.beats.lows(device.now_us)[0].low_us is None  # the store was not asked yet
+    assert device.core.panes.lows(device.now_us)[0].low_us is None  # the store was not asked yet
     device.tick()
     assert device.low_us == NOW_US
     device.settle()
@@ -85,7 +85,7 @@ def test_every_promise_waits_for_the_oldest_dirty_pane_in_the_store(device):
         (oldest,) = device.store.database.execute(
             "SELECT min(pane_us) FROM pane WHERE dirty"
         ).fetchone()
-        low_us = device.core.beats.lows(device.now_us)[0].low_us
+        low_us = device.core.panes.lows(device.now_us)[0].low_us
         assert oldest is None or low_us is None or low_us <= oldest
         device.land()
         if step % 10 == 5:

@@ -76,7 +76,7 @@ def test_what_was_not_taken_is_still_told_after_a_restart(tmp_path):
     device.restart()
     device.tick(0)
     assert sink(device) == before
-    assert device.core.beats.lows(device.now_us)[0].low_us > NOW_US
+    assert device.core.panes.lows(device.now_us)[0].low_us > NOW_US
 
 
 def test_a_device_with_one_new_window_lands_all_its_old_ones(tmp_path):

@@ -75,7 +75,7 @@ def test_a_promise_waits_for_the_rows_that_time_alone_brings(begin):
     device.land()
     device.hear(ack_of(device.name, *device.frames(PaneFrame)))
     device.now_us += 60 * SECOND_US
-    low_us = device.core.beats.lows(device.now_us)[0].low_us
+    low_us = device.core.panes.lows(device.now_us)[0].low_us
     assert low_us <= NOW_US + 40 * SECOND_US
 
 
