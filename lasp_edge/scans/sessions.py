@@ -5,6 +5,8 @@
     >>> runs = Sessions(gap_s=2, fold=folds.sum()).at(Resolution("1"))
     >>> said_by(runs, [5, 7, 6], times_s=[1, 2, 10])
     [(1000000, 2000000, 12.0), (10000000, 10000000, 6.0)]
+    >>> said_by(Sessions(gap_s=2, so_far=True), [5, 7, 6], times_s=[1, 2, 10])
+    [(1000000, 1000000, 1), (1000000, 2000000, 2), (10000000, 10000000, 1)]
 
 Laws: sessions do not overlap, and lie at least a gap apart; their folds' combination is the fold
 of all values. Cost: a late event revises the session that it falls into, and joins at most two.
@@ -35,11 +37,13 @@ class Sessions(Scan):
         gap_s: seconds without an event that end a session.
         fold: of its values, such as `folds.mean()`; their count, where it is left out. Other folds
             than `folds.count()` need events that are numbers, in steps of a resolution.
+        so_far: the session so far comes after each of its events, in place of the whole one.
     """
 
     name, zero, local = "sessions", None, True
 
-    def __init__(self, gap_s: float, fold: Any = None) -> None:
+    def __init__(self, gap_s: float, fold: Any = None, *, so_far: bool = False) -> None:
+        self._so_far = bool(so_far)
         self._gap_us = microseconds(gap_s, "sessions: gap_s")
         self._fold = Count() if fold is None else as_fold(fold)
         self._counts = isinstance(self._fold, Count)
@@ -64,21 +68,31 @@ class Sessions(Scan):
     def step(self, state: Any, event: Event) -> Stepped:
         value = 0 if self._counts else self._resolution.quantise(event.value)
         partial = self._fold.lift(value, event.time_us)
-        if state is None:
-            return (event.time_us, event.time_us, partial), ()
-        partial = self._fold.combine(state[2], partial)
+        begun_us = event.time_us
+        if state is not None and event.time_us < state[1] + self._gap_us:
+            begun_us, partial = state[0], self._fold.combine(state[2], partial)
         if not self._fold.within_limits(partial):
             raise ValueError(f"sessions: {self._fold!r} leaves the range of its columns")
-        return (state[0], event.time_us, partial), ()
+        after = (begun_us, event.time_us, partial)
+        return after, (self._row(after),) if self._so_far else ()
 
     def due(self, state: Any) -> int | None:
-        return None if state is None else state[1] + self._gap_us
+        return None if state is None or self._so_far else state[1] + self._gap_us
+
+    @property
+    def timed(self) -> bool:
+        return not self._so_far
 
     def ring(self, state: Any, at_us: int) -> Stepped:  # noqa: ARG002 - the contract
+        return None, (self._row(state),)
+
+    def _row(self, state: Any) -> tuple[Any, ...]:
         start_us, end_us, partial = state
         lowered = self._fold.lower(partial, self._resolution)
-        return None, ((start_us, end_us, *[lowered[part] for part in self._fold.parts]),)
+        return (start_us, end_us, *[lowered[part] for part in self._fold.parts])
 
     @property
     def fingerprint(self) -> str:
-        return f"{super().fingerprint} {self._gap_us} {self._fold.fingerprint(self._resolution)}"
+        fold = self._fold.fingerprint(self._resolution)
+        so_far = " so far" if self._so_far else ""
+        return f"{super().fingerprint} {self._gap_us} {fold}{so_far}"
