@@ -52,7 +52,7 @@ def test_each_gives_its_definition():
     assert rows(found, "rate") == [
         (round(60 * (b - a) / (t - s) * 100) / 100,) for (s, a), (t, b) in pairs
     ]
-    assert [row[2] for row in rows(found, "fast")] == [1] * len(VALUES)
+    assert [row[2] for row in rows(found, "fast")] == [1, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1]
 
 
 @pytest.mark.parametrize("hold_s", [None, 3])
