@@ -116,6 +116,11 @@ class ControlLog(ChainMap[ControlPlace, ControlEntry]):
             at: text for at in sorted(self.entries) if (text := self.entries[at].value) is not None
         }
 
+    @property
+    def mark(self) -> int:
+        """A number by which devices and sinks compare logs: the fingerprint, 0 of an empty one."""
+        return self.fingerprint() if self.entries else 0
+
     def say(
         self,
         parameter: str,

@@ -58,10 +58,3 @@ def stored_log(table: DeltaTable) -> ControlLog | None:
         f"WHERE kind = '{CONTROL}'"
     )
     return log_of(selected(table, query).to_pylist())
-
-
-def digest_of(log: ControlLog | None) -> int | None:
-    """Return a log's digest, 0 for an empty one; None without parameters."""
-    if log is None:
-        return None
-    return log.fingerprint() if log.entries else 0

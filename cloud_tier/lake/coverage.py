@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from cloud_tier.lake.controls import digest_of, stored_log
+from cloud_tier.lake.controls import stored_log
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import standard_literal
 from cloud_tier.lake.tables import MEMBER, PROMISE, TICK, LakeTables
@@ -113,7 +113,8 @@ def fleet_coverage(
     )
     lattice = tables.table(tables.lattice)
     rows = selected(lattice, query).to_pylist()
-    liveness = liveness_of(rows, digest_of(stored_log(lattice)))
+    log = stored_log(lattice)
+    liveness = liveness_of(rows, None if log is None else log.mark)
     recorded_us = recorded_frontier(tables)
     coverage = advance(recorded_us, liveness, roster, dead_after_us)
     listening = liveness.listening

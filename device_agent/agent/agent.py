@@ -28,7 +28,6 @@ class Agent:
         guard: runs what may raise anything.
         clock: what time it is; the timing part keeps it right.
         now_us: the driver's time of the last tick.
-        control: the fingerprint of the log of parameters; 0 while it is empty.
     """
 
     plan: Plan
@@ -41,4 +40,3 @@ class Agent:
     guard: Guard
     clock: DeviceClock = field(default_factory=DeviceClock)
     now_us: int = 0
-    control: int = 0

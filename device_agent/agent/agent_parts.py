@@ -87,8 +87,8 @@ class AgentParts:
         self.missing = _missing(agent, self.intake, memory, cache)
         follow = [self.missing.follow, self.samples.hear] if self.missing else []
         self.commands = OperatorCommands(agent, self.samples.set_membership, follow)
-        delivered = (memory, sinks, cache, sources, self._low_us, self.fence.source_highs)
-        self.panes = PaneDelivery(agent, *delivered)
+        asked = (self._low_us, self.fence.source_highs, self._control)
+        self.panes = PaneDelivery(agent, memory, sinks, cache, sources, *asked)
         self._make_exchange()
 
     def _make_exchange(self) -> None:
@@ -97,7 +97,8 @@ class AgentParts:
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.agreements = Agreements(agent, self.exchange, self.commands)
-        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence, self._waits)
+        sent = (self.exchange, self.intake, self.panes, self.fence, self.commands)
+        self.beats = Beats(agent, *sent, self._waits)
         self.programs = Programs(agent, self.commands)
         values = Values(agent, self.samples, self.agreements, self.derived)
         self.results = Results(agent, values, self.programs)
@@ -144,6 +145,9 @@ class AgentParts:
         if self.streams is not None:
             low_us = self.streams.bounded_us(low_us, now_us)
         return low_us if self.missing is None else self.missing.bounded_us(low_us)
+
+    def _control(self) -> int:
+        return self.commands.control
 
     def _waits(self) -> bool:
         """Return whether panes are still to be built."""

@@ -219,8 +219,7 @@ class GatewayRun:
             self._store.commit(turn.changes)
         if turn.accepted.commands.control.entries:  # a start does so too, should this be the end
             self._store.put_facts({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
-        self.core.replies.commit = self._store.commits
-        self.core.replies.owe(turn.accepted, now_us)
+        self.core.replies.owe(turn.accepted, now_us, self._store.commits)
         self._results.take(self._to_publish(turn.changes.rows), turn.coverage)
         for (topic, reason), refusal in turn.accepted.refused.items():
             log.info("%s: %s messages not taken: %s", topic, refusal.records, reason)

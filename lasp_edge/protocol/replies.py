@@ -32,9 +32,6 @@ class Replies:
         acceptance: of the sink's messages.
         sender: the sink's process, as the devices see it.
         former: the stores from which the sink's one follows.
-
-    Attributes:
-        commit: the number of the store's last commit, from 1.
     """
 
     def __init__(
@@ -42,15 +39,16 @@ class Replies:
     ) -> None:
         self._acceptance, self._sender, self._former = acceptance, sender, former
         self._name_store: set[str] = set()
-        self.commit = 1
+        self._commit = 1
         self._answers: dict[str, Answer] = {}
         self._hellos: dict[tuple[str, str], HelloFrame] = {}
         self._overtaken: set[str] = set()
         self._greetings = Greetings()
         self._vouches_sent = 0
 
-    def owe(self, accepted: Accepted, now_us: int) -> None:
-        """Take what is owed for messages whose rows are durable now."""
+    def owe(self, accepted: Accepted, now_us: int, commit: int = 1) -> None:
+        """Take what is owed for messages whose rows are durable with a commit, counted from 1."""
+        self._commit = commit
         self._hellos |= accepted.hellos
         self._overtaken |= accepted.overtaken
         for device, answer in accepted.answers.items():
@@ -86,7 +84,7 @@ class Replies:
 
     def _acknowledge(self, publish: Publish, now_us: int) -> None:
         for device, answer in list(self._answers.items()):
-            given = (self._sender, self.commit, device, self._acceptance.sink)
+            given = (self._sender, self._commit, device, self._acceptance.sink)
             former = () if device in self._name_store else self._former
             control = self._acceptance.control
             known = 0 if control is None else control.control

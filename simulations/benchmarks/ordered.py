@@ -285,8 +285,7 @@ def engine_of(live_most: int) -> tuple[StreamEngine, StreamHistory]:
     used = program.scan("used", source=litres, scan=scans.differences(), per_device=True)
     program.result(used)
     plan = program.plan()
-    history = StreamHistory(plan, "pi-1")
-    history.read = _nothing
+    history = StreamHistory(plan, "pi-1", _nothing)
     return StreamEngine(stream_plan(plan, "pi-1"), history, live_most), history
 
 

@@ -97,8 +97,7 @@ class LooksTwice(Checks):
             if device.disk_until:
                 continue  # its disk fails after some operations, and a look is one
             held, plan = device.streams_held(), device.core.agent.plan
-            history = StreamHistory(plan, device.name)
-            history.read = device.durable.store.history
+            history = StreamHistory(plan, device.name, device.durable.store.history)
             progress = history.progress()
             assert (held is None) == (progress is None)
             if held is None:

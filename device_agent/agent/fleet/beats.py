@@ -13,6 +13,7 @@ from typing import NamedTuple
 from crdts import Replica
 from device_agent.agent.agent import Agent
 from device_agent.agent.allowance import Allowance
+from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.fleet.fence import Fence
 from device_agent.agent.fleet.programs import bounds_of, units_of
@@ -70,6 +71,7 @@ class Beats(Part):
         intake: tells how far the sources are.
         panes: tells what has landed.
         fence: tells how far the sources have come, for all who may be asked one day.
+        commands: knows the log of parameters.
         waits: returns whether panes are still to be built.
     """
 
@@ -82,13 +84,14 @@ class Beats(Part):
         intake: Intake,
         panes: PaneDelivery,
         fence: Fence,
+        commands: OperatorCommands,
         waits: Callable[[], bool],
     ) -> None:
         self._agent = agent
         self._exchange = exchange
         self._intake = intake
         self._panes = panes
-        self._fence = fence
+        self._fence, self._commands = fence, commands
         self._waits = waits
         self._last: tuple[_Content, tuple[SinkLow, ...]] | None = None
         self._announced = False
@@ -224,7 +227,7 @@ class Beats(Part):
         if self._intake.sources.finished and not (done or agent.clock.waiting or self._waits()):
             sinks, time_us = self._panes.sinks, agent.clock.time_us(now_us)
             done_for = self._panes.cache.landed_at(sinks, time_us)
-        return _Content(agent.replica, done, done_for, reports, seq, highs, agent.control)
+        return _Content(agent.replica, done, done_for, reports, seq, highs, self._commands.control)
 
     def _beat(self, content: _Content, lows: tuple[SinkLow, ...], now_us: int) -> BeatFrame:
         """Return the next beat."""

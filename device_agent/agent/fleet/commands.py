@@ -30,6 +30,7 @@ class OperatorCommands(Part):
 
     Attributes:
         known: all commands.
+        control: the mark of the log of parameters.
     """
 
     name = "commands"
@@ -93,10 +94,9 @@ class OperatorCommands(Part):
         self.due_us = self._repeating.next_us
 
     def _renew_control(self) -> None:
-        log = self.known.control
-        self._agent.control = log.fingerprint() if log.entries else 0
+        self.control = self.known.control.mark
         for on_control in self._on_control:
-            on_control(log)
+            on_control(self.known.control)
 
     def connected(self, now_us: int) -> None:
         self._repeating.begin(self.known.subjects, now_us)
@@ -114,5 +114,5 @@ class OperatorCommands(Part):
         return taken
 
     def report(self) -> dict[str, Any]:
-        control = {"control": self._agent.control} if self._parameters else {}
+        control = {"control": self.control} if self._parameters else {}
         return {"retired": list(self.retired), **control}

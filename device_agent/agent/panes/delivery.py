@@ -51,6 +51,7 @@ class PaneDelivery(Part):
         low_us: returns the time before which no source has more, and no stream has another row;
             None while that is unknown.
         highs: returns how far the sources have come.
+        control: returns the mark of the log of parameters.
 
     Attributes:
         memory, sinks, cache: see above.
@@ -67,10 +68,11 @@ class PaneDelivery(Part):
         sources: ReadSources,
         low_us: Callable[[int], int | None],
         highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
+        control: Callable[[], int] = int,
     ) -> None:
         self._agent = agent
         self.memory, self.sinks, self.cache = memory, sinks, cache
-        self._sources, self._low_us = sources, low_us
+        self._sources, self._low_us, self._control = sources, low_us, control
         self._sender = PaneSender(agent, memory, sinks, low_us, highs)
         self._streams = agent.facts.streams
         self._asks_store = False
@@ -103,7 +105,7 @@ class PaneDelivery(Part):
 
     def _hear_control(self, sink: Sink, control: int) -> None:
         """Send refused entries again, once a sink has the operators' entries."""
-        if sink.control != control == self._agent.control:
+        if sink.control != control == self._control():
             self._send_all_again()
         sink.control = control
 

@@ -68,7 +68,7 @@ class MissingPanes(Part):
         self._built: set[tuple[int, int]] = set()
         self._high_us = NEVER_US if intake.progress.high_us is None else intake.progress.high_us
         self._now_us = 0
-        self._noted = agent.facts.built or 0
+        self._control, self._noted = 0, agent.facts.built or 0
         self._doubted = agent.facts.doubted or []
         self._changes = Changes()
 
@@ -80,6 +80,7 @@ class MissingPanes(Part):
     def follow(self, log: ControlLog) -> None:
         """Take the operators' entries: plan what is to be built, and what is to be deleted."""
         functions, device = self._agent.plan.functions, self._agent.replica.device
+        self._control = log.mark
         for window in self._windows:
             new = WindowRegimes(window, functions, log, device)
             old = self._regimes.get(window.name)
@@ -87,7 +88,7 @@ class MissingPanes(Part):
             known = [] if old is None else self._unbuilt[window.name]
             if old is None:
                 before = WindowRegimes(window, functions, ControlLog(), device).pieces
-                come = [] if self._noted == self._agent.control else difference(new.pieces, before)
+                come = [] if self._noted == self._control else difference(new.pieces, before)
             else:
                 come = difference(new.pieces, old.pieces)
                 self._gone += difference(old.pieces, new.pieces)
@@ -137,7 +138,7 @@ class MissingPanes(Part):
         """Note under which log it was learnt that readings are doubtful."""
         doubt_us = self._doubt_us
         if doubt_us is not None and self._doubted[:1] != [doubt_us]:
-            self._doubted = [doubt_us, self._agent.control]
+            self._doubted = [doubt_us, self._control]
             self._changes.facts.add(Facts(doubted=self._doubted))
 
     def _take(self, taken: list[StreamItem], store: StoreReader) -> None:
@@ -153,7 +154,7 @@ class MissingPanes(Part):
             is_doubtful = _is_doubtful(pane_us, doubt_us)
             is_there = at in self._built or (pane_us > known_us and not is_doubtful)
             is_there = is_there or bool(self._begun(piece.stream, pane_us, end_us, store))
-            if is_there or (is_doubtful and self._doubted[1] == self._agent.control):
+            if is_there or (is_doubtful and self._doubted[1] == self._control):
                 self._fold(piece, pane_us, by_key, store)
             elif is_doubtful:
                 continue
@@ -197,8 +198,8 @@ class MissingPanes(Part):
             else:
                 pieces[0] = piece._replace(first_us=end_us)
                 pieces.sort(key=_by_time)
-        if not any(self._unbuilt.values()) and self._noted != self._agent.control:
-            self._noted = self._agent.control
+        if not any(self._unbuilt.values()) and self._noted != self._control:
+            self._noted = self._control
             self._changes.facts.add(Facts(built=self._noted))
 
     def _build_between(

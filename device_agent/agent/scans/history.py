@@ -32,20 +32,19 @@ class StreamHistory:
     Args:
         plan: the plan.
         device: whose readings its items are.
+        read: reads the store.
 
     Attributes:
         changes: what is to be committed.
-        read: reads the store; it is set before anything is asked.
     """
 
-    def __init__(self, plan: Plan, device: str) -> None:
-        self._device = device
+    def __init__(self, plan: Plan, device: str, read: Read) -> None:
+        self._device, self._read = device, read
         self._items = {name: items_stream(plan, name) for name in sorted(plan.streamed_events)}
         self._plan, self._progress = plan, standing_stream(plan)
         self._states = states_stream(plan, 0)
         self._rows = {name: each.stream for name, each in plan.stream_results.items()}
         self.changes: dict[HistoryId, HistoryRow] = {}
-        self.read: Read | None = None
 
     def take_changes(self) -> Changes | None:
         """Return what is to be committed and was not taken yet."""
@@ -107,8 +106,7 @@ class StreamHistory:
 
     def _entries(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
         """Return the stored rows, and those that are to be committed, in order."""
-        assert self.read is not None
-        found = dict(self.read(stream, least_us, end_us))
+        found = dict(self._read(stream, least_us, end_us))
         found |= {
             at_us: row
             for (at_us, of), row in self.changes.items()

@@ -21,6 +21,7 @@ from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.scans.history import StreamHistory
 from device_agent.agent.scans.rows import Newest, ResultBook
 from device_agent.agent.scans.stream_panes import StreamPanes
+from device_agent.agent.stored_rows import HistoryRow
 from device_agent.agent.variables.variables import PendingUpdates, Variables
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.language.declarations import Window
@@ -63,6 +64,7 @@ class Streams(Part):
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._variables, self._value_of = variables, value_of
         self._stream_panes = StreamPanes(agent, panes)
+        self._store: StoreReader | None = None
         self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
         self._events = plan.streamed_events
@@ -79,12 +81,17 @@ class Streams(Part):
         """Begin with what the store will say."""
         plan, device = self._agent.plan, self._agent.replica.device
         self._begun = False
-        self._history = StreamHistory(plan, device)
+        self._history = StreamHistory(plan, device, self._stored)
         live_most = self._agent.settings.live_items
         self.engine = StreamEngine(stream_plan(plan, device), self._history, live_most)
         self.books = {
             name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
         }
+
+    def _stored(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
+        """Read what is kept of a stream; only while a commit is prepared."""
+        assert self._store is not None
+        return self._store.history(stream, least_us, end_us)
 
     def _low_us(self, now_us: int) -> int | None:
         """Return the time before which nothing older is read; None while that is unknown."""
@@ -114,7 +121,7 @@ class Streams(Part):
         if self._begun and not taken and not self._waits:
             return
         self._waits = False
-        self._history.read = store.history
+        self._store = store
         if not self._begun:
             self._begin(store)
         before_us = self.engine.since_us

@@ -162,7 +162,7 @@ class KnownDevices:
     def has_all_entries(self, device: str) -> bool:
         """Return whether a device has received all entries about parameters that are known here."""
         seen = self._seen.get(device)
-        known = self.commands.control.fingerprint() if self.commands.control.entries else 0
+        known = self.commands.control.mark
         return seen is not None and seen.beat is not None and seen.beat.control == known
 
     @property

@@ -275,7 +275,7 @@ def test_what_a_sink_does_not_understand_yet_holds_the_promise_and_is_sent_again
     device.acknowledge(*frames, reason=1)
     device.tick()
     assert device.core.panes.cache.oldest_dirty_us(1, NOW_US) <= NOW_US
-    device.hear(replace(ack_of("cellar"), control=device.core.agent.control))
+    device.hear(replace(ack_of("cellar"), control=device.core.commands.control))
     again = device.frames(PaneFrame, device.tick())
     assert {b.stream for f in again for b in f.blocks} >= {
         b.stream for f in frames for b in f.blocks
@@ -328,5 +328,5 @@ def test_what_was_said_of_a_parameter_that_is_no_more_counts_for_nobody(tmp_path
     fleet.device.program = PLAN
     fleet.device.start()
     assert fleet.device.core.commands.known.control == after
-    assert fleet.device.core.agent.control == FleetRegimes(PLAN, fleet.log).control
-    assert fleet.device.core.agent.control == after.fingerprint()
+    assert fleet.device.core.commands.control == FleetRegimes(PLAN, fleet.log).control
+    assert fleet.device.core.commands.control == after.fingerprint()
