@@ -122,12 +122,12 @@ def _without_lost_files(tables: LakeTables) -> Iterator[str]:
 def _contents(file: dict[str, Any] | None) -> str:
     """Return what a file held, as Delta's statistics have it."""
     if not file or file.get("num_records") is None:
-        return "its rows; what devices keep of them, they send to a lake of another --sink"
+        return "its rows; devices send again what they keep"
     first, last = (_time(file.get(f"{bound}.received_us")) for bound in ("min", "max"))
     of = f" of devices up to {file['max.device']}" if file.get("max.device") else ""
     return (
-        f"{file['num_records']:,} rows{of}, received from {first} to {last} UTC; what devices "
-        "keep of them, they send to a lake of another --sink"
+        f"{file['num_records']:,} rows{of}, received from {first} to {last} UTC; devices send "
+        "again what they keep"
     )
 
 

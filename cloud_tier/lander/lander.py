@@ -20,9 +20,9 @@ from typing import Protocol
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
 from cloud_tier.lander.segments import Log, Segment, replace_durably
-from crdts import Replica
+from crdts import Frontier, Replica
 from lasp_edge.link import Connected, Disconnected, Event, Message
-from lasp_edge.protocol.acceptance import Acceptance, Record
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
@@ -146,6 +146,8 @@ class Lander:
         self._data_us: int | None = None
         self._bytes = 0
         self._replies = Replies(acceptance, sender)
+        self._begun = landing.commit
+        acceptance.lacks = self._lacks
         self._witness_file = WitnessFile(acceptance.witness, log_.folder)
 
     def recover(self) -> None:
@@ -243,10 +245,36 @@ class Lander:
         return None if self._since_us is None else self._closed_us + self._pace.idle_us
 
     def _land(self, segment: Segment) -> None:
+        self._landing.refresh()
+        self._know_store()
         with collector_off():
             accepted = self._acceptance.take(segment.records)
+            if accepted.lost:
+                self._begin_store(accepted)
             tick = Tick(segment.number, segment.clock)
             rows = self._columns.table(accepted, self._log.lander, tick)
         self._landing.land(segment.number, rows, accepted.refused, accepted.shared)
+        self._replies.landed = self._landing.commit
         self._witness_file.write()
         self._replies.owe(accepted, segment.clock.now_us)
+
+    def _know_store(self) -> None:
+        """Take over the id under which devices know the lake."""
+        self._acceptance.sink = (self._acceptance.sink[0], self._landing.lake_id)
+
+    def _lacks(self, device: str, commit: int) -> bool:
+        """Return whether a commit after which the device was acknowledged is not in the lake."""
+        known = max(self._begun, self._replies.acknowledged.get(device, 0))
+        return commit > known and self._landing.lacks(commit)
+
+    def _begin_store(self, accepted: Accepted) -> None:
+        """Be another store: promises to the one before speak of what is not there any more."""
+        log.warning(
+            "the lake was put back: it lacks a commit (%d of landing) that a device was "
+            "acknowledged; devices send again what they keep",
+            accepted.lost,
+        )
+        self._landing.begin_store()
+        accepted.promises = Frontier()
+        accepted.heard = dict.fromkeys(accepted.heard, False)
+        self._know_store()

@@ -9,14 +9,19 @@ what is news of shared variables to `shared`; both before the segment's own comm
 """
 
 import gc
+import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import PyFileSystem
 
 from cloud_tier.lake.controls import has_log, log_of
+from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.device_state import landed_rows
 from cloud_tier.lake.shared import table_of
 from cloud_tier.lake.tables import CONTROL, MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
@@ -24,7 +29,16 @@ from cloud_tier.lake.torn import make_durable
 from crdts import ControlLog, Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal, SharedNews
 from lasp_edge.protocol.lake_columns import CONTROL_ENTRY
+from lasp_edge.units import SECOND_US
 
+log = logging.getLogger(__name__)
+
+STORE: Final = "lasp-edge store"
+"""The application whose transaction names the lake as a store, since it was put back."""
+_LOSES: Final = frozenset({"RESTORE", "FSCK"})
+"""Operations by which rows are not there any more: an earlier version, files that are gone."""
+_LOOKED_AT: Final = 20
+"""Newest commits in which a start looks for them."""
 KEPT_BYTES: Final = 4096
 """Bytes of a refused frame that `rejects` keeps: its envelope and its first entries."""
 
@@ -47,13 +61,67 @@ class Landing:
         self._rejects = lake.table(lake.rejects)
         self._shared = lake.table(lake.shared)
         self._lander = lander
-        self.lake_id = str(self._landing.metadata().id)
+        self._check_restored(self._landing.history(_LOOKED_AT))
+
+    @property
+    def lake_id(self) -> str:
+        """The id of the lake as a store; another one since it was found to be put back."""
+        begun = self._landing.transaction_version(STORE)
+        return f"{self._landing.metadata().id}{f'~{begun}' if begun else ''}"
 
     @property
     def landed(self) -> int:
         """The number of the last segment that has landed, 0 before the first."""
         self._landing.update_incremental()
         return self._landing.transaction_version(self._lander) or 0
+
+    @property
+    def commit(self) -> int:
+        """The number of the last commit that is known here: of a landed segment, at first."""
+        return self._landing.version()
+
+    def refresh(self) -> None:
+        """Look for commits of others: somebody may have gone back."""
+        before = self.commit
+        self._landing.update_incremental()
+        if self.commit > before:
+            self._check_restored(self._landing.history(self.commit - before))
+
+    def lacks(self, commit: int) -> bool:
+        """Return whether the lake lacks a commit that this process has not acknowledged.
+
+        It is there if another lander has made it.
+        """
+        self.refresh()
+        if commit > self.commit:
+            return True
+        files = PyFileSystem(DeltaStorageHandler(self._landing.table_uri))
+        try:
+            with files.open_input_stream(f"_delta_log/{commit:020d}.json") as written:
+                lines = written.read().splitlines()
+        except FileNotFoundError:  # older than the log
+            return False
+        landers = [json.loads(line).get("txn", {}).get("appId") for line in lines]
+        return not any(lander not in {None, self._lander, STORE} for lander in landers)
+
+    def _check_restored(self, commits: Iterable[Mapping[str, Any]]) -> None:
+        """Take another id, if rows were lost after the newest of these commits that landed some."""
+        for commit in commits:
+            if commit.get("operation") in _LOSES:
+                log.warning("the table landing lost rows: devices send again what they keep")
+                return self.begin_store()
+            if commit.get("operation") == "WRITE":
+                return None
+        return None
+
+    def begin_store(self) -> None:
+        """Take another id as a store: this one lacks what devices were acknowledged."""
+        begun = (self._landing.transaction_version(STORE) or 0) + 1
+        named = max(begun, host_us() // SECOND_US)  # no other lake that was put back has it
+        once = CommitProperties(app_transactions=[Transaction(STORE, named)])
+        nothing = pa.schema(self._landing.schema().to_arrow()).empty_table()
+        write_deltalake(self._landing, nothing, mode="append", commit_properties=once)
+        self._make_durable(self._lake.landing)
 
     def land(
         self, number: int, table: pa.Table, refused: Refusals, shared: Iterable[SharedNews] = ()

@@ -47,6 +47,7 @@ class SinkRow(NamedTuple):
         former: ids of stores that it had before, the last one at the end.
         silent_us: for how long nothing came of it while the agent ran; stored now and then.
         commit: the greatest of its store after which it has taken an entry; 0 for none.
+        landed: the same of a lake, which it is repeated to.
     """
 
     name: str
@@ -54,6 +55,7 @@ class SinkRow(NamedTuple):
     former: tuple[str, ...] = ()
     silent_us: int = 0
     commit: int = 0
+    landed: int = 0
 
 
 class Settled(NamedTuple):

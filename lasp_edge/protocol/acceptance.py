@@ -130,6 +130,8 @@ class Accepted:
         commands: those of operators that were not known yet.
         overtaken: the devices of which an earlier life speaks that may be alive: they are to ask.
         refused: by topic and reason.
+        lost: the greatest commit of this store that a device repeats and that is not in it; 0 for
+            none.
     """
 
     rows: list[Rows] = field(default_factory=list)
@@ -142,6 +144,7 @@ class Accepted:
     commands: CommandLog = field(default_factory=CommandLog)
     overtaken: set[str] = field(default_factory=set)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
+    lost: int = 0
 
     def refuse(self, record: Record, reason: str) -> None:
         """Count a message of which something, or all, is not taken."""
@@ -171,6 +174,7 @@ class Acceptance:
         witness: what was heard of each device.
         overheard: what was heard of shared variables.
         held_by: device -> its source that is silent and holds its promise; "" for none.
+        lacks: whether a commit that a device repeats is not in the store (`SinkLow.commit`).
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
 
@@ -193,6 +197,7 @@ class Acceptance:
         self.membership = membership or Membership()
         self.overheard = overheard or Overheard({})
         self.held_by: dict[str, str] = {}
+        self.lacks: Callable[[str, int], bool] = lambda _device, _commit: False
         self._is_signed = is_signed
         self.topics = topics
         self.sink = sink
@@ -297,6 +302,10 @@ class Acceptance:
             accepted.heard[frame.about] = False  # a promise speaks of one log
             return
         low = frame.low_of(*self.sink)
+        if low is not None and low.store and self.lacks(frame.about, low.commit):
+            accepted.heard[frame.about] = False  # a promise speaks of what has landed
+            accepted.lost = max(accepted.lost, low.commit)
+            return
         accepted.heard[frame.about] = bool(low and low.store)
         if low is None:
             return  # it promises to others, until it knows this sink

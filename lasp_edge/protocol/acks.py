@@ -198,6 +198,8 @@ class AckFrame(Frame):
         clock_s: the lander's clock, seconds since the epoch; None where it does not say.
         control: what tells the log of parameters that the sink knows from others.
         former: the stores from which this one follows, to a device that may not know it yet.
+        commit: a lake's, after which it was sent; the device repeats the greatest after which
+            something was taken (`SinkLow.commit`). 0 of a store with an id for each start.
     """
 
     about: str = field()  # the base class's property is not its default
@@ -208,6 +210,7 @@ class AckFrame(Frame):
     clock_s: int | None = None
     control: int = 0
     former: tuple["FormerStore", ...] = ()
+    commit: int = 0
 
     kind = 5
 
@@ -218,7 +221,8 @@ class AckFrame(Frame):
 
     def extra(self) -> dict[str, Any]:
         former = {"former": list(map(list, self.former))} if self.former else {}
-        return former | ({"control": self.control} if self.control else {})
+        known = {"control": self.control, "commit": self.commit}
+        return former | {name: number for name, number in known.items() if number}
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -230,7 +234,9 @@ class AckFrame(Frame):
             raise FrameError("bad text")
         control = checks.integer(envelope.extra.get("control", 0), 0)
         former = former_stores(envelope.extra.get("former", []))
-        fields = (sink_name(sink), store, known, untaken, checks.clock_s(clock_s), control, former)
+        commit = checks.integer(envelope.extra.get("commit", 0), 0, SEQS)
+        rest = (checks.clock_s(clock_s), control, former, commit)
+        fields = (sink_name(sink), store, known, untaken, *rest)
         return cls(envelope.sender, envelope.number, envelope.about, *fields)
 
 
@@ -276,6 +282,7 @@ class Answer:
         clock_s: int | None = None,
         control: int = 0,
         former: tuple[FormerStore, ...] = (),
+        commit: int = 0,
     ) -> Iterator[AckFrame]:
         """Yield the frames that say it, at least one.
 
@@ -287,13 +294,13 @@ class Answer:
             clock_s: the sender's clock.
             control: what tells the log of parameters that the sink knows from others.
             former: the stores from which the sink's follows, if the device may not know it yet.
+            commit: a lake's last one; 0 of another sink.
         """
         rest = self._pieces()
         some = list(islice(rest, RUNS_IN_AN_ACK))
         while True:
-            yield AckFrame(
-                sender, number, about, *sink, *_by_replica(some), clock_s, control, former
-            )
+            seqs = _by_replica(some)
+            yield AckFrame(sender, number, about, *sink, *seqs, clock_s, control, former, commit)
             some = list(islice(rest, RUNS_IN_AN_ACK))
             if not some:
                 return

@@ -195,12 +195,14 @@ class BeatFrame(Frame):
             )
         if self.held_by:
             given["held_by"] = self.held_by
+        if any(low.commit for low in self.lows):
+            given["commits"] = [low.commit for low in self.lows]
         return given
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         lows, done, reports, seq, clock_s, highs = envelope.body
-        rows = low_rows(lows)
+        rows = low_rows(lows, envelope.extra.get("commits", []))
         known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
         checks.integer(seq, 0, SEQS)
         clock = checks.clock_s(clock_s)

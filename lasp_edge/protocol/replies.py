@@ -32,6 +32,10 @@ class Replies:
         acceptance: of the sink's messages.
         sender: the sink's process, as the devices see it.
         former: the stores from which the sink's one follows.
+
+    Attributes:
+        landed: the number of the lake's commit by which its lander landed last; 0 of another sink.
+        acknowledged: device -> `landed` of the last frame by which an entry was acknowledged.
     """
 
     def __init__(
@@ -39,7 +43,8 @@ class Replies:
     ) -> None:
         self._acceptance, self._sender, self._former = acceptance, sender, former
         self._name_store: set[str] = set()
-        self._commit = 1
+        self._commit, self.landed = 1, 0
+        self.acknowledged: dict[str, int] = {}
         self._answers: dict[str, Answer] = {}
         self._hellos: dict[tuple[str, str], HelloFrame] = {}
         self._overtaken: set[str] = set()
@@ -88,9 +93,12 @@ class Replies:
             former = () if device in self._name_store else self._former
             control = self._acceptance.control
             known = 0 if control is None else control.control
-            for frame in answer.frames(*given, now_us // SECOND_US, known, former):
+            rest = (now_us // SECOND_US, known, former, self.landed)
+            for frame in answer.frames(*given, *rest):
                 if not publish(frame):
                     return
+                if frame.taken:
+                    self.acknowledged[device] = self.landed
             del self._answers[device]
 
     def _vouch(self, publish: Publish) -> None:

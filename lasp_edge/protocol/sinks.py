@@ -15,6 +15,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, Self
 
+from crdts.replica import SEQS
 from lasp_edge.protocol import checks
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.limits import TIME_LIMIT_US
@@ -44,22 +45,25 @@ class SinkLow(NamedTuple):
         store: the tag of the store that the device delivers to; `UNKNOWN_STORE` before the first
             acknowledgement, when nothing has landed in any store of that name.
         low_us: the low watermark: all older panes have landed there. None where it cannot promise.
+        commit: the greatest of a lake after which it has taken an entry (`AckFrame.commit`): a lake
+            that has not come so far was put back, and lacks what it had acknowledged. 0 for none.
     """
 
     sink: str
     store: int
     low_us: int | None
+    commit: int = 0
 
     def is_of(self, sink: str, store: str) -> bool:
         """Return whether the promise is made to this sink and store."""
         return self.sink == sink and self.store in {UNKNOWN_STORE, store_tag(store)}
 
     def packed(self) -> list[Any]:
-        """Return it as msgpack takes it; the default sink's name is left out."""
+        """Return it as msgpack takes it; the default sink's name and the commit are left out."""
         return [None if self.sink == DEFAULT_SINK else self.sink, self.store, self.low_us]
 
     @classmethod
-    def unpacked(cls, plain: Any) -> Self:
+    def unpacked(cls, plain: Any, commit: int = 0) -> Self:
         """Return what `packed` was called of.
 
         Raises:
@@ -69,7 +73,7 @@ class SinkLow(NamedTuple):
         if low_us is not None:
             checks.integer(low_us, -TIME_LIMIT_US, TIME_LIMIT_US)
         sink = DEFAULT_SINK if name is None else sink_name(name)
-        return cls(sink, checks.integer(store, 0, _TAGS), low_us)
+        return cls(sink, checks.integer(store, 0, _TAGS), low_us, commit)
 
 
 def sink_name(value: Any) -> str:
@@ -83,13 +87,17 @@ def sink_name(value: Any) -> str:
     return str(value)
 
 
-def low_rows(plain: Any) -> tuple[SinkLow, ...]:
-    """Return the rows of a beat, one for each sink.
+def low_rows(plain: Any, commits: Any = ()) -> tuple[SinkLow, ...]:
+    """Return the rows of a beat, one for each sink, and their commits where it has them.
 
     Raises:
         FrameError, ValueError: they are no such rows.
     """
-    rows = tuple([SinkLow.unpacked(row) for row in checks.array(plain)])
+    lows = checks.array(plain)
+    known = checks.integers(commits, 0, SEQS) or [0] * len(lows)
+    if len(known) != len(lows):
+        raise FrameError("not one commit for each sink")
+    rows = tuple([SinkLow.unpacked(*row) for row in zip(lows, known, strict=True)])
     if len(rows) > MAX_SINKS or len({row.sink for row in rows}) < len(rows):
         raise FrameError("not one row for each sink")
     return rows

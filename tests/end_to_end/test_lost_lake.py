@@ -1,4 +1,4 @@
-"""The lake is lost while the agents live on: they fill another one with all that they hold."""
+"""The lake is lost, or put back, while the agents live on: they fill it with all that they hold."""
 
 import shutil
 
@@ -14,8 +14,18 @@ LASTS_S = 8.0
 SOME_ROWS = 500
 
 
-def test_a_lost_lake_is_filled_again(tmp_path, lines, spark):
-    some = lines[:LINES]
+def go_on(site, landed, put_back=None):
+    """Let the lander end, its lake be lost or put back, and another one fill that."""
+    site.lander.kill()
+    shutil.rmtree(site.lake)
+    if put_back is not None:
+        shutil.move(put_back, site.lake)  # with its log
+    site.start_lander()
+    until(landed, site.standing)
+
+
+def test_a_lake_that_was_lost_or_put_back_is_filled_again(tmp_path, lines, spark):
+    some, image = lines[:LINES], tmp_path / "image"
     speed = truth.speed(some, LASTS_S)
 
     def some_landed() -> bool:
@@ -31,15 +41,11 @@ def test_a_lost_lake_is_filled_again(tmp_path, lines, spark):
         site.start_agents()
         until(some_landed, site.standing)
         site.lander.kill()
-        shutil.rmtree(site.lake)  # while there are readings to come
+        shutil.copytree(site.lake, image)
         site.start_lander()
         until(site.landed, site.standing)
-        site.lander.kill()
-        assert all_landed()
-
-        shutil.rmtree(site.lake)  # when all have read, sent and landed everything
-        site.start_lander()
-        until(all_landed, site.standing)
+        go_on(site, all_landed, image)
+        go_on(site, all_landed)  # when all have read, sent and landed everything
         site.settle()
         site.merge(spark)
         site.stop()

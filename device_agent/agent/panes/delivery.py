@@ -224,7 +224,7 @@ class PaneDelivery(Part):
             oldest_us, low_us = self.cache.oldest_dirty_us(sink.bit, clock_us), source_us
             if source_us is not None and oldest_us is not None:
                 low_us = None if oldest_us == NEVER_US else min(source_us, oldest_us)
-            lows.append(SinkLow(sink.name, store_tag(sink.store), low_us))
+            lows.append(SinkLow(sink.name, store_tag(sink.store), low_us, sink.landed))
         return tuple(lows)
 
     def report(self) -> dict[str, Any]:

@@ -17,6 +17,8 @@ answered: it has the default name, and belongs to the sink that answers first.
 - An answer of a store from before the present one's is late, by the landers' clocks: it does not
   come back by that, nor does one that was never known, unless the present one was silent for
   as long.
+- A lake has one id until it was put back to an earlier state: then it hears of a commit that it
+  lacks, of those that devices repeat, and is another store.
 - There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept, and for
   `LEFT_US`, is forgotten while another one answers: strangers cannot make entries dirty for ever.
 
@@ -77,6 +79,7 @@ class Sink:
         former: ids of the stores that it had before.
         silent_us: for how long it has not answered.
         commit: the greatest of its store after which it has taken an entry.
+        landed: the same of a lake (`AckFrame.commit`).
         follows: the store from which its present one follows, if that was not left.
         moves: to stores that were never known, lately.
         moved_us: how long ago the last of them was.
@@ -97,6 +100,7 @@ class Sink:
         "follows",
         "former",
         "is_much_later",
+        "landed",
         "moved_us",
         "moves",
         "name",
@@ -107,7 +111,7 @@ class Sink:
 
     def __init__(self, place: int, row: SinkRow, flights: Flights) -> None:
         self.bit = 1 << place
-        self.name, self.store, self.former, self.silent_us, self.commit = row
+        self.name, self.store, self.former, self.silent_us, self.commit, self.landed = row
         self.follows = ""
         self.contested_us = self.moves = self.moved_us = 0
         self.spoken_s: int | None = None
@@ -118,7 +122,8 @@ class Sink:
 
     def row(self) -> SinkRow:
         """Return it as it is stored."""
-        return SinkRow(self.name, self.store, self.former, self.silent_us, self.commit)
+        kept = (self.silent_us, self.commit, self.landed)
+        return SinkRow(self.name, self.store, self.former, *kept)
 
     def is_new_speaker(self, nonce: int) -> bool:
         """Return whether a process of the sink answers for the first time."""
@@ -160,7 +165,7 @@ class Sink:
     def adopt(self, store: str, *, follows: bool = False) -> None:
         """Deliver to another store from now on, which has all of the present one if it follows."""
         self.follows = self.store if follows else ""
-        self.commit = 0
+        self.commit = self.landed = 0
         if self.store and store not in self.former and not follows:
             self.moves, self.moved_us = self.moves + 1, 0
         left = [each for each in (*self.former, self.store) if each not in {"", store}]
@@ -230,6 +235,8 @@ class Sinks:
         sink.hear(frame.clock_s)
         if frame.taken and frame.number > sink.commit:
             sink.commit, self.has_commits = frame.number, True
+        if frame.taken and frame.commit > sink.landed:
+            sink.landed, self.has_commits = frame.commit, True
         return sink
 
     def _first(self, name: str) -> Sink | None:

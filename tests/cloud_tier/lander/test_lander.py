@@ -1,6 +1,7 @@
 """The lander on a fake link and a clock that stands still: kills, repeats, acknowledgements."""
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,6 +89,57 @@ def test_a_device_that_delivers_to_another_lake_is_told_of_this_one_and_its_prom
     station.turn(after_s=3)
     assert station.link.acks() == {"pi-0": {}}
     assert [row["low_us"] for row in station.rows("promise")] == [10]
+
+
+def test_a_lake_that_was_put_back_is_another_store_once_a_device_repeats_what_it_lacks(station):
+    lake = station.landing.lake_id
+    station.turn(CONNECTED, message(panes(PROGRAM, 1)))
+    station.turn(after_s=1)
+    shutil.copytree(station.lake.root, station.folder / "image")
+    station.turn(message(panes(PROGRAM, 1, first_seq=3)), after_s=1)
+    station.turn(after_s=1)
+    commits = [frame.commit for frame in station.link.ack_frames()]
+    assert commits == sorted(commits)
+
+    shutil.rmtree(station.lake.root)
+    (station.folder / "image").rename(station.lake.root)
+    station.start()
+    known = station.landing.commit
+    assert known < commits[-1]
+    for number, commit in enumerate((known, commits[-1]), 1):
+        assert station.landing.lake_id == lake
+        station.turn(CONNECTED, message(beat(number, 10 * number, store=lake, commit=commit)))
+        station.turn(after_s=3)
+    assert [row["low_us"] for row in station.rows("promise")] == [10]
+    assert station.landing.lake_id != lake
+    assert station.link.ack_frames()[-1].store == station.landing.lake_id
+    station.start()
+    assert station.landing.lake_id != lake
+
+
+def restored(path):
+    DeltaTable(path).restore(0)
+
+
+def without_a_file(path):
+    Path(DeltaTable(path).file_uris()[0]).unlink()
+    DeltaTable(path).alter.set_table_properties({"delta.appendOnly": "false"})
+    DeltaTable(path).repair()
+
+
+@pytest.mark.parametrize("loses_rows", [restored, without_a_file])
+def test_a_landing_that_lost_rows_is_another_store(station, loses_rows):
+    lake = station.landing.lake_id
+    station.turn(CONNECTED, message(panes(PROGRAM, 1)))
+    station.turn(after_s=1)
+    loses_rows(station.lake.landing)
+    station.turn(message(panes(PROGRAM, 1, first_seq=3)), after_s=1)
+    station.turn(after_s=1)
+    renewed = station.landing.lake_id
+    assert renewed != lake
+    assert station.link.ack_frames()[-1].store == renewed
+    station.start()
+    assert station.landing.lake_id == renewed
 
 
 def test_kill_before_the_sync_leaves_the_message_with_the_broker(station, monkeypatch):

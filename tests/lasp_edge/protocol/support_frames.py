@@ -122,9 +122,10 @@ def beat(
     done: bool = False,
     sink: str = DEFAULT_SINK,
     store: str = "",
+    commit: int = 0,
 ) -> BeatFrame:
     """Return a beat, of a device that knows no store yet unless it is given."""
-    return BeatFrame(replica, number, (SinkLow(sink, store_tag(store), low_us),), done, ())
+    return BeatFrame(replica, number, (SinkLow(sink, store_tag(store), low_us, commit),), done, ())
 
 
 def command(

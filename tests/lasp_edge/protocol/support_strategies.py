@@ -32,7 +32,9 @@ replicas = st.builds(Replica, incarnations, nonces, names)
 versions = st.builds(Version, incarnations, nonces, seqs)
 sinks = st.sampled_from(["lake", "archive", "günstig"]) | st.text("abc", min_size=1, max_size=9)
 lows = st.builds(
-    SinkLow, sinks, st.integers(0, 2**32 - 1), st.none() | st.integers(-(2**58), 2**58 - 1)
+    SinkLow,
+    *(sinks, st.integers(0, 2**32 - 1), st.none() | st.integers(-(2**58), 2**58 - 1)),
+    st.just(0) | seqs,
 )
 entry_seqs = st.builds(
     Seqs.of, incarnations, nonces, st.lists(seqs | st.integers(0, 30), max_size=9)

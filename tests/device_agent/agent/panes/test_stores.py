@@ -8,7 +8,7 @@ from crdts import Replica
 from crdts.replica import SEQS
 from device_agent.agent.panes.sinks import LEFT_US, MOVES, MOVES_AT_ONCE
 from lasp_edge.protocol.acks import FormerStore
-from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agent.panes.support_fleetlet import Fleetlet, full, sink
@@ -76,6 +76,18 @@ def test_a_lake_that_was_left_comes_back_when_the_present_one_is_silent(device):
     back.run(120)
     assert (sink(device)["store"], back.sent_entries) == (LAKE, panes)
     assert device.core.done
+
+
+def test_a_device_repeats_the_greatest_commit_of_a_lake_also_after_a_restart(device):
+    full(device)
+    frames = device.frames(PaneFrame, device.tick(60))
+    device.hear(replace(ack_of(device.name, *frames[:1]), commit=7))
+    device.hear(replace(ack_of(device.name), commit=9))  # of nothing that it took
+    device.tick()
+    for _ in range(2):
+        (beat, *_) = device.frames(BeatFrame, device.tick(600))
+        assert [low.commit for low in beat.lows] == [7]
+        device.restart()
 
 
 def follows(device, store, commit):
