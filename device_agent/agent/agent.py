@@ -6,6 +6,7 @@ from crdts import Replica
 from device_agent.agent.changes import Facts
 from device_agent.agent.clock import DeviceClock
 from device_agent.agent.guard import Guard
+from device_agent.agent.notices import Notices
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.state.stored import Stored
@@ -28,6 +29,7 @@ class Agent:
         guard: runs what may raise anything.
         clock: what time it is; the timing part keeps it right.
         now_us: the driver's time of the last tick.
+        notices: what is accepted, and probably a mistake.
     """
 
     plan: Plan
@@ -40,3 +42,4 @@ class Agent:
     guard: Guard
     clock: DeviceClock = field(default_factory=DeviceClock)
     now_us: int = 0
+    notices: Notices = field(default_factory=Notices)

@@ -131,6 +131,7 @@ class AgentParts:
             self.commands,
             self.programs,
             *self.acting.parts,
+            agent.notices,
             agent.stored,  # has what those before it changed
             agent.counters,
         ]

@@ -98,6 +98,7 @@ class Facts:
         control: the operators' entries of parameters.
         built: the log (`Agent.control`) under which all panes are built.
         doubted: up to when readings are doubtful of any source, and the log when that was learnt.
+        notices: for people, what is accepted and probably a mistake.
     """
 
     stamp_us: int | None = None
@@ -123,6 +124,7 @@ class Facts:
     control: ControlLog | None = None
     built: int | None = None
     doubted: list[int] | None = None
+    notices: list[str] | None = None
 
     def __bool__(self) -> bool:
         return _values(self) != _NO_VALUES  # asked several times a tick: half of what `!=` costs

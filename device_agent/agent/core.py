@@ -26,7 +26,8 @@ from device_agent.agent.clock import ClockReading
 from device_agent.agent.fleet.absences import spoken_often
 from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.intake import HeldBatch
+from device_agent.agent.intake.held import HeldBatch
+from device_agent.agent.notices import Notices
 from device_agent.agent.part_list import PartList
 from device_agent.agent.parts import AgentStore
 from device_agent.agent.settings import Settings
@@ -84,6 +85,7 @@ class Core(AgentParts):
             Stored(restored, plan.meanings, drop_set_aside=settings.drop_set_aside),
             restored.facts,
             Guard(self.counters),
+            notices=Notices(restored.facts.notices or ()),
         )
         self.connected = False
         super().__init__(agent, restored, self.become, lambda: self.connected)

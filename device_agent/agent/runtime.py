@@ -180,6 +180,8 @@ class Runtime:
                 if not lacks_room(error):
                     raise
                 self._wait_for_room(error)
+        if self._limit.slow:
+            self._limit.name_slow(self._core.agent.notices)
         if self._watching is not None:
             self._guard.run("watching", self._watching.turn, self._clock.now_us())
 

@@ -4,7 +4,7 @@ All are plain, immutable values without functions. A `Program` makes them and a 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from math import gcd
@@ -47,6 +47,8 @@ class EventType:
     """Its readings are texts: streams alone read them."""
     plausible: PlausibleRange | None = None
     """What its readings may be; None where all numbers are plausible."""
+    is_unstepped: bool = field(default=False, compare=False)
+    """It was declared without a resolution: its readings are rounded to whole numbers."""
 
     @property
     def scale(self) -> Resolution:

@@ -70,7 +70,7 @@ class Program(Declaring):
         self,
         name: str,
         *,
-        resolution: str = "1",
+        resolution: str | None = None,
         unit: str = "",
         text: bool = False,
         least: float | str | None = None,
@@ -80,7 +80,8 @@ class Program(Declaring):
 
         Args:
             name: what sources call it.
-            resolution: the step of its values as decimal text; readings are rounded to it once.
+            resolution: the step of its values as decimal text; readings are rounded to it once,
+                without one to whole numbers.
             unit: for people, such as "°C".
             text: its readings are texts, which streams and handlers can read.
             least: the least plausible reading, such as -40; one below it is refused and counted.
@@ -93,9 +94,9 @@ class Program(Declaring):
             raise ValueError(f"event {name!r} is declared twice")
         if name in self._draft.streams:
             raise ValueError(f"event {name!r}: the name is taken by a stream")
-        step = Resolution(resolution)
+        step = Resolution("1" if resolution is None else resolution)
         plausible = plausible_range(f"event {name!r}", None if text else step, least, most)
-        made = EventType(name, step, unit, bool(text), plausible)
+        made = EventType(name, step, unit, bool(text), plausible, resolution is None and not text)
         self._draft.events[name] = made
         return made
 

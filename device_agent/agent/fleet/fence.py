@@ -36,6 +36,7 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
 from device_agent.agent.intake.peer_reports import KnownProgress
+from device_agent.agent.notices import CLONED, CLONED_US
 from device_agent.agent.parts import Handler, Part
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
@@ -213,7 +214,7 @@ class Fence(Part):
             self._agent.counters.note("frame: a vouch that was not asked for")
         elif self._answers.has_room_for(voucher.device):
             if voucher.device == me.device and voucher.nonce != me.nonce:
-                self._agent.counters.note("clone_alarms")
+                _met_clone(self._agent, now_us)
             tells = not is_ignorant(frame, me.nonce)
             if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
                 self._answers.add(frame)
@@ -235,7 +236,7 @@ class Fence(Part):
         newest = answers.newest(me, self._agent.counters, is_young=is_young)
         self._learn(newest, now_us)
         self.state = FenceState.VOUCHED
-        if newest is not None and self._succeeds(newest):
+        if newest is not None and self._succeeds(newest, now_us):
             self._ask(now_us)  # a lander is to hear what it has become
             self._is_renewed = self._needs_lander
         elif self._is_landed:
@@ -251,11 +252,11 @@ class Fence(Part):
         if newest is not None and not answers.has_report_of(newest):
             reports.learn_of_lost_life()
 
-    def _succeeds(self, newest: Replica) -> bool:
+    def _succeeds(self, newest: Replica, now_us: int) -> bool:
         """Become later than a life that the store does not know; return whether that was done."""
         me = self._agent.replica
         if newest.nonce in self._met:
-            self._agent.counters.note("clone_alarms")
+            _met_clone(self._agent, now_us)
         is_race = self._met.count(newest.nonce) >= MOST_SUCCESSIONS
         if is_race or len(self._met) >= MOST_MET:
             return False
@@ -265,13 +266,13 @@ class Fence(Part):
         self._become(Replica(newest.incarnation + 1, me.nonce, me.device))
         return True
 
-    def _look_for_clone(self, frame: BeatFrame | HelloFrame, _now_us: int) -> None:
+    def _look_for_clone(self, frame: BeatFrame | HelloFrame, now_us: int) -> None:
         # A frame of an earlier incarnation may come late. One of a later incarnation, or of this
         # one with another nonce, is sent by another process with this device's name.
         other, me = frame.sender, self._agent.replica
         is_later = other.device == me.device and other.incarnation >= me.incarnation
         if is_later and other.nonce != me.nonce and not self.closed:
-            self._agent.counters.note("clone_alarms")
+            _met_clone(self._agent, now_us)
             self.is_due_again = True
 
     def _look_for_later_life(self, frame: Frame, _now_us: int) -> None:
@@ -305,3 +306,9 @@ class Fence(Part):
 def _has_passed(since_us: int | None, span_us: int, now_us: int) -> bool:
     """Return whether a span has passed; a clock that was set back says nothing of waiting."""
     return since_us is None or not since_us <= now_us < since_us + span_us
+
+
+def _met_clone(agent: Agent, now_us: int) -> None:
+    """Raise the alarm that another process has this name; it ends when none is met for long."""
+    agent.counters.note("clone_alarms")
+    agent.notices.alarm("clone", CLONED, now_us=now_us, lasts_us=CLONED_US)

@@ -2,7 +2,7 @@
 
 A changed value is published once an interval, retained, so whoever subscribes later has it at once.
 A key that is gone is cleared. The topic of the agent itself has its counts of accepted and refused
-readings, and its alarms; where only its counts change it is published seldom.
+readings, its alarms and its notices; where only its counts change it is published seldom.
 """
 
 import json
@@ -24,9 +24,6 @@ MOST_REASONS = 5
 """Reasons of refusals that are published, the most frequent ones; `status` has all."""
 COUNTS_US = 60 * SECOND_US
 """Microseconds between two messages in which only counts are new: they cost 200 bytes."""
-CLONES = "clone_alarms"
-"""The counted name of messages of another live agent of this name."""
-CLONED = "another live agent has this name: give one of the two another --device"
 MOST_ALARMS = 8
 """Alarms that are named, at most; the longest has 200 characters."""
 _GROUPS = ("failed: ", "sink: ")
@@ -94,8 +91,8 @@ class Results(Part):
         for value in self.values.current():
             yield Content(self._topic(value.name, value.key), value.mark, partial(as_json, value))
         state = self._of_agent()
-        alarming = ("clock", "alarms", "release", "program")
-        is_new = any(state[name] != self._published.get(name) for name in alarming)
+        alarming = ("clock", "alarms", "notices", "release", "program")
+        is_new = any(state.get(name) != self._published.get(name) for name in alarming)
         if is_new or self._counts.is_due(now_us):
             self._published = state
         text = json.dumps(self._published, sort_keys=True)
@@ -114,6 +111,9 @@ class Results(Part):
             "refused": totals.get("refused", 0),
             "clock": "waits" if clock.holds_back else "trusted",
             "alarms": self._alarms(),
+            **(
+                {"notices": notices} if (notices := self._agent.notices.texts[:MOST_ALARMS]) else {}
+            ),
             "program": self._agent.plan.digest,
             "release": RELEASE,
         }
@@ -125,8 +125,8 @@ class Results(Part):
         return {"values": self.plain(), "alarms": self._alarms()}
 
     def _alarms(self) -> list[str]:
-        mixed = self._programs.alarms[:MOST_ALARMS]
-        return mixed + alarms(self._agent.counters.totals, self._before)
+        found = [*self._agent.notices.alarms, *self._programs.alarms][:MOST_ALARMS]
+        return found + alarms(self._agent.counters.totals, self._before)
 
 
 def as_json(value: CurrentValue) -> bytes:
@@ -140,11 +140,10 @@ def alarms(totals: Mapping[str, int], before: Mapping[str, int]) -> list[str]:
     Counts go on over restarts, so only outcomes since the start are alarms.
 
     >>> before = {"sink: other store": 1}
-    >>> alarms({"clone_alarms": 3, "accepted": 9, "sink: other store": 1}, before)
-    ['another live agent has this name: give one of the two another --device']
+    >>> alarms({"failed: fold mean": 3, "accepted": 9, "sink: other store": 1}, before)
+    ['failed: fold mean']
     """
     new = sorted(name for name, total in totals.items() if total > before.get(name, 0))
-    found = [CLONED] if CLONES in new else []
-    found += [name for name in new if name.startswith(_GROUPS)]
+    found = [name for name in new if name.startswith(_GROUPS)]
     more = len(found) - MOST_ALARMS
     return [*found[:MOST_ALARMS], f"and {more} more"] if more > 0 else found

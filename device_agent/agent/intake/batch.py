@@ -43,6 +43,18 @@ class Batch:
     def __len__(self) -> int:
         return len(self.names)
 
+    def check(self) -> None:
+        """Check that the columns are equally long.
+
+        Raises:
+            ValueError: they are not.
+        """
+        count = len(self.names)
+        if not count == len(self.times_us) == len(self.values) == len(self.tags):
+            raise ValueError("names, times, values and tags of one length are needed")
+        if self.places and len(self.places) != count:
+            raise ValueError(f"{count} places are needed, one a reading, not {len(self.places)}")
+
     def split(self) -> list["Batch"]:
         """Return a batch for each reading; an empty list where the columns differ in length."""
         columns = (self.names, self.times_us, self.values, self.tags)

@@ -131,6 +131,8 @@ class ByColumn:
         accepted: list[tuple[EventColumns, list[PaneSlices]]] = []
         for column, slices in sliced:
             repeated = self._put(column, store, stamped=stamped)
+            if repeated:
+                pending.has_come_twice |= self._has_come(column, repeated, store)
             pending.counted["repeated"] += len(repeated)
             left = column.without(repeated) if repeated else column
             if len(left):
@@ -260,6 +262,13 @@ class ByColumn:
         if stamped:
             return set()  # nobody gave them their time
         return set(known if order is None else _at(known, order))
+
+    def _has_come(self, column: EventColumns, repeated: set[int], store: StoreReader) -> bool:
+        """Return whether the first of some repeats has come before to this process."""
+        at = min(repeated)
+        time_us, name = column.times_us[at], column.route.event.name
+        block = self._identities.at(name, column.texts[id(column.tags[at])], time_us, store)
+        return block.has_come(time_us, column.values[at])
 
     def _put_stream(
         self,

@@ -81,6 +81,8 @@ class Block:
     __slots__ = (
         "_in_order",
         "_known",
+        "_loaded",
+        "_stored",
         "_values",
         "changed",
         "last_us",
@@ -98,11 +100,13 @@ class Block:
         self._known: set[Identity] | None = None
         self._in_order = True
         self.last_us = _BEFORE_US
+        self._loaded, self._stored = 0, frozenset[Identity]()
         if stored:
             offsets_us, values = _unpacked(stored)
             self.times_us.extend([self.start_us + offset_us for offset_us in offsets_us])
             self._values.extend(values)
             self.last_us = self.times_us[-1]
+            self._loaded = len(values)
 
     def __len__(self) -> int:
         return len(self.times_us)
@@ -136,6 +140,13 @@ class Block:
         if self._known is None:
             self._known = self.identities
         return (time_us, quantised) in self._known
+
+    def has_come(self, time_us: int, quantised: int) -> bool:
+        """Return whether an identity that is here has come since the block was loaded."""
+        if len(self._stored) < self._loaded:
+            count = self._loaded
+            self._stored = frozenset(zip(self.times_us[:count], self._values[:count], strict=True))
+        return (time_us, quantised) not in self._stored
 
     def put(self, time_us: int, quantised: int) -> None:
         """Add an identity that is not here yet."""

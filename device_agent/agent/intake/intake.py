@@ -9,17 +9,17 @@
 5. `committed` acknowledges them to the sources.
 """
 
-from collections.abc import Callable
 from operator import itemgetter
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.allowance import Allowance
 from device_agent.agent.changes import Changes, Facts, Restored
 from device_agent.agent.clock import EARLIEST_US
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.by_column import ByColumn
+from device_agent.agent.intake.held import HeldBatch, HeldBatches
 from device_agent.agent.intake.identities import KEPT_STREAMS, Identities
+from device_agent.agent.intake.odd_readings import OddReadings
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.intake.peer_reports import KnownProgress
 from device_agent.agent.intake.pending import PendingBatch
@@ -30,106 +30,12 @@ from device_agent.agent.parts import Part, StoreKeeper, StoreReader
 from device_agent.agent.variables.variables import Variables
 from lasp_edge.event import StreamItem
 from lasp_edge.language.updates import ValueOf
-from lasp_edge.timers import Timer, is_time
-from lasp_edge.units import SECOND_US
+from lasp_edge.timers import Timer
 
 PRUNE_US = 3_600_000_000
 """Microseconds between two deletions of what is older than the retention: one hour."""
 COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
-MOST_READINGS = 500
-"""Held readings from which on they are due: a commit then costs little beside them, and memory
-holds some 0.3 MB of them."""
-BURST, RESERVE = 8, 3
-"""Commits that may follow each other: some 100 kB. Three of them are for the readings before a
-pause."""
-LEAST_US = SECOND_US
-"""Microseconds between two commits of readings, at least, where they are held at all."""
-REST_US = 5 * SECOND_US
-"""Microseconds without a reading after which the last one counts as the last for a while."""
-
-
-class HeldBatch(NamedTuple):
-    """A batch that waits.
-
-    Attributes:
-        at_us: when it was read.
-        acknowledge: acknowledges the batch to its source once it is durable; None: to nobody.
-    """
-
-    batch: Batch
-    at_us: int
-    acknowledge: Callable[[], None] | None = None
-
-
-class HeldBatches:
-    """The batches that wait for a commit, in the order in which they were read.
-
-    Each commit writes some pages of the store, however little changed, and flash wears by pages. So
-    readings that come one at a time are held, and taken in together. Nothing of them leaves the
-    device, and no source takes them for durable, before they are: a crash loses what was held,
-    which a source that can be read again gives again.
-
-    The first readings after a pause are due at once, and so are the last ones before it; see
-    `device_agent.agent.allowance`.
-
-        >>> held = HeldBatches(every_us=60 * SECOND_US)
-        >>> one = HeldBatch(Batch("door", ["open"], [None], [1], [{}]), 100)
-        >>> held.add(one)
-        >>> held.is_due(100), held.take(100) == [one], held.is_due(100)
-        (True, True, False)
-
-    Args:
-        every_us: time in which there is one commit of readings, in the long run; 0: every batch is
-            due at once.
-    """
-
-    def __init__(self, every_us: int) -> None:
-        self._always = not every_us
-        self._allowance = Allowance(max(1, every_us), LEAST_US, burst=BURST, reserve=RESERVE)
-        self._batches: list[HeldBatch] = []
-        self._readings = 0
-        self._source_waits = self._always
-
-    def __bool__(self) -> bool:
-        return bool(self._batches)
-
-    @property
-    def since_us(self) -> int | None:
-        """When the first of them was read; None where nothing is held."""
-        return self._batches[0].at_us if self._batches else None
-
-    def add(self, held: HeldBatch, *, is_pressing: bool = False) -> None:
-        """Hold a batch; one `is_pressing` whose source waits for its acknowledgement."""
-        self._batches.append(held)
-        self._readings += len(held.batch.names)
-        self._source_waits |= is_pressing or held.batch.done
-
-    @property
-    def is_pressing(self) -> bool:
-        """Whether something is held that must not wait for the next tick."""
-        enough = self._source_waits or self._readings >= MOST_READINGS
-        return bool(self._batches) and enough
-
-    def is_due(self, now_us: int) -> bool:
-        """Return whether something is held that the next tick is to commit."""
-        if not self._batches:
-            return False
-        if self.is_pressing:
-            return True
-        return self._allowance.is_due(now_us, at_rest=self._is_at_rest(now_us))
-
-    def take(self, now_us: int) -> list[HeldBatch]:
-        """Return all of them; they are committed now."""
-        if self._batches and not self._always:
-            self._allowance.spend(now_us, at_rest=self._is_at_rest(now_us))
-        taken, self._batches = self._batches, []
-        self._readings, self._source_waits = 0, self._always
-        return taken
-
-    def _is_at_rest(self, now_us: int) -> bool:
-        batches = self._batches
-        return bool(batches) and is_time(now_us, batches[-1].at_us + REST_US, REST_US)
 
 
 class WaitingRoom(Protocol):
@@ -188,7 +94,7 @@ class Intake(Part):
         plan, settings = agent.plan, agent.settings
         self._clock = agent.clock
         self._panes, self._variables, self._counters = panes, variables, agent.counters
-        self._waiting, self._guard = waiting, agent.guard
+        self._waiting, self._guard, self._notices = waiting, agent.guard, agent.notices
         self._max_skew_us = settings.max_skew_us
         self.sources = sources
         self.progress = progress = known.readings
@@ -205,6 +111,7 @@ class Intake(Part):
         found = (agent, self._routes, progress, self.identities, panes)
         self._by_column = ByColumn(*found)
         self._one_by_one = OneByOne(*found, variables, value_of)
+        self._odd = OddReadings(plan.events.values(), agent.notices)
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
         self.items: list[StreamItem] = []
@@ -221,6 +128,7 @@ class Intake(Part):
             held = held._replace(at_us=at_us)
         self._held.add(held, is_pressing=is_pressing)
         self.read_us = held.at_us
+        self.sources.arrived(held.batch.source)
         return self._held.is_pressing
 
     @property
@@ -261,21 +169,16 @@ class Intake(Part):
         Raises:
             ValueError: the columns are not equally long; nothing was accepted.
         """
-        count = len(batch.names)
-        if not count == len(batch.times_us) == len(batch.values) == len(batch.tags):
-            raise ValueError("names, times, values and tags of one length are needed")
-        if batch.places and len(batch.places) != count:
-            raise ValueError(f"{count} places are needed, one a reading, not {len(batch.places)}")
+        batch.check()
         doubt_us = None
         if self.peer_reports.waiting or self.highs.doubts:
             batch = self.peer_reports.without_placed(batch, now_us)
             doubt_us = self.peer_reports.doubt_us(batch, now_us)
-        by_column = count >= self.column_least and doubt_us is None
+        by_column = len(batch) >= self.column_least and doubt_us is None
         if by_column and self._pending.samples:
             self.join(store)  # columns are checked against entries as they are
         pending = self._begin(batch, now_us, doubt_us)
-        before = pending.accepted
-        accepted = None
+        before, accepted = pending.accepted, None
         if by_column:
             # It changes nothing before it has looked at everything: a source may give anything.
             accepted = self._guard.run("a batch", self._by_column.accept, batch, pending, store)
@@ -286,11 +189,13 @@ class Intake(Part):
         if doubt_us is not None:  # an earlier life had come so far, and promised it
             high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)
+        is_again = pending.has_come_twice and self.sources.is_alone_with_times
+        self._odd.look(batch, is_again=is_again)
 
     def _begin(self, batch: Batch, now_us: int, doubt_us: int | None) -> PendingBatch:
         """Return the pending batch, ready for one more."""
         pending, clock_us = self._pending, self._clock.time_us(now_us)
-        pending.doubt_us, pending.clock_us = doubt_us, clock_us
+        pending.doubt_us, pending.clock_us, pending.has_come_twice = doubt_us, clock_us, False
         if pending.since_us == NO_TIME:
             pending.since_us = now_us
         if clock_us + STAMP_AHEAD_US < self.progress.stamp_us:
@@ -354,6 +259,7 @@ class Intake(Part):
             changes.facts.add(self.progress.facts())
 
     def tick(self, now_us: int) -> None:
+        self.sources.note_empty(now_us, self._notices)
         if self.peer_reports.waiting:
             self.peer_reports.catch_up(now_us)
         if self._clock.trusted:

@@ -130,6 +130,7 @@ class OneByOne:
             block = self._identities.at(name, stream, own_us, store)
             if own_us <= block.last_us and block.holds(own_us, quantised):
                 pending.counted["repeated"] += 1
+                pending.has_come_twice |= block.has_come(own_us, quantised)
                 return None
             if pending.doubt_us is not None and own_us <= pending.doubt_us:
                 pending.counted["doubtful"] += 1  # an earlier life may have accepted it
@@ -267,7 +268,11 @@ class OneByOne:
             window, span_us, stream, _ = target
             key = self._plan.functions.key(window.name, event) if window.keyed else ""
             pane = self._panes.own(stream, key, time_us - time_us % span_us)
-            samples = pending.samples.get(pane) or self._samples(pending, store, target, pane)
+            samples = pending.samples.get(pane)
+            if samples is None:
+                samples = self._samples(pending, store, target, pane)
+                if window.keyed:
+                    self._agent.notices.look_at_key(f"window {window.name}", key)
             if samples is not None:
                 gathered.append(samples)
             else:

@@ -43,6 +43,7 @@ class PendingBatch:
             go by it.
         clock_us: what time it was when the last batch came: readings go by it.
         place: what the reading that is being accepted came on; see `Batch.places`.
+        has_come_twice: of the last batch a reading has come before, to this process.
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
         items: readings that streams, and windows that are not plain, are made from.
@@ -55,6 +56,7 @@ class PendingBatch:
     doubt_us: int | None = None
     clock_us: int = NO_TIME
     place: str = ""
+    has_come_twice: bool = False
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)
     items: list[StreamItem] = field(default_factory=list)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from device_agent.agent.changes import Facts
 from device_agent.agent.intake.batch import Batch
+from device_agent.agent.notices import Notices
 from device_agent.agent.stored_rows import SourceRow
 
 NO_TIME = -(2**62)
@@ -14,7 +15,11 @@ waited for: five minutes, as most sensors measure more often."""
 STAMP_AHEAD_US = 1_000_000
 """Microseconds that an acceptance stamp may be ahead of the clock: readings that come at once
 differ by microseconds, and a clock that is set back by less changes nothing."""
+EMPTY_US = 30_000_000
+"""Microseconds after the start of an agent after which a source is named that never gave anything:
+a first reading is awaited by whoever has just begun with it."""
 _UNREAD = SourceRow()
+_TRY = "lasp-edge doctor listens to it, and lasp-edge try prints what comes"
 
 
 class IntakeProgress:
@@ -102,6 +107,8 @@ class SourceProgress:
         self._lateness_us, self._silent_after_us = lateness_us, silent_after_us
         self._reached: dict[str, tuple[int, int]] = {}  # own time, and since when it is the newest
         self._live: set[str] = set()
+        self._empty: set[str] = set()
+        self._began_us: int | None = None
         self._changed: dict[str, SourceRow] = {}
         self._counted_us: int | None = None  # at the last question
         self.stopped = False
@@ -110,8 +117,24 @@ class SourceProgress:
         """Return where a source resumes, and count it among the sources of this process."""
         self._live.add(source)
         row = self._rows.get(source, _UNREAD)
+        if row == _UNREAD:
+            self._empty.add(source)
         self._rows[source] = row._replace(done=False)  # its file may have grown
         return row.cursor
+
+    def arrived(self, source: str) -> None:
+        """Note that a source gave something."""
+        self._empty.discard(source)
+
+    def note_empty(self, now_us: int, notices: Notices) -> None:
+        """Note the sources that never gave anything, neither to this process nor to one before."""
+        if self._began_us is None or now_us < self._began_us:
+            self._began_us = now_us
+        for source in self._live:
+            if source in self._empty and now_us >= self._began_us + EMPTY_US:
+                notices.begin(f"source {source}", f"nothing ever came from {source}: {_TRY}")
+            elif source not in self._empty:
+                notices.end(f"source {source}")
 
     def advance(self, batch: Batch, high_us: int | None, stamped: bool) -> None:  # noqa: FBT001
         """Note that a batch was read.
@@ -142,6 +165,11 @@ class SourceProgress:
         """Return the sources that were read further since the last time."""
         taken, self._changed = self._changed, {}
         return taken
+
+    @property
+    def is_alone_with_times(self) -> bool:
+        """Whether one source of this process gives readings with times of their own, at most."""
+        return sum(self._rows[name].high_us is not None for name in self._live) <= 1
 
     @property
     def all_done(self) -> bool:

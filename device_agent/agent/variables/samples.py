@@ -254,6 +254,7 @@ class Samples(Part):
     def __init__(self, agent: Agent) -> None:
         plan = agent.plan
         self._guard, self._clock, self._plan = agent.guard, agent.clock, plan
+        self._notices = agent.notices
         self.published = {n: PublishedFold(agent, f) for n, f in plan.published_folds.items()}
         self.moves = dict.fromkeys(plan.local_folds, 0)
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
@@ -332,6 +333,8 @@ class Samples(Part):
     ) -> None:
         """Add checked samples of keys, values and times, all accepted together."""
         for where, (values, times_us) in sorted(samples.items()):
+            if where[0] in self._budgets:  # it has keys
+                self._notices.look_at_key(f"variable {where[0]}", where[1])
             if values:
                 self.sets.add(where, values, times_us, accepted_us)
         for name, budget in self._budgets.items():  # what was reserved becomes what they need

@@ -58,6 +58,7 @@ def line_of(report: Mapping[str, Any]) -> str:
     words.append(_connection(report["connected"], report.get("trouble") or ""))
     if report["other_programs"]:
         words.append(f"ANOTHER PROGRAM OR RELEASE: {named(sorted(report['other_programs']))}")
+    words += [f"NOTICE: {line}" for line in report["notices"][:MOST_NAMES]]
     words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
     words += [f"ALARM: {line}" for line in report["alarms"]]
     return "; ".join(words)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from device_agent.agent.changes import SinkRow
-from device_agent.agent.fleet.results import CLONED
+from device_agent.agent.notices import CLONED
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.state.counters import OUTCOMES
 from device_agent.agent.state.store import Store, existing_store
@@ -94,6 +94,7 @@ def status_of(store: Store) -> dict[str, Any]:
         "fence": _counted(restored.counters, "fence: "),
         "clone_alarms": restored.counters.get("clone_alarms", 0),
         "clock": facts.clock or "",
+        "notices": facts.notices or [],
         "waiting_for_the_clock": restored.waiting.readings,
         "undated": restored.counters.get("undated", 0),
         "dirty_panes": ours,
@@ -216,9 +217,16 @@ def plainly(status: dict[str, Any]) -> str:
     ]
     if status["retired"]:
         lines.append(f"  retired        {', '.join(status['retired'])} (no longer counted)")
-    if status["clone_alarms"]:
-        lines.append(f"  ALARM          {CLONED} ({status['clone_alarms']})")
-    return "\n".join(lines)
+    return "\n".join(lines + _notices(status))
+
+
+def _notices(status: dict[str, Any]) -> list[str]:
+    """Return the lines of what is accepted, and probably a mistake."""
+    texts, clones = status["notices"], status["clone_alarms"]
+    lines = [f"  {'ALARM ' if text == CLONED else 'NOTICE'}         {text}" for text in texts]
+    if clones and CLONED not in texts:
+        lines.append(f"  former clone   sent {clones} messages; none lately")
+    return lines
 
 
 def _results(store: Store, plan: Plan) -> dict[str, list[dict[str, Any]]]:

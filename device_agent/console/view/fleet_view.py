@@ -36,7 +36,7 @@ class DeviceView(NamedTuple):
         behind_s: seconds since another device held a state that this one did not; 0 for none; None
             where it reported nothing yet.
         heard_s: seconds since its last message; None where only retained ones were received.
-        alarms: for somebody to look at.
+        alarms: for somebody to look at: its alarms and notices.
         refused: how many readings it refused; None where it does not report.
         refused_because: those since its start, by reason.
         sent_bytes: the bytes that it sent since its start; None where it does not report.
@@ -133,7 +133,7 @@ class FleetView:
             None if shared is None else values.whole(shared, name),
             values.behind_s(shared, name, now_s),
             None if heard_s is None else now_s - heard_s,
-            tuple(report.get("alarms", ())),
+            (*report.get("alarms", ()), *report.get("notices", ())),
             report.get("refused"),
             report.get("refused_because", {}),
             report.get("sent_bytes"),

@@ -68,6 +68,7 @@ _RESULT: Mapping[str, _Check] = {
     "settled": _is_flag,
     "refused_because": _table(_is_count),
     "alarms": _are_texts,
+    "notices": _are_texts,
 }
 _ALERT: Mapping[str, _Check] = {
     **dict.fromkeys(("state", "fold", "part"), _is_text),

@@ -162,6 +162,14 @@ def told(device: Device) -> Frame:
     return VouchFrame(PEER, 1, "pi-1", device.core.fence._challenge, life, life, ())
 
 
+def cloned(device: Device) -> list[Frame]:
+    """Let something be noted that ends by time, which alone lets the part be due."""
+    device.core.agent.notices.alarm(
+        "clone", "cloned", now_us=device.now_us, lasts_us=99 * SECOND_US
+    )
+    return []
+
+
 PARTS = {
     "fence": Case(
         lambda device: device.core.replica,
@@ -242,6 +250,11 @@ PARTS = {
     "acting records": Case(
         lambda device: device.store.restored().facts.acted,
         lambda device: device.store.restored().facts.acted,
+    ),
+    "notices": Case(
+        lambda device: device.core.report()["notices"],
+        nothing,
+        cloned,
     ),
     "stored variables": Case(shared, shared, parts_of_states),
     "counters": Case(

@@ -101,3 +101,5 @@ def _store(subject: Subject, directory: Path) -> Iterator[CheckResult]:
         )
     if restored.facts.clock:
         yield CheckResult(Level.WARNING, f"the agent says: {restored.facts.clock}", "date")
+    for notice in restored.facts.notices or ():
+        yield CheckResult(Level.WARNING, f"the agent says: {notice}")

@@ -4,6 +4,7 @@ import pytest
 
 from crdts import Replica
 from device_agent.agent.fleet.fence import ASK_AGAIN_US, MOST_SUCCESSIONS
+from device_agent.agent.notices import CLONED, CLONED_US
 from lasp_edge import Program, folds
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame, source_id
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
@@ -340,3 +341,7 @@ def test_a_living_clone_of_the_same_incarnation_raises_the_alarm(sure):
     sure.hear(BeatFrame(other, 3, (), False, ()))  # noqa: FBT003
     sure.tick(20)
     assert sure.store.restored().counters["clone_alarms"] == 1
+    assert sure.core.report()["alarms"] == [CLONED] == sure.store.restored().facts.notices
+    sure.tick(CLONED_US // SECOND_US + 20)
+    assert sure.core.report()["alarms"] == []
+    assert CLONED not in sure.store.restored().facts.notices

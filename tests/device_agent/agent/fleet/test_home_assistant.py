@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from crdts import BoundedLWWSet
+from device_agent.agent.notices import CLONED, CLONED_US
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.units import SECOND_US
@@ -53,7 +54,7 @@ def test_counts_are_told_now_and_then_and_an_alarm_at_once(tmp_path, home):
     assert home.shown("lasp__greenhouse__pi-1__readings") == 3
     topic = home.entities["lasp__greenhouse__pi-1__alarms"]["state_topic"]
     assert json.loads(home.retained[topic])["alarms"] == []
-    device.core.counters.note("clone_alarms")
+    device.core.agent.notices.alarm("clone", CLONED, now_us=device.now_us, lasts_us=CLONED_US)
     home.take(device.tick(10))
     (alarm,) = json.loads(home.retained[topic])["alarms"]
     assert "give one of the two another --device" in alarm

@@ -4,6 +4,7 @@ import pytest
 
 from device_agent.agent.fleet.results import MOST_ALARMS, alarms
 from device_agent.agent.intake.batch import Batch
+from device_agent.agent.notices import CLONED
 from device_agent.agent.settings import Settings
 from device_agent.console.command.line import line_of, named, nothing_accepted, write_until_done
 from lasp_edge.link.trouble import CONNECTING
@@ -119,7 +120,7 @@ def test_refusals_are_said_with_their_most_frequent_reason(pair):
 
 def test_another_live_agent_of_this_name_is_said_with_what_to_do(pair):
     attic, _ = pair
-    attic.core.counters.note("clone_alarms")
+    attic.core.agent.notices.alarm("clone", CLONED, now_us=attic.now_us, lasts_us=9)
     assert said(attic).endswith(
         "; ALARM: another live agent has this name: give one of the two another --device"
     )
