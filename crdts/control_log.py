@@ -22,10 +22,10 @@ once; some 300 B in memory. A place is replaced, never added to, so nothing grow
 places.
 
 >>> here = ControlLog()
->>> here |= here.say("above", "", 600, "30", "ann")
->>> there = here | here.say("above", "cellar", 100, "25", "bob")
->>> here |= here.say("above", "", 600, TAKEN_BACK, "ann")
->>> here |= here.say("above", "", 800, "31", "ann")
+>>> here |= here.set("above", "", 600, "30", "ann")
+>>> there = here | here.set("above", "cellar", 100, "25", "bob")
+>>> here |= here.set("above", "", 600, TAKEN_BACK, "ann")
+>>> here |= here.set("above", "", 800, "31", "ann")
 >>> [tuple(step) for step in (here | there).steps("above", "cellar")]
 [(-4611686018427387904, ''), (100, '25')]
 >>> [tuple(step) for step in (here | there).steps("above", "attic")]
@@ -121,7 +121,7 @@ class ControlLog(ChainMap[ControlPlace, ControlEntry]):
         """A number by which devices and sinks compare logs: the fingerprint, 0 of an empty one."""
         return self.fingerprint() if self.entries else 0
 
-    def say(
+    def set(
         self,
         parameter: str,
         scope: str,

@@ -36,8 +36,8 @@ def test_a_press_is_counted_with_the_parameters_at_each_readings_time():
     plan = shown["program"].plan()
     readings = [Reading("pi-1", "vibration", 2.0, at_s * 1_000_000) for at_s in (5, 15, 25)]
     log = ControlLog()
-    log |= log.say("mode", "", 10_000_000, "night", "ann")
-    log |= log.say("gain", "", 20_000_000, "0.5", "ann")  # 1.0 mm/s is not above 1 by night
+    log |= log.set("mode", "", 10_000_000, "night", "ann")
+    log |= log.set("gain", "", 20_000_000, "0.5", "ann")  # 1.0 mm/s is not above 1 by night
     held = windows(plan, "shaking", readings, log)
     counts = {start_us // 1_000_000: truth.partial for (_, start_us), truth in held.items()}
     assert sorted(counts) == [-40, -20, 0]

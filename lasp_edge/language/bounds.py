@@ -9,7 +9,7 @@ goes on.
     >>> from lasp_edge import Program
     >>> last = Program("greenhouse").parameter("last", "100")
     >>> log = ControlLog()
-    >>> log |= log.say("last", "", 60_000_000, "200", "ann")
+    >>> log |= log.set("last", "", 60_000_000, "200", "ann")
     >>> steps = bounds_of(log, last)
     >>> bound_at(steps, 59_999_999).samples, bound_at(steps, 60_000_000)
     (100, Bound(number=1, from_us=60000000, samples=200))

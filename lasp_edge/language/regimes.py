@@ -29,7 +29,7 @@ by bisection.
     ...     "sum", source=temperature, fold=folds.sum(), size_s=10, slide_s=5,
     ...     uses=(offset,), value=lambda event, at: event.value + at[offset])
     >>> log = ControlLog()
-    >>> log |= log.say("offset", "", 7_500_000, "100", "ann")
+    >>> log |= log.set("offset", "", 7_500_000, "100", "ann")
     >>> regimes = WindowRegimes(window, program.plan().functions, log)
     >>> [(piece.first_us, piece.end_us) for piece in regimes.pieces][1:]
     [(5000000, 253402214400000000)]

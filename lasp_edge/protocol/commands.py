@@ -8,7 +8,7 @@ operator received, and at least the seconds of the operator's clock: so the late
 where neither operator received the other's.
 
     >>> known = CommandLog()
-    >>> known |= CommandLog(control=known.control.say("above", "cellar", 600, "30", "ann"))
+    >>> known |= CommandLog(control=known.control.set("above", "cellar", 600, "30", "ann"))
     >>> frame = CommandFrame.of(Replica(1, 7, "operator"), 1, ("above", "cellar"), known)
     >>> (frame.subject, frame.subtopic, frame.commands() == known)
     (('above', 'cellar'), ('schedule', 'cellar'), True)

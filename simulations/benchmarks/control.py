@@ -58,7 +58,7 @@ def program(parameter: str) -> Plan:
 
 def log_of(parameter: str) -> ControlLog:
     """Return the log of the operator."""
-    return ControlLog().say(parameter, "", BEGIN_US, SET[parameter], "bench")
+    return ControlLog().set(parameter, "", BEGIN_US, SET[parameter], "bench")
 
 
 def table(*, quick: bool = False) -> Iterator[Line]:

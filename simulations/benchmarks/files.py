@@ -149,7 +149,7 @@ class _Device:
 
     def hear(self, offset: str) -> ControlLog:
         """Receive an operator's entry, and return it: the sensor was wrong from the beginning."""
-        log = ControlLog().say("offset", "", BEGIN_US, offset, "bench")
+        log = ControlLog().set("offset", "", BEGIN_US, offset, "bench")
         frame = CommandFrame.of(OPERATOR, 1, ("offset", ""), CommandLog(control=log))
         self.durable.hear(topic_of(frame, self.core.agent.topics), frame.encode(), self.now_us)
         return log

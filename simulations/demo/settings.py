@@ -46,7 +46,7 @@ def log_of(settings: Iterable[Setting]) -> ControlLog:
     """
     log = ControlLog()
     for each in settings:
-        log |= log.say(each.parameter, each.device, each.from_us, each.value, "operator")
+        log |= log.set(each.parameter, each.device, each.from_us, each.value, "operator")
         if each.until_us is not None:
-            log |= log.say(each.parameter, each.device, each.until_us, INHERITED, "operator")
+            log |= log.set(each.parameter, each.device, each.until_us, INHERITED, "operator")
     return log

@@ -206,7 +206,7 @@ class VirtualDevice(AgentProcess):
         self.order += lines
         self.acknowledged = after
         self.unreported.take(after - len(lines), after)
-        self.arrivals.came(times_us)
+        self.arrivals.add(times_us)
 
     def _read_meter(self, meter: MeterFile, true_us: int) -> None:
         """Let its meter give the next lines, if there are any."""
@@ -218,7 +218,7 @@ class VirtualDevice(AgentProcess):
 
         def is_durable() -> None:
             meter.acknowledged = after
-            self.arrivals.came(times_us)
+            self.arrivals.add(times_us)
 
         self._take(batch, true_us, is_durable)
 

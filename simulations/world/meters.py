@@ -59,29 +59,29 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._coming_us: list[int] = []
-        self._came_us: list[int] = []
+        self._arrived_us: list[int] = []
 
     def coming(self, times_us: list[int]) -> list[int]:
         """Note what is given."""
         self._coming_us += times_us
         return times_us
 
-    def came(self, times_us: list[int]) -> None:
+    def add(self, times_us: list[int]) -> None:
         """Note that it is durable."""
         for time_us in times_us:
             if time_us in self._coming_us:
                 self._coming_us.remove(time_us)
-        self._came_us += times_us
+        self._arrived_us += times_us
 
     def restart(self) -> None:
         """Note that its process begins again."""
-        self._came_us += self._coming_us
+        self._arrived_us += self._coming_us
         self._coming_us.clear()
 
     def take_oldest_us(self) -> float:
         """Return the oldest time of what came since the last question, or may have come."""
-        oldest_us = min(self._came_us + self._coming_us, default=inf)
-        self._came_us.clear()
+        oldest_us = min(self._arrived_us + self._coming_us, default=inf)
+        self._arrived_us.clear()
         return oldest_us
 
 

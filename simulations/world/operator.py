@@ -59,7 +59,7 @@ class SimulatedOperator:
 
     def say(self, parameter: str, scope: str, from_us: int, value: str | None) -> None:
         """Set a parameter from a time on, for a device or for all (scope "")."""
-        log = self.commands.control.say(parameter, scope, from_us, value, OPERATOR.device)
+        log = self.commands.control.set(parameter, scope, from_us, value, OPERATOR.device)
         self.commands |= CommandLog(control=log)
 
     def repeated(

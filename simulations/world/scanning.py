@@ -72,7 +72,7 @@ class ScanChecks:
             world.trouble.append(
                 f"{device.name}: its streams went back from {before_us} to {frontier_us}"
             )
-        came_us = device.arrivals.take_oldest_us()
+        arrived_us = device.arrivals.take_oldest_us()
         floor_us = device.core.intake.progress.pruned_us
         rows = held.encoded
         is_same = known.final is rows or known.frontier_us is None
@@ -82,7 +82,7 @@ class ScanChecks:
                 time_us = at[1][0]
                 if not floor_us <= time_us < known.frontier_us or at[0] in OF_STAMPED:
                     continue
-                if known.final.get(at) != rows.get(at) and not came_us <= time_us:
+                if known.final.get(at) != rows.get(at) and not arrived_us <= time_us:
                     before, after = known.final.get(at), rows.get(at)
                     world.trouble.append(
                         f"{device.name}: what was final changed, and nothing came late: "

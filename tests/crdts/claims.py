@@ -150,7 +150,7 @@ def _of_entries() -> Iterator[Claim]:
         entry = growth(state, write, [LONGEST]) - NAME_B
         yield Claim(type(state), "the longest entry, beside the name", entry, bound)
     log = ControlLog()
-    log |= log.say("above", "", START_US, "0", "ann")
+    log |= log.set("above", "", START_US, "0", "ann")
     yield Claim(ControlLog, "a place", growth(log, _said_next, devices[:200]), 40)
     yield Claim(Pair, "beside its parts", size(Pair(GSet(), GSet())) - 2 * size(GSet()), 6)
     parts = [GSet() for _ in range(10)]
@@ -158,7 +158,7 @@ def _of_entries() -> Iterator[Claim]:
 
 
 def _said_next(log: Any, _replica: Replica) -> Any:
-    return log.say("above", "", START_US + len(log.entries) * 10**9, "28.75", "ann")
+    return log.set("above", "", START_US + len(log.entries) * 10**9, "28.75", "ann")
 
 
 def _of_bounded_lww_set() -> Iterator[Claim]:
@@ -244,7 +244,7 @@ def _of_growth() -> Iterator[Claim]:
         (OwnedMap(), lambda s, n: s.put(HERE, n, n)),
         (Frontier(), lambda s, n: s.promise(HERE, n, START_US + n, START_US + n)),
         (Membership(), lambda s, n: s.admit("pi") if n % 2 else s.retire("pi", Version(1, 1, n))),
-        (ControlLog(), lambda s, n: s.say("above", "", START_US, str(n), "ann")),
+        (ControlLog(), lambda s, n: s.set("above", "", START_US, str(n), "ann")),
         (Max(), lambda s, n: s.record(HERE, n)),
         (Min(), lambda s, n: s.record(HERE, -n)),
         (LWWRegister(), lambda s, n: s.write(HERE, n, START_US + n)),

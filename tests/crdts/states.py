@@ -245,7 +245,7 @@ KINDS: dict[type[Lattice], Kind] = {
         st.dictionaries(places, control_entries, max_size=3).map(ControlLog),
         ControlLog,
         st.builds(
-            lambda at, value: lambda s, me: s.say(*at, value, me.device), places, said_values
+            lambda at, value: lambda s, me: s.set(*at, value, me.device), places, said_values
         ),
     ),
     Pair: Kind(

@@ -14,7 +14,7 @@ def log_of(*said):
     """Return a log in which these were said one after the other."""
     log = ControlLog()
     for parameter, scope, from_us, value in said:
-        log |= log.say(parameter, scope, from_us, value, "ann")
+        log |= log.set(parameter, scope, from_us, value, "ann")
     return log
 
 
@@ -88,8 +88,8 @@ def test_steps_are_the_definition_at_every_time():
 
 def test_two_operators_at_once_leave_one_value_everywhere():
     here, there = (
-        ControlLog().say("above", "", 5, "9", "ann"),
-        ControlLog().say("above", "", 5, "8", "bob"),
+        ControlLog().set("above", "", 5, "9", "ann"),
+        ControlLog().set("above", "", 5, "8", "bob"),
     )
     assert here | there == there | here
     assert (here | there).value == {ControlPlace("above", "", 5): "8"}
@@ -108,7 +108,7 @@ def test_the_numbers_of_all_parameters_grow_together():
 def test_what_is_said_in_any_order_is_one_log():
     log, said = ControlLog(), []
     for at, value in ((5, "1"), (5, "2"), (9, "3"), (5, TAKEN_BACK)):
-        said.append(log.say("above", "", at, value, "ann"))
+        said.append(log.set("above", "", at, value, "ann"))
         log |= said[-1]
     for order in itertools.permutations(said):
         heard = ControlLog()
@@ -130,7 +130,7 @@ def test_what_is_said_in_any_order_is_one_log():
 )
 def test_what_cannot_be_said_is_refused(said, reason):
     with pytest.raises(ValueError, match=reason):
-        ControlLog().say(*said, "ann")
+        ControlLog().set(*said, "ann")
 
 
 @pytest.mark.parametrize(

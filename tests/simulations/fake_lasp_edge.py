@@ -160,7 +160,7 @@ def set_parameter(setting: str) -> None:
     (name, _, value), device, log = setting.partition("="), option("--device"), settings()
     for since, text in ((option("--from"), value), (option("--until"), "")):
         if since:
-            log |= log.say(name, device, read_time(since), text, "ann")
+            log |= log.set(name, device, read_time(since), text, "ann")
     (stage() / "settings").write_bytes(encode(log))
     print("Known on 5 of 5 devices.")
 

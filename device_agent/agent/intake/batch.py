@@ -23,7 +23,7 @@ class Batch:
         places: what each reading came on (a topic), where its tags do not tell that: two sensors
             may agree, and a repeat comes on the same; empty: nothing tells readings apart.
         arrived_us: when it arrived, on the driver's clock; None: when it is read.
-        came_us: when it came, where it had to wait for the clock; readings without a time of their
+        dated_us: when it came, where it had to wait for the clock; readings without a time of their
             own are placed there.
     """
 
@@ -35,7 +35,7 @@ class Batch:
     cursor: str | None = None
     refused: dict[str, int] = field(default_factory=dict)
     done: bool = False
-    came_us: int | None = None
+    dated_us: int | None = None
     arrived_us: int | None = None
     places: list[str] = field(default_factory=list)
     cursor_unless_accepted: str | None = None
@@ -60,11 +60,11 @@ class Batch:
         columns = (self.names, self.times_us, self.values, self.tags)
         if len({len(column) for column in columns}) > 1:
             return []
-        came_us = self.came_us
+        dated_us = self.dated_us
         return [
             Batch(
                 *(self.source, [name], [time_us], [value], [tags], self.cursor, {}, self.done),
-                came_us=None if came_us is None else came_us + at,
+                dated_us=None if dated_us is None else dated_us + at,
                 places=self.places[at : at + 1],
             )
             for at, (name, time_us, value, tags) in enumerate(zip(*columns, strict=True))
@@ -76,7 +76,7 @@ class Batch:
         columns: list[Sequence[Any]] = [self.names, self.times_us, self.values, self.tags]
         names, times_us, values, tags = ([column[at] for at in kept] for column in columns)
         places = [self.places[at] for at in kept] if self.places else []
-        rest = (self.cursor, self.refused, self.done, self.came_us)
+        rest = (self.cursor, self.refused, self.done, self.dated_us)
         return Batch(self.source, names, times_us, values, tags, *rest, places=places)
 
     @property

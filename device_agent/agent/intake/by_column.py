@@ -161,7 +161,7 @@ class ByColumn:
             if counted and Retraction in set(map(type, part[1])):
                 return None
             if stamped:
-                first_us = batch.came_us
+                first_us = batch.dated_us
                 if first_us is None:
                     first_us = self._progress.next_stamp_us(clock_us)
                 times_us = range(first_us, first_us + len(values))
@@ -335,7 +335,7 @@ class ByColumn:
         progress.reach(times_us[-1])
         pending.accepted += len(column)
         if times_us[0] < self._panes.unlanded.watched_us:
-            self._panes.unlanded.came(times_us[0], progress.promised_us)
+            self._panes.unlanded.add(times_us[0], progress.promised_us)
             pending.counted["late"] += bisect_left(times_us, progress.promised_us)
         if self._settings.keep_readings:
             rows = zip(column.times_us, column.read, column.values, column.tags, strict=True)

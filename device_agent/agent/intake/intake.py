@@ -157,7 +157,7 @@ class Intake(Part):
         clock = self._clock
         is_clear = clock.trusted and not clock.waiting and at_us >= EARLIEST_US
         try:
-            if is_clear or batch.came_us is not None or not self._waiting.put(batch, at_us):
+            if is_clear or batch.dated_us is not None or not self._waiting.put(batch, at_us):
                 self.accept(batch, at_us, store)
         except BaseException as error:  # noqa: BLE001 - a source may give anything
             self._guard.failed("a batch", error)

@@ -67,7 +67,7 @@ class OneByOne:
         Returns:
             The greatest own time that was accepted, and whether readings were stamped.
         """
-        high_us, stamped, came_us, places = None, False, batch.came_us, iter(batch.places)
+        high_us, stamped, dated_us, places = None, False, batch.dated_us, iter(batch.places)
         columns = (batch.names, batch.times_us, batch.tags, batch.values)
         for name, own_us, tags, value in zip(*columns, strict=True):
             try:
@@ -78,7 +78,7 @@ class OneByOne:
                     continue
                 quantised = route.quantise(value)
                 time_us = self._accept_one(
-                    pending, store, name, own_us, came_us, tags, quantised, value
+                    pending, store, name, own_us, dated_us, tags, quantised, value
                 )
             except BaseException as error:  # noqa: BLE001 - a source may give anything
                 taken_us = self._failed(
@@ -90,7 +90,7 @@ class OneByOne:
                 continue
             if own_us is None:
                 stamped = True
-                came_us = None if came_us is None else came_us + 1
+                dated_us = None if dated_us is None else dated_us + 1
             elif high_us is None or own_us > high_us:
                 high_us = own_us
             if self._keep_readings:
@@ -104,7 +104,7 @@ class OneByOne:
         store: StoreReader,
         name: str,
         own_us: int | None,
-        came_us: int | None,
+        dated_us: int | None,
         tags: Mapping[str, str],
         quantised: int,
         value: Any,
@@ -113,7 +113,7 @@ class OneByOne:
         progress, block, clock_us, stream = self._progress, None, pending.clock_us, ""
         next_us = progress.stamp_us + 1
         stamp_us = next_us if clock_us <= next_us <= clock_us + STAMP_AHEAD_US else clock_us
-        placed_us = stamp_us if came_us is None else came_us
+        placed_us = stamp_us if dated_us is None else dated_us
         time_us = placed_us if own_us is None else own_us
         if time_us < progress.floor_us:
             pending.counted["too_late"] += 1
@@ -153,7 +153,7 @@ class OneByOne:
                 self._identities.touched(block)
         pending.accepted += 1
         if time_us < self._unlanded.watched_us:
-            self._unlanded.came(time_us, progress.promised_us)
+            self._unlanded.add(time_us, progress.promised_us)
             if time_us < progress.promised_us:
                 pending.counted["late"] += 1
         progress.stamp_us = stamp_us

@@ -70,11 +70,11 @@ class PeerReports:
 
         Each life dates them by its own clock, so that one may have found them somewhat earlier.
         """
-        if batch.came_us is None:
+        if batch.dated_us is None:
             return batch
         self.catch_up(now_us)
         doubt_us = self._highs.doubt_us(WAITED)
-        if doubt_us is None or batch.came_us > doubt_us + STAMP_AHEAD_US:
+        if doubt_us is None or batch.dated_us > doubt_us + STAMP_AHEAD_US:
             return batch
         left = batch.with_own_times()
         self._counters.add("doubtful", len(batch) - len(left))

@@ -152,10 +152,10 @@ class SourceHighs:
         """
         if high_us is not None:
             self.advance(batch.source, high_us, accepted)
-        if batch.came_us is not None:
+        if batch.dated_us is not None:
             waited = min(accepted, batch.times_us.count(None))
             if waited:
-                self.advance(WAITED, batch.came_us + waited - 1, waited)
+                self.advance(WAITED, batch.dated_us + waited - 1, waited)
 
     def published(self) -> tuple[SourceHigh, ...]:
         """Return how far each source has come, as it is published."""

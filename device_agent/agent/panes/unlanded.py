@@ -77,8 +77,8 @@ class Unlanded:
                 lows_us = [low_us for seq, low_us in versions.items() if seq in seqs]
                 since[pane] = max([*lows_us, since.get(pane, pane.pane_us)])
 
-    def came(self, time_us: int, promised_us: int) -> None:
-        """Note that a reading came that is perhaps older than the sources had promised.
+    def add(self, time_us: int, promised_us: int) -> None:
+        """Note a reading that is perhaps older than the sources had promised.
 
         Args:
             time_us: of the reading.

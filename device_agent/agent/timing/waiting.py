@@ -134,12 +134,12 @@ class Waiting(Part):
         batch = self._unpacked(row)
         at = self._sources.row(batch.source)
         batch.cursor, batch.done = at.cursor, at.done
-        batch.came_us = self._dated_us(row, now_us)
-        if batch.came_us is None:
+        batch.dated_us = self._dated_us(row, now_us)
+        if batch.dated_us is None:
             left = batch.with_own_times()
             self._agent.counters.add("undated", len(batch) - len(left))
             batch = left
-            batch.came_us = self._agent.clock.time_us(now_us)  # of no reading that is left
+            batch.dated_us = self._agent.clock.time_us(now_us)  # of no reading that is left
         return batch
 
     def _unpacked(self, row: WaitingRow) -> Batch:
@@ -156,12 +156,12 @@ class Waiting(Part):
         """Return when a batch came; None where nobody knows."""
         if row.boot == self._timing.boot:
             passed_us = self._timing.monotonic_us(now_us) - row.monotonic_us
-            came_us = self._agent.clock.time_us(now_us) - passed_us
+            dated_us = self._agent.clock.time_us(now_us) - passed_us
         elif row.boot in self._timing.boots:
-            came_us = row.monotonic_us + self._timing.boots[row.boot]
+            dated_us = row.monotonic_us + self._timing.boots[row.boot]
         else:
             return None
-        return came_us if row.boot or came_us >= EARLIEST_US else None
+        return dated_us if row.boot or dated_us >= EARLIEST_US else None
 
     def take_changes(self) -> Changes | None:
         self.is_changed = False

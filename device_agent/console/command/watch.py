@@ -145,7 +145,7 @@ class FleetTable(NamedTuple):
 
     def _row(self, each: DeviceView) -> tuple[str, ...]:
         readings = UNKNOWN if each.readings is None else f"{each.readings:,}"
-        heard = UNKNOWN if each.heard_s is None else f"{ago(each.heard_s)} ago"
+        heard = UNKNOWN if each.silent_s is None else f"{ago(each.silent_s)} ago"
         values = (self.text(each.own), self.text(each.fleet))
         alarms = named([" ".join(alarm.split())[:LONGEST_ALARM] for alarm in each.alarms])
         return (each.device, readings, *values, self.agreed(each), heard, alarms)

@@ -69,7 +69,7 @@ def _device(table: FleetTable, each: DeviceView, at_s: float) -> dict[str, Any]:
         "readings": each.readings,
         "own": table.text(each.own),
         "fleet": table.text(each.fleet),
-        "last": None if each.heard_s is None else round(at_s - each.heard_s),
+        "last": None if each.silent_s is None else round(at_s - each.silent_s),
         "refused_because": dict(each.refused_because),
         "alarms": each.alarms,
     }

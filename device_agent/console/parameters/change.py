@@ -50,7 +50,7 @@ class ParameterChange(NamedTuple):
                 entries.append((until_us, earlier[-1] if earlier else INHERITED))
         after = log.copy()
         for from_us, text in entries:
-            after |= after.say(name, scope, from_us, text, self.author, least=least)
+            after |= after.set(name, scope, from_us, text, self.author, least=least)
         return after - log
 
     def changes(self, log: ControlLog) -> bool:

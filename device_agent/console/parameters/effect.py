@@ -12,7 +12,7 @@ asks for the readings. So the numbers are the most that can be.
     ...     "sum", source=temperature, fold=folds.sum(), size_s=10, slide_s=5,
     ...     uses=(offset,), value=lambda event, at: event.value + at[offset])
     >>> before = ControlLog()
-    >>> after = before.say("offset", "cellar", 20_000_000, "1", "ann")
+    >>> after = before.set("offset", "cellar", 20_000_000, "1", "ann")
     >>> ControlEffect.of(program.plan(), before, after, {"attic": 0, "cellar": 0}, 40_000_000)
     ControlEffect(panes={'cellar': 4}, windows={'sum': 4})
 """

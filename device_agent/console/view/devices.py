@@ -10,7 +10,7 @@ counts, and of that one's beats the one with the greatest pane seq.
     60
     >>> devices.has_all_entries("attic"), devices.floors_us
     (True, {'attic': 60})
-    >>> log = devices.commands.control.say("offset", "", 600, "3", "ann")
+    >>> log = devices.commands.control.set("offset", "", 600, "3", "ann")
     >>> devices.commands |= CommandLog(control=log)
     >>> devices.lacking_entries
     ['attic']

@@ -35,7 +35,7 @@ class DeviceView(NamedTuple):
         fleet: the fleet's value as it sees it.
         behind_s: seconds since another device held a state that this one did not; 0 for none; None
             where it reported nothing yet.
-        heard_s: seconds since its last message; None where only retained ones were received.
+        silent_s: seconds since its last message; None where only retained ones were received.
         alarms: for somebody to look at: its alarms and notices.
         refused: how many readings it refused; None where it does not report.
         refused_because: those since its start, by reason.
@@ -48,7 +48,7 @@ class DeviceView(NamedTuple):
     own: Plain | None
     fleet: Plain | None
     behind_s: float | None
-    heard_s: float | None
+    silent_s: float | None
     alarms: tuple[str, ...]
     refused: int | None
     refused_because: Mapping[str, int]
@@ -80,7 +80,7 @@ class FleetView:
         self.values = FleetValues(self.devices, plan)
         self.alerts: dict[AlertAddress, Plain] = {}
         self.windows = GatewayWindows()
-        self._heard_s: dict[str, float] = {}
+        self._last_s: dict[str, float] = {}
 
     def take(self, topic: str, payload: bytes, now_s: float, *, retained: bool = False) -> None:
         """Take a message; `retained`: the broker had kept it."""
@@ -93,7 +93,7 @@ class FleetView:
             else:
                 device = self._take_frame(topic, payload, now_s)
             if device is not None and not retained:
-                self._heard_s[device] = now_s
+                self._last_s[device] = now_s
 
     def _take_alert(self, address: AlertAddress, payload: bytes) -> None:
         if not payload:
@@ -123,7 +123,7 @@ class FleetView:
 
     def device(self, name: str, own: str | None, shared: str | None, now_s: float) -> DeviceView:
         """Return a device with the named value of its own and its view of the fleet's one."""
-        values, heard_s = self.values, self._heard_s.get(name)
+        values, last_s = self.values, self._last_s.get(name)
         report = values.report(name)
         return DeviceView(
             name,
@@ -132,7 +132,7 @@ class FleetView:
             None if own is None else values.whole(own, name),
             None if shared is None else values.whole(shared, name),
             values.behind_s(shared, name, now_s),
-            None if heard_s is None else now_s - heard_s,
+            None if last_s is None else now_s - last_s,
             (*report.get("alarms", ()), *report.get("notices", ())),
             report.get("refused"),
             report.get("refused_because", {}),

@@ -134,7 +134,7 @@ def sums(program, **given):
 
 def late_log():
     """Return the log in which each reading from 4.5 s on counts 100 more."""
-    return ControlLog().say("offset", "", 4_500_000, "100", "ann")
+    return ControlLog().set("offset", "", 4_500_000, "100", "ann")
 
 
 def rows_of_log(log):

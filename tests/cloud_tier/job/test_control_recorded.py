@@ -124,7 +124,7 @@ class Site:
 
     def say(self, entries):
         for parameter, scope, from_us, value in entries:
-            self.log |= self.log.say(parameter, scope, BEGIN_US + from_us, value, "ann")
+            self.log |= self.log.set(parameter, scope, BEGIN_US + from_us, value, "ann")
         for number, lane in enumerate(self.log.lanes(), 1):
             frame = schedule_command(OPERATOR, number, *lane, self.log)
             for device in self.devices.values():

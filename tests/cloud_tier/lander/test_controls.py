@@ -44,9 +44,9 @@ def taken(log, regimes):
 
 def both_said():
     """Return two logs of operators who did not know of each other, so of one number."""
-    first = ControlLog().say("offset", "", 10, "1.5", "ann")
-    second = ControlLog().say("offset", "", 10, "2.5", "bob")
-    return first, second | second.say("above", "pi-1", 20, None, "bob")
+    first = ControlLog().set("offset", "", 10, "1.5", "ann")
+    second = ControlLog().set("offset", "", 10, "2.5", "bob")
+    return first, second | second.set("above", "pi-1", 20, None, "bob")
 
 
 def test_entries_land_side_by_side_and_are_read_back_as_the_log(lake):

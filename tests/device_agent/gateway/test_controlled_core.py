@@ -20,7 +20,7 @@ from tests.support_commands import schedule_command
 PLAN = greenhouse().plan()
 SETTINGS = Settings(keep_readings=True, fence_wait_us=0, lateness_us=10 * S)
 TERMS = WaitingTerms(["cellar"], 600 * S)
-LOG = ControlLog().say("offset", "", NOW_US + 20 * S, "10", "ann")
+LOG = ControlLog().set("offset", "", NOW_US + 20 * S, "10", "ann")
 ENTRY = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", LOG)
 
 
@@ -108,7 +108,7 @@ def test_a_row_that_is_due_while_all_promises_are_void_names_who_is_missing(tmp_
     site = Site(tmp_path, waiting)
     site.live(24, reads=True)
     before = len(site.gateway.rows)
-    tomorrow = ControlLog().say("offset", "", NOW_US + 86_400 * S, "10", "ann")
+    tomorrow = ControlLog().set("offset", "", NOW_US + 86_400 * S, "10", "ann")
     site.live(1, sent=[schedule_command(Replica(1, 5, "operator"), 1, "offset", "", tomorrow)])
     site.live(4)
     due = site.gateway.rows[before:]
@@ -137,7 +137,7 @@ def test_rows_below_the_floor_stay_as_they_are_and_what_comes_for_them_is_counte
     site = short
     core = site.gateway.core
     frontier_us = core.coverage.frontier
-    early = ControlLog().say("offset", "", NOW_US - 60 * S, "10", "ann")
+    early = ControlLog().set("offset", "", NOW_US - 60 * S, "10", "ann")
     entry = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", early)
     site.device.hear(entry)
     site.live(1, sent=[entry])
@@ -161,7 +161,7 @@ def test_rows_below_the_floor_stay_as_they_are_and_what_comes_for_them_is_counte
 def test_panes_of_left_meanings_are_forgotten_with_the_others(short):
     site, log = short, ControlLog()
     for value in ("10", "11"):
-        log |= log.say("offset", "", NOW_US, value, "ann")
+        log |= log.set("offset", "", NOW_US, value, "ann")
         entry = schedule_command(Replica(1, 5, "operator"), 1, "offset", "", log)
         site.device.hear(entry)
         site.live(1, sent=[entry])
@@ -184,7 +184,7 @@ def test_what_waits_keeps_its_panes_and_its_rows_come(short):
         1,
         "offset",
         "",
-        ControlLog().say("offset", "", frontier_us - 30 * S, "10", "ann"),
+        ControlLog().set("offset", "", frontier_us - 30 * S, "10", "ann"),
     )
     site.take([(topic_of(entry, site.device.core.agent.topics), entry.encode())])
     assert core.windows.held.spans
@@ -241,7 +241,7 @@ def test_a_device_whose_store_was_lost_with_the_brokers_memory_is_told_what_oper
 @pytest.mark.parametrize("more", [0, 4])
 def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
     """Under the new form the last window ends earlier than what was promised under the old one."""
-    log = ControlLog().say("step_s", "", NOW_US + 20 * S, "40", "ann")
+    log = ControlLog().set("step_s", "", NOW_US + 20 * S, "40", "ann")
     entry = schedule_command(Replica(1, 5, "operator"), 1, "step_s", "", log)
     site.live(1 + more, reads=True)
     site.device.core.handle_end()
@@ -256,7 +256,7 @@ def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
 
 
 def test_tentative_windows_that_are_no_more_leave_with_the_entry(site):
-    log = ControlLog().say("step_s", "", NOW_US + 81 * S, "40", "ann")
+    log = ControlLog().set("step_s", "", NOW_US + 81 * S, "40", "ann")
     site.live(1, sent=[schedule_command(Replica(1, 5, "operator"), 1, "step_s", "", log)])
     gone = [
         row

@@ -40,8 +40,8 @@ def rooms(*, with_parameter):
 
 
 PLAIN, UNSET = rooms(with_parameter=False), rooms(with_parameter=True)
-SCOPED = ControlLog().say("offset", "pi-1", BEGIN_US + 45 * SECOND_US, "0", "ann")
-SCOPED |= SCOPED.say("offset", "", BEGIN_US + 95 * SECOND_US, "0", "ann")
+SCOPED = ControlLog().set("offset", "pi-1", BEGIN_US + 45 * SECOND_US, "0", "ann")
+SCOPED |= SCOPED.set("offset", "", BEGIN_US + 95 * SECOND_US, "0", "ann")
 
 
 class Sites:

@@ -19,7 +19,7 @@ def log_of(*given):
     """Return a log of these entries, one after the other."""
     log = ControlLog()
     for parameter, scope, from_us, value in given:
-        log |= log.say(parameter, scope, from_us, value, "ann")
+        log |= log.set(parameter, scope, from_us, value, "ann")
     return log
 
 

@@ -66,7 +66,7 @@ def test_a_meaning_that_was_left_never_comes_back(entries, seconds, name):
     log, seen, current = ControlLog(), {}, {}
     for number, entry in enumerate([None, *entries]):
         if entry is not None:
-            log |= log.say(*entry, "ann")
+            log |= log.set(*entry, "ann")
         for second in seconds:
             time_us = second * S
             regime = WindowRegimes(PLAN.windows[name], FUNCTIONS, log, "cellar").regime_at(time_us)
@@ -96,7 +96,7 @@ def test_a_size_that_comes_again_is_another_stream():
 
 def test_an_entry_leaves_alone_what_a_later_place_decides():
     before = log_of(("offset", "", 1_000 * S, "3"))
-    after = before | before.say("offset", "", 960 * S, "2", "ann")
+    after = before | before.set("offset", "", 960 * S, "2", "ann")
     assert pieces_at(before, 1_000 * S) == pieces_at(after, 1_000 * S)
     assert pieces_at(before, 980 * S) != pieces_at(after, 980 * S)
 
@@ -135,8 +135,8 @@ def test_a_parameter_that_the_fold_does_not_ask_for_changes_no_pane():
     assert pieces_at(day, 1_000 * S, window=window) == pieces_at(
         ControlLog(), 1_000 * S, window=window
     )
-    night = day | day.say("mode", "", 930 * S, "night", "ann")
-    later = night | night.say("error", "", 960 * S, "0.002", "ann")
+    night = day | day.set("mode", "", 930 * S, "night", "ann")
+    later = night | night.set("error", "", 960 * S, "0.002", "ann")
     assert pieces_at(night, 1_000 * S, window=window) != pieces_at(later, 1_000 * S, window=window)
 
 
@@ -168,7 +168,7 @@ def test_what_differs_between_two_logs_is_found(entries, more, name):
 def test_a_thousand_places_are_found_by_bisection():
     log = ControlLog()
     for number in range(200):
-        log |= log.say("offset", "", (1_000 + 50 * number) * S, str(number % 7), "ann")
+        log |= log.set("offset", "", (1_000 + 50 * number) * S, str(number % 7), "ann")
     regimes = WindowRegimes(SUMS, FUNCTIONS, log)
     assert len(regimes.pieces) <= 2 * 200 + 1
     assert regimes.regime_at((1_000 + 50 * 199) * S).at["offset"] == 199 % 7

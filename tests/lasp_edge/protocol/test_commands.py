@@ -13,7 +13,7 @@ from tests.support_commands import member_command, schedule_command
 
 OPERATOR = Replica(1, 5, "operator")
 UP_TO = Version(3, 7, 60)
-LOG = ControlLog().say("above", "", 600, "30", "ann")
+LOG = ControlLog().set("above", "", 600, "30", "ann")
 
 
 def command(control, *, version=UP_TO, device="attic"):
@@ -42,7 +42,7 @@ def test_commands_on_more_devices_than_the_limit_are_refused(monkeypatch):
     known = CommandLog(Membership().retire("attic", UP_TO), LOG)
     assert refusal(command(1, device="cellar"), known) == "too many members"
     assert refusal(command(2), known) is None, "one that is known already costs nothing"
-    there = LOG.say("above", "cellar", 600, "30", "ann")
+    there = LOG.set("above", "cellar", 600, "30", "ann")
     assert refusal(schedule("cellar", log=there), known) == "too many devices"
     assert refusal(schedule(), known) is None
 
@@ -55,7 +55,7 @@ def test_a_command_speaks_of_no_far_incarnation():
 def test_a_schedule_has_so_many_places_and_no_more(monkeypatch):
     monkeypatch.setattr(commands, "MOST_PLACES", 1)
     assert refusal(schedule(), CommandLog(control=LOG)) is None
-    more = LOG.say("above", "", 700, "31", "ann")
+    more = LOG.set("above", "", 700, "31", "ann")
     assert refusal(schedule(log=more), CommandLog(control=LOG)) == "too many places"
 
 
@@ -67,7 +67,7 @@ def test_a_parameter_and_a_device_of_one_name_have_topics_of_their_own():
 
 
 def _at(scope):
-    return ControlLog().say("above", scope, 600, "30", "ann")
+    return ControlLog().set("above", scope, 600, "30", "ann")
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class Fleet:
         self.plan, self.log, self.frames = plan, ControlLog(), 0
 
     def say(self, parameter, scope, from_us, value):
-        self.log |= self.log.say(parameter, scope, from_us, value, "ann")
+        self.log |= self.log.set(parameter, scope, from_us, value, "ann")
         self.tell(parameter, scope)
 
     def tell(self, parameter, scope):
@@ -251,7 +251,7 @@ def test_a_function_that_fails_leaves_the_reading_out_of_its_window_alone(tmp_pa
 
 
 def test_entries_of_unknown_parameters_are_counted_and_change_nothing(fleet):
-    log = ControlLog().say("nothing", "", 5, "1", "ann")
+    log = ControlLog().set("nothing", "", 5, "1", "ann")
     fleet.device.hear(schedule_command(OPERATOR, 1, "nothing", "", log))
     assert fleet.device.core.commands.known.control == ControlLog()
     assert fleet.device.counted["frame: command: no such parameter"] == 1

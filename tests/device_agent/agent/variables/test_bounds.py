@@ -39,7 +39,7 @@ class Fleet:
         self.read = {name: [] for name in self.devices}
 
     def say(self, from_us, value, *, deaf=()):
-        self.log |= self.log.say("last", "", from_us, value, "ann")
+        self.log |= self.log.set("last", "", from_us, value, "ann")
         self.tell(name for name in self.devices if name not in deaf)
 
     def tell(self, devices):

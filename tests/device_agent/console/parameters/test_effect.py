@@ -100,7 +100,7 @@ def test_a_value_that_gives_no_window_a_form_is_told_with_its_reason():
     bad = log_of(("step_s", "", 60 * S, "50"))
     (why,) = misfits(PLAN, ControlLog(), bad)
     assert why.startswith("window 'sums': a slide from")
-    assert list(misfits(PLAN, bad, bad | bad.say("offset", "", 0, "3", "ann"))) == []
+    assert list(misfits(PLAN, bad, bad | bad.set("offset", "", 0, "3", "ann"))) == []
 
 
 def test_a_set_keeps_one_sample_at_least():
@@ -110,7 +110,7 @@ def test_a_set_keeps_one_sample_at_least():
     samples = program.declare_dynamic(BoundedLWWSet(bound=last), "samples")
     program.collect(event, into=samples)
     plan, before = program.plan(), ControlLog()
-    none = before.say("last", "", 0, "0", "ann")
+    none = before.set("last", "", 0, "0", "ann")
     assert list(misfits(plan, before, none)) == ["'samples' keeps 1 sample at least, and last=0"]
     assert list(misfits(plan, none, none)) == []
-    assert list(misfits(plan, before, before.say("last", "", 0, "7", "ann"))) == []
+    assert list(misfits(plan, before, before.set("last", "", 0, "7", "ann"))) == []

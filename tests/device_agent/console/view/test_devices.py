@@ -18,8 +18,8 @@ from tests.support_commands import member_of
 TOPICS = Topics("greenhouse")
 OPERATOR = Replica(1, 5, "operator")
 FIRST, SECOND = Replica(1, 7, "attic"), Replica(2, 3, "attic")
-LOG = ControlLog().say("offset", "", 600, "3", "ann")
-MORE = LOG | LOG.say("offset", "", 900, "4", "ann")
+LOG = ControlLog().set("offset", "", 600, "3", "ann")
+MORE = LOG | LOG.set("offset", "", 900, "4", "ann")
 
 
 def beat(replica, seq, number=1):
@@ -211,7 +211,7 @@ def test_who_is_connected_and_sent_no_beat_is_awaited():
 
 
 def test_parameters_that_the_program_does_not_have_count_for_nobody():
-    log = ControlLog().say("former", "", 600, "3", "ann")
+    log = ControlLog().set("former", "", 600, "3", "ann")
     devices = received(entries_of(log, "former"), known_beat(FIRST))
     assert devices.commands.control == ControlLog()
     assert devices.has_all_entries("attic")

@@ -71,7 +71,7 @@ def test_each_device_and_the_fleet_are_seen(scene):
         assert (mean(standing.own), mean(standing.fleet)) == (own, 30)
         assert standing.connected
         assert standing.behind_s == 0
-        assert standing.heard_s < 30
+        assert standing.silent_s < 30
     assert mean(scene.view.values.value("global_average")) == 30
     assert scene.view.values.value("global_average")["devices"] == 2
     assert scene.view.values.names == ["global_average", "local_average"]
@@ -88,7 +88,7 @@ def test_a_device_that_is_cut_off_is_behind_since_the_others_went_on(scene):
     scene.play(6, cut=["shed"])
     assert scene.standing("attic").behind_s == 0
     assert 4 <= scene.standing("shed").behind_s <= 12
-    assert scene.standing("shed").heard_s >= 10
+    assert scene.standing("shed").silent_s >= 10
     assert mean(scene.view.values.value("global_average")) == 30
 
 
@@ -143,7 +143,7 @@ def test_what_the_broker_kept_says_nothing_about_when_a_device_was_heard(tmp_pat
         scene.hear(each, kept=True)
     standing = scene.standing("attic")
     assert mean(standing.own) == 10
-    assert standing.heard_s is None
+    assert standing.silent_s is None
     assert standing.readings == 1
     assert standing.alarms == ()
 
