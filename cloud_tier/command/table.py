@@ -1,12 +1,12 @@
 """Printing Arrow tables: CSV or JSON for programs, aligned columns for people."""
 
 import argparse
-from typing import Any
 
 import pyarrow as pa
 
 from cloud_tier.lake.results import TimedRows
-from lasp_edge.tool.printing import FoundRows, RowsWanted, add_printing_arguments, show_rows
+from lasp_edge.language.described import ResultDefinition
+from lasp_edge.tool.printing import FoundRows, RowPrinter, RowsWanted, add_printing_arguments
 
 
 def add_lake_argument(parser: argparse.ArgumentParser) -> None:
@@ -22,16 +22,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def show(table: pa.Table, *, as_csv: bool = False, as_json: bool = False) -> None:
     """Print a table to stdout; bytes only as JSON."""
-    columns, rows = printable(table, with_bytes=as_json)
-    show_rows(columns, rows, as_csv=as_csv, as_json=as_json)
+    RowPrinter(as_csv=as_csv, as_json=as_json).show(printable(table, with_bytes=as_json))
 
 
-def printable(table: pa.Table, *, with_bytes: bool) -> tuple[list[str], list[tuple[Any, ...]]]:
+def printable(
+    table: pa.Table, *, with_bytes: bool, meaning: ResultDefinition | None = None
+) -> FoundRows:
     """Return the columns of a table, those of bytes only where they are wanted, and its rows."""
     columns = [
         field.name for field in table.schema if with_bytes or not pa.types.is_binary(field.type)
     ]
-    return columns, list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+    rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
+    return FoundRows(columns, list(rows), meaning)
 
 
 def chosen(rows: TimedRows, wanted: RowsWanted) -> FoundRows:
@@ -44,4 +46,5 @@ def chosen(rows: TimedRows, wanted: RowsWanted) -> FoundRows:
             as_of=wanted.as_of_us,
         ),
         with_bytes=wanted.with_bytes,
+        meaning=rows.meaning,
     )

@@ -111,10 +111,13 @@ class RevisedRows:
     Args:
         tables: of the lake.
         meaning: what the rows mean.
+
+    Attributes:
+        meaning: the same.
     """
 
     def __init__(self, tables: LakeTables, meaning: ResultDefinition) -> None:
-        self._tables, self._meaning = tables, meaning
+        self._tables, self.meaning = tables, meaning
         shape = _SHAPES[meaning.kind]
         self._path = f"{tables.root}/{shape.table}"
         there = {field.name for field in tables.table(self._path).schema().fields}
@@ -131,13 +134,13 @@ class RevisedRows:
         Args:
             spark: a session that reads Delta tables (`cloud_tier.spark.session.spark_session`).
         """
-        stored = [*self._shape.before, *self._meaning.columns, *self._shape.after]
+        stored = [*self._shape.before, *self.meaning.columns, *self._shape.after]
         listed = ", ".join(map(identifier, stored))
-        named, name = identifier(self._shape.named), literal(self._meaning.name)
+        named, name = identifier(self._shape.named), literal(self.meaning.name)
         query = newest_of(
             f"delta.{identifier(self._path)}",
             listed,
-            f"{named} = {name} AND stream = {self._meaning.stream}",
+            f"{named} = {name} AND stream = {self.meaning.stream}",
             ", ".join(self._shape.entry),
         )
         return spark.sql(query)
@@ -170,8 +173,8 @@ class RevisedRows:
         stored = [*self._stored(self.columns), self._shape.named, "stream"]
         found = appended_since(table, since_version, list(dict.fromkeys(stored)))
         is_ours = compute.and_(
-            compute.equal(found.column(self._shape.named), self._meaning.name),
-            compute.equal(found.column("stream"), self._meaning.stream),
+            compute.equal(found.column(self._shape.named), self.meaning.name),
+            compute.equal(found.column("stream"), self.meaning.stream),
         )
         order = (COMMIT.name, *self._shape.entry, "revision")
         ours = found.filter(is_ours).sort_by([(name, "ascending") for name in order])
@@ -190,8 +193,8 @@ class RevisedRows:
         unknown = [name for name in wanted if name not in self.columns]
         if unknown:
             raise ValueError(f"no column {unknown[0]!r}; there are: {', '.join(self.columns)}")
-        named, name = standard_identifier(self._shape.named), standard_literal(self._meaning.name)
-        where = " AND ".join([f"{named} = {name}", f"stream = {self._meaning.stream}", *conditions])
+        named, name = standard_identifier(self._shape.named), standard_literal(self.meaning.name)
+        where = " AND ".join([f"{named} = {name}", f"stream = {self.meaning.stream}", *conditions])
         listed = ", ".join(map(standard_identifier, self._stored(wanted)))
         entry = ", ".join(self._shape.entry)
         query = newest_of("source", listed, where, entry, all_revisions=all_revisions)
@@ -201,17 +204,17 @@ class RevisedRows:
 
     def _stored(self, wanted: Sequence[str]) -> list[str]:
         """Return the stored columns from which the wanted ones are made."""
-        parts = set(wanted) - {*self._shape.before, *self._shape.after, *self._meaning.columns}
-        values = self._meaning.columns if parts else ()
+        parts = set(wanted) - {*self._shape.before, *self._shape.after, *self.meaning.columns}
+        values = self.meaning.columns if parts else ()
         needed = {*wanted, *values} - parts
-        order = (*self._shape.before, *self._meaning.columns, *self._shape.after)
+        order = (*self._shape.before, *self.meaning.columns, *self._shape.after)
         return [name for name in order if name in needed]
 
     def _finished(self, stored: pa.Table, wanted: Sequence[str]) -> pa.Table:
         """Return the wanted columns, in their order."""
         found = dict(zip(stored.column_names, stored.columns, strict=True))
         if not set(wanted) <= found.keys():
-            found |= lowered(stored, self._meaning)
+            found |= lowered(stored, self.meaning)
         return pa.table({name: found[name] for name in wanted})
 
 
@@ -299,8 +302,8 @@ that an earlier release wrote |
         Raises:
             NotFound: there is no such lake.
         """
-        name = standard_literal(self._meaning.name)
-        where = f'"window" = {name} AND stream = {self._meaning.stream}'
+        name = standard_literal(self.meaning.name)
+        where = f'"window" = {name} AND stream = {self.meaning.stream}'
         query = f"SELECT max(start_us) AS newest FROM source WHERE {where}"  # noqa: S608 - quoted
         found: list[int | None] = (
             selected(self._tables.table(self._path), query).column("newest").to_pylist()

@@ -5,6 +5,7 @@
 - `view`: a fleet as an operator's command sees it
 - `parameters`: changes by operators, and their effect
 - `dashboard`: a page that shows a fleet
-- `own_windows`: the windows of one device, from its store; `belonging`: whose store it is
+- `own_windows`: the windows of one device, from its store; `own_rows`: these and results, printed
+- `belonging`: whose store it is
 - `small_process`: an agent's process without modules that it does not need
 """

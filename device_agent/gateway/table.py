@@ -75,7 +75,7 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
             all_revisions=wanted.all_revisions,
         )
         columns = columns_of(meaning, with_bytes=wanted.with_bytes)
-        return columns, [_shown(meaning, row, columns) for row in rows]
+        return FoundRows(columns, [_shown(meaning, row, columns) for row in rows], meaning)
     finally:
         store.close()
 

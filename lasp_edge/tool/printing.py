@@ -1,13 +1,20 @@
-"""Printing rows of results: CSV or JSON for programs, aligned columns for people."""
+"""Printing rows of results: CSV or JSON for programs, aligned columns for people.
+
+CSV and JSON have numbers in full. People see values as finely as the event's step, since what is
+finer is made by dividing.
+"""
 
 import argparse
 import csv
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lasp_edge.errors import UsageError
+from lasp_edge.folds.numbers import Resolution, decimals
+from lasp_edge.language.declarations import TEXT
+from lasp_edge.language.described import ResultDefinition
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import COUNTED, MOST_NAMES, NOT_PRINTED
 from lasp_edge.tool.screen import aligned
@@ -30,19 +37,31 @@ class RowsWanted(NamedTuple):
         as_of_us: as they were when results were final up to then.
         all_revisions: not only the current ones.
         with_bytes: with the columns of bytes, which only JSON has.
+        program: of an agent's data directory, which does not hold what its rows mean.
     """
 
     name: str
-    key: str | None
-    since_us: int | None
-    until_us: int | None
-    as_of_us: int | None
-    all_revisions: bool
+    key: str | None = None
+    since_us: int | None = None
+    until_us: int | None = None
+    as_of_us: int | None = None
+    all_revisions: bool = False
     with_bytes: bool = False
+    program: str | None = None
 
 
-FoundRows = tuple[Sequence[str], Iterable[Sequence[Any]]]
-"""The names of the columns, and the rows."""
+class FoundRows(NamedTuple):
+    """Rows of a window or result.
+
+    Attributes:
+        columns: their names.
+        rows: a value for each column.
+        meaning: what they mean; None of several results in one table.
+    """
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+    meaning: ResultDefinition | None = None
 
 
 def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +86,8 @@ def add_choice(parser: argparse.ArgumentParser, rows: str) -> None:
         rows: the noun and verb of a row's time, such as "windows that start".
     """
     add_printing_arguments(parser)
+    follow = "print each row that is new or has changed, from the last hour on, or --since"
+    parser.add_argument("--follow", action="store_true", help=follow)
     parser.add_argument("--key", help="only this key")
     for option, meaning in (
         ("--since", f"only {rows} then or later"),
@@ -90,7 +111,8 @@ def rows_wanted(arguments: argparse.Namespace) -> RowsWanted:
         _time("--until", arguments.until),
         _time("--as-of", arguments.as_of),
         arguments.all_revisions,
-        with_bytes=arguments.json,
+        arguments.json,
+        vars(arguments).get("program"),
     )
 
 
@@ -101,42 +123,74 @@ def _time(option: str, text: str | None) -> int | None:
         raise UsageError(f"{option}: a time such as 2025-01-01T00:00:50, not {text!r}") from None
 
 
-def show_rows(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    *,
-    as_csv: bool = False,
-    as_json: bool = False,
-) -> None:
-    """Print rows to stdout; floats in full, nothing for a missing value.
+class RowPrinter:
+    """Prints rows to stdout, with one head however often rows are added.
 
     Args:
-        columns: the names.
-        rows: a value for each column.
         as_csv: for programs.
         as_json: the same, with every column.
+        goes_on: more rows may come, so every column that one of them needs is there.
     """
-    if as_json:
-        for row in rows:
-            print(json.dumps(dict(zip(columns, row, strict=True)), default=_in_json))  # noqa: T201
-        return
-    hidden = NOT_PRINTED if as_csv else NOT_PRINTED | _NOT_FOR_PEOPLE
-    printed = [place for place, name in enumerate(columns) if name not in hidden]
-    if as_csv:
+
+    def __init__(
+        self, *, as_csv: bool = False, as_json: bool = False, goes_on: bool = False
+    ) -> None:
+        self._as_csv, self._as_json, self._goes_on = as_csv, as_json, goes_on
+        self._widest: list[str] = []
+
+    def show(self, found: FoundRows) -> None:
+        """Print rows; nothing for a missing value."""
+        if self._as_json:
+            for row in found.rows:
+                plain = dict(zip(found.columns, row, strict=True))
+                print(json.dumps(plain, default=_in_json))  # noqa: T201
+        elif self._as_csv:
+            self._show_csv(found)
+        else:
+            self._show_table(found)
+        sys.stdout.flush()
+
+    def _show_csv(self, found: FoundRows) -> None:
+        printed = _printed(found.columns, NOT_PRINTED)
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([columns[place] for place in printed])
-        writer.writerows([_text(row[place]) for place in printed] for row in rows)
-        return
-    rows = list(rows)
-    lines = [[columns[place].removesuffix("_us") for place in printed]]
-    lines += [[_shown(columns[place], row[place]) for place in printed] for row in rows]
-    for name, cells in _missing(columns, rows).items():
-        for line, cell in zip(lines, [name, *cells], strict=True):
-            line.append(cell)
-    print("\n".join(aligned(lines, left=range(len(lines[0])))))  # noqa: T201
+        if not self._widest:
+            self._widest = [found.columns[place] for place in printed]
+            writer.writerow(self._widest)
+        writer.writerows([_text(row[place]) for place in printed] for row in found.rows)
+
+    def _show_table(self, found: FoundRows) -> None:
+        columns, rows = found.columns, list(found.rows)
+        printed, places = _printed(columns, NOT_PRINTED | _NOT_FOR_PEOPLE), _places(found.meaning)
+        head = [columns[place].removesuffix("_us") for place in printed]
+        lines = [[_shown(columns[place], row[place], places) for place in printed] for row in rows]
+        for name, cells in _missing(columns, rows, every=self._goes_on).items():
+            head.append(name)
+            for line, cell in zip(lines, cells, strict=True):
+                line.append(cell)
+        if not self._widest:
+            lines.insert(0, head)
+        if lines:
+            table_words = [self._widest or head, *lines]
+            print("\n".join(aligned(table_words, left=range(len(head)))[1:]))  # noqa: T201
+            self._widest = [max(column, key=len) for column in zip(*table_words, strict=True)]
 
 
-def _missing(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[str]]:
+def _printed(columns: Sequence[str], hidden: Container[str]) -> list[int]:
+    return [place for place, name in enumerate(columns) if name not in hidden]
+
+
+def _places(meaning: ResultDefinition | None) -> dict[str, int]:
+    """Return part -> decimals that show its step."""
+    if meaning is None:
+        return {}
+    steps = meaning.steps or [meaning.resolution.text] * len(meaning.parts)
+    of_numbers = zip(meaning.parts, steps, strict=True)
+    return {part: decimals(Resolution(step)) for part, step in of_numbers if step != TEXT}
+
+
+def _missing(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, every: bool
+) -> dict[str, list[str]]:
     """Return the columns that name devices which are missing, as far as some row misses one."""
     if "excluded" not in columns:
         return {}
@@ -150,7 +204,7 @@ def _missing(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str,
         is_open = row[status] == TENTATIVE
         found[_WAITING_FOR].append(text if is_open else "")
         found[_WITHOUT].append("" if is_open else text)
-    return {name: cells for name, cells in found.items() if any(cells)}
+    return {name: cells for name, cells in found.items() if every or any(cells)}
 
 
 def _in_json(value: Any) -> int | str:
@@ -164,7 +218,9 @@ def _text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _shown(column: str, value: Any) -> str:
+def _shown(column: str, value: Any, places: Mapping[str, int]) -> str:
     if column.endswith("_us") and value is not None:
         return shown_time(value)
-    return f"{value:.10g}" if isinstance(value, float) else _text(value)
+    if isinstance(value, float):
+        return f"{value:.{places[column]}f}" if column in places else f"{value:.10g}"
+    return _text(value)

@@ -61,7 +61,7 @@ def say(stage, *words):
 def rows_of(gateway, window):
     """Return the rows of a window while the gateway runs; none before it has a file."""
     with suppress(NotFound):
-        columns, rows = found(str(gateway.data), RowsWanted(window, *[None] * 4, False))  # noqa: FBT003
+        columns, rows, _ = found(str(gateway.data), RowsWanted(window, *[None] * 4, False))  # noqa: FBT003
         return [dict(zip(columns, row, strict=True)) for row in rows]
     return []
 

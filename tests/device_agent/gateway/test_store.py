@@ -42,7 +42,7 @@ def wanted(name="totals", **only):
 
 
 def shown(directory, **only):
-    columns, rows = found(str(directory), wanted(**only))
+    columns, rows, _ = found(str(directory), wanted(**only))
     return [dict(zip(columns, each, strict=True)) for each in rows]
 
 

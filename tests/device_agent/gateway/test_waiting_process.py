@@ -126,7 +126,7 @@ def revisions(directory, since_us):
     """Return all their revisions, by the columns of `lasp-edge windows --json`."""
     wanted = RowsWanted("load", None, since_us, None, None, all_revisions=True)
     try:
-        columns, found = table.found(str(directory / "gateway"), wanted)
+        columns, found, _ = table.found(str(directory / "gateway"), wanted)
     except NotFound:  # it is still starting
         return []
     return [dict(zip(columns, row, strict=True)) for row in found]

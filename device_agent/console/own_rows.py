@@ -1,0 +1,113 @@
+"""The windows and results of one device, as the commands that print and plot rows want them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from device_agent.agent.scans.rows import stored_rows
+from device_agent.agent.state.store import Store, existing_store
+from device_agent.console.own_windows import OwnWindow, own_windows
+from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.described import (
+    RESULT,
+    WINDOW,
+    ResultDefinition,
+    definition_of,
+    descriptions,
+)
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.status import FINAL, TENTATIVE
+from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.printing import FoundRows, RowsWanted
+
+EVERY = 1 << 40
+"""Starts, and rows, to go back: more than are kept."""
+
+
+def found_windows(directory: str, wanted: RowsWanted) -> FoundRows:
+    """Return windows of this device's own readings.
+
+    Columns: key, start_us, end_us, one for each part and its integers, and the status: tentative
+    while no reading from after a window's end was accepted, then final as far as this device is
+    concerned; a late reading still changes it.
+
+    Raises:
+        CommandError: there is no such directory, program or window, or a device does not keep that.
+    """
+    if wanted.all_revisions:
+        raise UsageError(
+            "--all-revisions: a device keeps none of its windows; a lake and a gateway do"
+        )
+    plan, meaning = _meaning(WINDOW, wanted)
+    with _opened(directory) as store:
+        windows = own_windows(store, plan, plan.windows[wanted.name], EVERY)
+    values = [
+        each for each in meaning.value_columns if wanted.with_bytes or each not in meaning.binary
+    ]
+    columns = ["key", "start_us", "end_us", *values, "status"]
+    rows = [_window(each, plan.windows[wanted.name]) for each in windows]
+    chosen = [row for row in rows if _fits(row, row["start_us"], wanted)]
+    chosen.sort(key=lambda row: (row["key"], row["start_us"]))
+    return FoundRows(columns, [[row.get(name) for name in columns] for row in chosen], meaning)
+
+
+def found_results(directory: str, wanted: RowsWanted) -> FoundRows:
+    """Return rows of a result of this device.
+
+    Columns: key, time_us, one for each part, present, status, revision; what was taken back only
+    where all revisions are wanted.
+
+    Raises:
+        CommandError: there is no such directory, program or result, or a device does not keep that.
+    """
+    plan, meaning = _meaning(RESULT, wanted)
+    with _opened(directory) as store:
+        rows = stored_rows(store.history, plan.stream_results[wanted.name], 0, EVERY)
+    columns = ["key", "time_us", *meaning.parts, "present", "status", "revision"]
+    plain = [each.plain() | {"present": bool(each.parts)} for each in rows]
+    chosen = [
+        row
+        for row in plain
+        if _fits(row, row["time_us"], wanted) and (row["present"] or wanted.all_revisions)
+    ]
+    chosen.sort(key=lambda row: (row["key"], row["time_us"]))
+    return FoundRows(columns, [[row.get(name) for name in columns] for row in chosen], meaning)
+
+
+def _meaning(kind: str, wanted: RowsWanted) -> tuple[Plan, ResultDefinition]:
+    """Return the program, and what the rows that are wanted mean."""
+    if wanted.as_of_us is not None:
+        raise UsageError("--as-of: a device does not keep what was known when; a lake does")
+    if wanted.program is None:
+        raise UsageError("--data-dir needs the agent's program: --program MODULE:PROGRAM")
+    plan = load_plan(wanted.program)
+    known = {name: plain for of, name, plain in descriptions(plan) if of == kind}
+    if wanted.name not in known:
+        names = ", ".join(sorted(known)) or "none at all"
+        raise NotFound(f"no {kind} {wanted.name!r} in {wanted.program}; there are: {names}")
+    return plan, definition_of(kind, wanted.name, known[wanted.name])
+
+
+@contextmanager
+def _opened(directory: str) -> Iterator[Store]:
+    store = existing_store(Path(directory))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _window(own: OwnWindow, window: Window) -> dict[str, Any]:
+    plain = own.plain(window)
+    status = FINAL if own.closed else TENTATIVE
+    return {**plain, **plain["parts"], "status": status}
+
+
+def _fits(row: dict[str, Any], at_us: int, wanted: RowsWanted) -> bool:
+    return (
+        wanted.key in {None, row["key"]}
+        and (wanted.since_us is None or at_us >= wanted.since_us)
+        and (wanted.until_us is None or at_us < wanted.until_us)
+    )
