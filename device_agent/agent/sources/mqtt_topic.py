@@ -20,7 +20,7 @@ import hashlib
 import json
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from device_agent.agent.intake.batch import Batch
@@ -79,11 +79,12 @@ class MqttTopic(Source):
         jitter: for the link.
         retained: a message that the broker retained is a reading, once.
         ignored: topic filters of messages that are no readings.
+        show: see `SourceContext.show`.
     """
 
     replayable = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument for each thing that is asked of a topic
         self,
         name: str,
         pattern: TopicPattern,
@@ -94,19 +95,21 @@ class MqttTopic(Source):
         jitter: random.Random,
         retained: bool = False,
         ignored: Sequence[str] = (),
+        show: Callable[[str], None] | None = None,
     ) -> None:
         self.name = name
         self._seen = SeenContents() if retained else None
         self._mapping = mapping
         self._pattern, self._ignored = pattern, matcher_of(ignored)
-        identity = name.removeprefix("mqtt:")
+        self._show, self._most = show, ROWS if show is None else 1
+        identity = name.removeprefix("mqtt:") if show is None else jitter.random()
         mark = hashlib.sha256(f"{device}\0{identity}".encode()).hexdigest()[:16]
         self.link = Link(
             broker,
             client_id=f"lasp-{mark}",
             subscriptions=[pattern.filter],
             manual_acknowledgement=True,
-            keep_session_s=KEEP_SESSION_S,
+            keep_session_s=KEEP_SESSION_S if show is None else 0,
             jitter=jitter,
             limits=Limits(gather_s=_GATHER_S),
         )
@@ -132,7 +135,7 @@ class MqttTopic(Source):
             self._is_busy = len(self._waiting) >= _BUSY
         records: list[Record | str] = []
         origins: list[Origin] = []
-        messages = _together(self._waiting)
+        messages = _together(self._waiting, self._most)
         for message in messages:
             self._taken += 1
             self._unacknowledged.append((self._taken, message))
@@ -174,6 +177,8 @@ class MqttTopic(Source):
     def _records(self, message: Message) -> tuple[Origin, list[Record | str]]:
         """Return what a message holds, and what its topic says; a text is why it is no record."""
         topic, payload, retained = message.topic, message.payload, message.retain
+        if self._show is not None:
+            self._show(f"{topic}  {payload.decode(errors='backslashreplace')}")
         if message.qos and self._was_taken(message):
             return NO_ORIGIN, [SENT_AGAIN]
         if self._ignored is not None and self._ignored.fullmatch(topic):
@@ -218,10 +223,10 @@ class MqttTopic(Source):
         return f"{NOT_JSON}, and {found}"
 
 
-def _together(waiting: deque[Event]) -> list[Message]:
-    """Take the messages that came together, at most `ROWS`, from those that wait."""
+def _together(waiting: deque[Event], most: int = ROWS) -> list[Message]:
+    """Take the messages that came together, some at most, from those that wait."""
     found: list[Message] = []
-    while waiting and len(found) < ROWS:
+    while waiting and len(found) < most:
         event = waiting[0]
         if isinstance(event, Message):
             if found and (event.arrived_s or 0.0) > (found[0].arrived_s or 0.0) + _TOGETHER_S:
@@ -263,4 +268,5 @@ def make(name: str, place: str, context: SourceContext) -> MqttTopic:
         jitter=context.jitter,
         retained=context.get(TAKE_RETAINED),
         ignored=tuple(ready.get(IGNORE)),
+        show=context.show,
     )

@@ -21,6 +21,7 @@ with the row before it.
 """
 
 import contextlib
+import json
 import re
 from abc import abstractmethod
 from collections import deque
@@ -115,6 +116,7 @@ class Replay(Source):
         mapping: from rows to readings.
         options: a checksum of what decides which readings a row gives.
         speed: times as fast as recorded; None: as fast as the agent takes them.
+        show: see `SourceContext.show`.
 
     Raises:
         ValueError: a finite speed without a time, or not positive.
@@ -130,6 +132,7 @@ class Replay(Source):
         mapping: FieldMapping,
         options: int,
         speed: float | None = None,
+        show: Callable[[str], None] | None = None,
     ) -> None:
         if speed is not None and not speed > 0:
             raise ValueError(f"--speed is a positive number or max, not {speed}")
@@ -139,7 +142,7 @@ class Replay(Source):
         self._path = path
         self._open_rows = open_rows
         self._mapping = mapping
-        self._speed = speed
+        self._speed, self._show = speed, show
         self._file: Rows | None = None
         self._place = (0, 0)
         self._without = LinesWithout(options)
@@ -202,7 +205,7 @@ class Replay(Source):
         if self._done or file is None:
             return None
         if self._speed is None:
-            records = file.records(ROWS, now_us)
+            records = file.records(ROWS if self._show is None else 1, now_us)
             self._place = (file.offset, file.line)
         else:
             rows = self._due_rows(file, now_us)
@@ -211,6 +214,9 @@ class Replay(Source):
         self._done = file.ended and not self._ahead and file.retry_us is None
         if not records and not self._done:
             return None
+        if self._show is not None:
+            for record in records:
+                self._show(record if isinstance(record, str) else json.dumps(record))
         batch = self._mapping.batch(self.name, records)
         offset, line = self._place
         self._without = self._without.with_batch(batch)
@@ -287,7 +293,7 @@ def replay_of(
     given = [(name, context.options[name]) for name in deciding]
     known = (context.device, list(context.events), sorted(context.texts), given)
     options = crc32(repr(known).encode())
-    return Replay(spec, path, open_rows, mapping, options, context.get(SPEED))
+    return Replay(spec, path, open_rows, mapping, options, context.get(SPEED), context.show)
 
 
 _RENAME = (

@@ -127,6 +127,8 @@ class SourceContext(NamedTuple):
         options: option's name -> value; those that are not given are not in it.
         texts: those of the events whose readings are texts.
         first_us: a number that means an earlier time is no date of a sensor.
+        show: is given each message or record as it came, by a source that is only tried: it gives
+            one at a time, and leaves nothing at a broker; None: the source is read.
     """
 
     events: Sequence[str]
@@ -136,6 +138,7 @@ class SourceContext(NamedTuple):
     options: Mapping[str, Any] = {}
     texts: Collection[str] = ()
     first_us: int = 0
+    show: Callable[[str], None] | None = None
 
     def get(self, option: Option[Value]) -> Value:
         """Return the value of an option."""

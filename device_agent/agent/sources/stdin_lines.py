@@ -8,6 +8,7 @@ import json
 import os
 import select
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from device_agent.agent.intake.batch import Batch
@@ -30,10 +31,18 @@ class StdinLines(Source):
         name: the source's name.
         mapping: from records to readings.
         descriptor: where lines come from.
+        show: see `SourceContext.show`.
     """
 
-    def __init__(self, name: str, mapping: FieldMapping, descriptor: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        mapping: FieldMapping,
+        descriptor: int,
+        show: Callable[[str], None] | None = None,
+    ) -> None:
         self.name = name
+        self._show = show
         self._mapping = mapping
         self._descriptor = descriptor
         self._rest = b""
@@ -56,6 +65,9 @@ class StdinLines(Source):
         self._done = not chunk
         if self._done or len(self._rest) > LONGEST_LINE:
             lines, self._rest = [*lines, self._rest], b""
+        if self._show is not None:
+            for line in filter(bytes.strip, lines):
+                self._show(line.decode(errors="backslashreplace"))
         batch = self._mapping.batch(
             self.name, [record for line in lines if line.strip() for record in self._records(line)]
         )
@@ -83,4 +95,4 @@ def make(name: str, _place: str, context: SourceContext) -> StdinLines:
     """Return the source; see `SourceKind.make`."""
     if sys.stdin is None:
         raise ValueError(f"source {name}: this process has no standard input")
-    return StdinLines(name, mapping_of(context), sys.stdin.fileno())
+    return StdinLines(name, mapping_of(context), sys.stdin.fileno(), context.show)

@@ -42,16 +42,16 @@ class AgentRequest(NamedTuple):
     where: Callable[[str], str] = lambda _option: ""
 
     def context(
-        self, spec: SourceSpec, plan: Plan, broker: BrokerUrl | None, jitter: Random
+        self, spec: SourceSpec, plan: Plan | None, broker: BrokerUrl | None, jitter: Random
     ) -> SourceContext:
         """Return the facts about the agent for one of its sources."""
         return SourceContext(
-            events=tuple(plan.events),
+            events=() if plan is None else tuple(plan.events),
             device=self.arguments.device or "device",
             jitter=jitter,
             broker=broker,
             options=spec.options,
-            texts=tuple(plan.text_events),
+            texts=() if plan is None else tuple(plan.text_events),
             first_us=FIRST_US,
         )
 

@@ -1,6 +1,7 @@
 """The sources: whether they are there, and whether their readings have the tags that keys ask for.
 
-Sensors are read once, as an agent reads them. Topics are not: their messages may come in an hour.
+Sensors are read once, as an agent reads them. Topics are listened to for some seconds: their
+messages may come in an hour, so silence is a warning, with the topics that are like them.
 """
 
 import time
@@ -12,11 +13,14 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.choice import BrokenSourceError, SourceSpec, kind_of, source_of
 from device_agent.agent.sources.periods import EVERY
 from device_agent.agent.sources.source import Source
+from device_agent.agent.sources.topic_pattern import TopicPattern
 from device_agent.agent.timing.system_clock import wall_us
 from device_agent.console.command.checkup.result import CheckResult, Level, Subject, skipped
+from device_agent.console.command.checkup.topics import outcome, published
 from lasp_edge.errors import CommandError
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
+from lasp_edge.link import BrokerUrl
 from lasp_edge.reasons import reason_of
 from lasp_edge.tool.broker_options import broker_of
 
@@ -43,10 +47,25 @@ def sensors(subject: Subject) -> Iterator[CheckResult]:
     for spec in subject.wanted.specs:
         try:
             source = source_of(spec, subject.wanted.context(spec, subject.plan, broker, Random(0)))
-            found = list(_looked_at(spec, source, subject.plan))
+            if spec.kind == "mqtt":
+                found = [_listened(subject, spec, subject.plan, broker)]
+            else:
+                found = list(_looked_at(spec, source, subject.plan))
         except (ValueError, OSError, BrokenSourceError) as error:
             found = [CheckResult(Level.WRONG, str(error))]
         yield from (each._replace(says=f"{spec.name}: {each.says}") for each in found)
+
+
+def _listened(
+    subject: Subject, spec: SourceSpec, plan: Plan, broker: BrokerUrl | None
+) -> CheckResult:
+    """Return whether messages come on a topic; silence may be as it should be."""
+    if broker is None or subject.contact.trouble:
+        return CheckResult(Level.SKIPPED, "not listened to: the broker does not take us")
+    device = subject.wanted.arguments.device or "device"
+    topic_filter = TopicPattern(spec.place, device, tuple(plan.events)).filter
+    count, words = outcome(topic_filter, published(broker, [topic_filter]))
+    return CheckResult(Level.OK if count else Level.WARNING, words)
 
 
 def _looked_at(spec: SourceSpec, source: Source, plan: Plan) -> Iterator[CheckResult]:
@@ -97,7 +116,7 @@ def _given(spec: SourceSpec, batches: list[Batch], says: str) -> CheckResult:
 def _unkeyed(batch: Batch, plan: Plan) -> Iterator[str]:
     """Yield why readings of a source have no key; keys do nothing but return one."""
     for name, tags in zip(batch.names, batch.tags, strict=True):
-        event = Event(name, 0.0, wall_us(), "device", MappingProxyType(dict(tags)))
+        event = Event(name, 0.0, wall_us(), "device", MappingProxyType(tags))
         keyed = [w.name for w in plan.windows.values() if w.keyed and w.source.name == name]
         keyed += [v.name for v in plan.collections.get(name, ()) if v.keyed]
         for each in keyed:

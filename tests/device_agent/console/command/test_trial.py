@@ -1,0 +1,99 @@
+"""`lasp-edge try`: what comes from a source, and what it makes; `doctor` names topics like it."""
+
+import json
+from random import Random
+
+import pytest
+
+from device_agent.console.command.checkup import topics
+from device_agent.console.command.checkup.topics import like, outcome, published
+from lasp_edge.errors import Exit
+from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.tool.command_line import main
+from simulations.processes.broker import PrivateBroker
+from tests.brokers import broker_program, until_connected
+
+PROGRAM = "lasp_edge.examples.greenhouse:program"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("ts,temp,place\n1795600000,21.444,attic\n99,20,cellar\n1795600010,x,hall\n")
+    return path
+
+
+def tried(capsys, *words):
+    code = main(["try", *words])
+    return code, capsys.readouterr().out
+
+
+def test_each_record_is_printed_with_its_readings_or_why_it_has_none(capsys, file):
+    mapped = (f"csv:{file}", "--time", "ts", "--event", "temperature=temp", "--tag", "room=place")
+    code, out = tried(capsys, PROGRAM, "--source", *mapped)
+    assert code == Exit.FINE
+    assert out.splitlines()[1:] == [
+        '  {"ts": "1795600000", "temp": "21.444", "place": "attic"}',
+        "    temperature 21.444 °C, counted as 21.44, at 2026-11-25 09:46:40 UTC, with room=attic",
+        "      its key in temperature_by_room: attic",
+        '  {"ts": "99", "temp": "20", "place": "cellar"}',
+        "    no reading: a time of 1970: is it an uptime, or is --time-unit missing or wrong?",
+        '  {"ts": "1795600010", "temp": "x", "place": "hall"}',
+        "    temperature 'x' is refused: not a number",
+    ]
+
+
+def test_a_key_that_fails_is_named_with_the_tag_that_it_lacks(capsys, file):
+    _, out = tried(capsys, PROGRAM, "--source", f"csv:{file}", "--event", "temperature=temp")
+    assert 'refused: the key of temperature_by_room fails: MissingTagError: no tag "room"' in out
+
+
+def test_a_source_that_makes_nothing_ends_with_one(capsys, tmp_path):
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"temp": 1}\n[]\n')
+    code, out = tried(capsys, PROGRAM, "--source", f"jsonl:{path}")
+    assert code == Exit.DIFFERS
+    assert 'no reading: no event of temperature: the message has "temp"' in out
+    path.write_text("")
+    code, out = tried(capsys, PROGRAM, "--source", f"jsonl:{path}", "--patience", "1")
+    assert (code, "nothing came within 1 s" in out) == (Exit.DIFFERS, True)
+
+
+def test_topics_that_differ_by_a_letter_are_like_each_other():
+    there = ["zigbee2mqtt/kitchen", "zigbee2mqtt/attic", "tele/plug/SENSOR"]
+    for asked in ("zigbee2mqtt/kitchn", "Zigbee2mqtt/kitchen", "/zigbee2mqtt/kitchen"):
+        assert like(asked, there)[0] == "zigbee2mqtt/kitchen"
+    assert like("zigbe2mqtt/+", there) == ["zigbee2mqtt/attic", "zigbee2mqtt/kitchen"]
+    assert like("zigbe2mqtt/#", there) == ["zigbee2mqtt/attic", "zigbee2mqtt/kitchen"]
+    assert like("home/kitchen", there) == []
+    assert outcome("home/#", dict.fromkeys(there, 1))[1].endswith(
+        ", but on tele/plug/SENSOR, zigbee2mqtt/attic, zigbee2mqtt/kitchen"
+    )
+
+
+def test_messages_of_a_broker_are_looked_at_and_left_there(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(topics, "LISTEN_S", 1.0)
+    with PrivateBroker(tmp_path, broker_program()) as broker:
+        link = Link(BrokerUrl.parse(broker.url), client_id="sensor", jitter=Random(1))
+        link.start()
+        until_connected(link)
+        for room in ("kitchen", "attic"):
+            link.publish(f"z/{room}", json.dumps({"temperature": 21.5}).encode(), retain=True)
+        words = (PROGRAM, "--broker", broker.url, "--messages", "2", "--retained", "--source")
+        for _ in range(2):  # nothing of the first look is kept
+            code, out = tried(capsys, *words, "mqtt:z/{room}")
+            assert code == Exit.FINE
+            assert {line.strip() for line in out.splitlines()[1:]} == {
+                *(f'z/{room}  {{"temperature": 21.5}}' for room in ("kitchen", "attic")),
+                *(
+                    f"temperature 21.5 °C, at the time when it arrives, with room={room}"
+                    for room in ("kitchen", "attic")
+                ),
+                *(f"its key in temperature_by_room: {room}" for room in ("kitchen", "attic")),
+            }
+        code, out = tried(capsys, *words, "mqtt:z/kitchn", "--patience", "1")
+        assert code == Exit.DIFFERS
+        assert "did you mean z/kitchen?" in out
+        url = BrokerUrl.parse(broker.url)
+        assert published(url, ["z/#"], 9.0).keys() <= {"z/kitchen", "z/attic"}
+        link.stop()
