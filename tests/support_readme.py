@@ -33,6 +33,7 @@ MARKS = {
     "device": ("sh", "python3 -m venv"),
     "new": ("sh", "lasp-edge new house"),
     "doctor": ("sh", "lasp-edge doctor"),
+    "try": ("sh", "lasp-edge try"),
     "containers": ("sh", "docker compose up"),
     "service": ("sh", "service install"),
     "status": ("sh", "lasp-edge status --data-dir"),

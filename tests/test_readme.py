@@ -127,6 +127,13 @@ def test_a_new_program_is_checked_as_shown(tmp_path, monkeypatch, capsys):
     assert parsed(doctor).config.exists()
 
 
+def test_sources_are_tried_as_shown():
+    for command in commands(block("try")):
+        arguments = parsed(command)
+        assert arguments.source[0].startswith("mqtt:zigbee2mqtt/")
+        assert arguments.program is None or load_plan(arguments.program)
+
+
 def test_the_containers_that_are_shown_exist():
     up, watch = commands(block("containers"))
     services = yaml.safe_load((CHECKOUT / "compose.yaml").read_text())["services"]

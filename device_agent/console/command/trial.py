@@ -1,4 +1,4 @@
-r"""Print what comes from a source, message by message, and the readings that it makes, or why none.
+r"""Print the first messages of a source, and the readings that they make, or why none.
 
 Takes the words of `lasp-edge agent`, or its file, as far as they are known. Nothing is stored, here
 or at the broker, and an agent that runs is not disturbed. Without a program it prints the messages
@@ -120,7 +120,7 @@ def _batches(source: Source, messages: int, patience_s: float) -> Iterator[Batch
 
 
 def _readings(batch: Batch, plan: Plan, max_skew_s: float) -> Iterator[str]:
-    """Yield a line for each reading of a message, and each reason why there is none."""
+    """Yield a line for each reading of a message, and for each reason that refuses one."""
     columns = zip(batch.names, batch.times_us, batch.values, batch.tags, strict=True)
     for name, own_us, value, tags in columns:
         try:
