@@ -43,6 +43,7 @@ MARKS = {
     "secure device": ("sh", "--ca-file"),
     "signed": ("sh", "keys new"),
     "gateway": ("sh", "lasp-edge gateway"),
+    "plot": ("sh", "lasp-edge plot"),
     "cloud": ("sh", "whl[cloud]'"),
     "cluster": ("sh", "spark.executor.memory"),
     "submitted": ("sh", "command.submit job"),

@@ -21,6 +21,7 @@ from lasp_edge.tool.command_line import GROUP, run_command
 from lasp_edge.tool.loading import load_plan
 from simulations.fleet import Fleet
 from tests.support_readme import BLOCKS, CHECKOUT, MARKS, PAGES, block, commands, here, succeeds
+from tests.support_wheel import PROJECT
 
 
 def test_every_block_is_run_by_a_test_here():
@@ -310,3 +311,11 @@ def test_the_gateway_parses():
     shown = parsed(command)
     assert (shown.broker, shown.name) == ("mqtt://192.168.1.10", "gateway")
     assert shown.data_dir == Path("~/lasp/gateway")
+
+
+def test_a_window_is_drawn_where_the_gateway_keeps_it():
+    install, line = commands(block("plot"))
+    shown = parsed(line.replace("~/lasp/bin/", ""))
+    assert (shown.name, shown.gateway) == ("temperature_by_room", "~/lasp/gateway")
+    (extra,) = re.findall(r"whl\[(\w+)\]", install)
+    assert extra in PROJECT["project"]["optional-dependencies"]

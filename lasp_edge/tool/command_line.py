@@ -25,7 +25,7 @@ GROUP = "lasp_edge.commands"
 SECTIONS = ("begin", "a device", "a fleet", "windows of a fleet", "more")
 """The headings of the overview; a command's module states its own as `SECTION`, or it is last."""
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
-EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
+EXTRAS = {"amqtt": "demo", "cryptography": "signed", "dateutil": "plot", "matplotlib": "plot"}
 """The extra that installs a package; others come with the `EXTRA` of the command, or `cloud`."""
 
 _ONLY_64_BIT = frozenset({"deltalake", "pyarrow", "pyspark"})

@@ -88,6 +88,11 @@ def add_choice(parser: argparse.ArgumentParser, rows: str) -> None:
     add_printing_arguments(parser)
     follow = "print each row that is new or has changed, from the last hour on, or --since"
     parser.add_argument("--follow", action="store_true", help=follow)
+    add_selection(parser, rows)
+
+
+def add_selection(parser: argparse.ArgumentParser, rows: str) -> None:
+    """Declare the arguments that choose rows by key and time; `rows` as for `add_choice`."""
     parser.add_argument("--key", help="only this key")
     for option, meaning in (
         ("--since", f"only {rows} then or later"),
@@ -99,7 +104,7 @@ def add_choice(parser: argparse.ArgumentParser, rows: str) -> None:
 
 
 def rows_wanted(arguments: argparse.Namespace) -> RowsWanted:
-    """Return the choice of `add_choice`, with the argument `name`.
+    """Return the choice of `add_choice` or `add_selection`, with the argument `name`.
 
     Raises:
         UsageError: a time cannot be read.
@@ -110,8 +115,8 @@ def rows_wanted(arguments: argparse.Namespace) -> RowsWanted:
         _time("--since", arguments.since),
         _time("--until", arguments.until),
         _time("--as-of", arguments.as_of),
-        arguments.all_revisions,
-        arguments.json,
+        vars(arguments).get("all_revisions", False),
+        vars(arguments).get("json", False),
         vars(arguments).get("program"),
     )
 

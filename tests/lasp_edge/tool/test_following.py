@@ -8,21 +8,14 @@ from crdts import ControlLog
 from device_agent.gateway.kept import FleetChanges
 from device_agent.gateway.store import FleetStore
 from device_agent.gateway.table import meaning_of
-from lasp_edge import Program, folds
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.window_rows import WINDOW_RECORD, FleetRow, WindowStart
 from lasp_edge.tool import following
 from lasp_edge.tool.command_line import main
 from lasp_edge.units import SECOND_US
+from tests.lasp_edge.tool.support_house import house
 
 HOUR_S = 3_600
-
-
-def house():
-    program = Program("house")
-    warm = program.event("warm", resolution="0.1", unit="°C")
-    program.window("by_room", source=warm, fold=folds.mean(), size_s=10, key=lambda e: e.tags["r"])
-    return program.plan()
 
 
 WINDOW = house().windows["by_room"]
