@@ -7,6 +7,7 @@ One expression an op, so that Spark's own functions do all the work:
     at_min, at_max   min and max of one decimal that holds both columns, taken apart again
     counts           entries of 8 bytes, sorted, and counts of equal buckets added up
     top              values of 4 bytes, sorted, and the first of them kept
+    values           entries of 8 bytes, sorted, and signed counts of equal values added up
     hll              the union of Spark's own sketches, its image brought to the canonical one
 
 What has integers only stays in a HashAggregate. Binary columns are collected, in an
@@ -87,7 +88,11 @@ def combination(column: Column) -> str:
 
 
 def _pool(column: Column) -> str:
-    return _where_any(column, _union(column)) if column.op is Op.HLL else combination(column)
+    if column.op is not Op.HLL:
+        return combination(column)
+    # Spark's union of no sketch at all is an empty one of 2**12 registers, whatever ours have.
+    united = f"if(count({_not_empty(column)}) = 0, X'', {_union(column)})"
+    return _where_any(column, united)
 
 
 def _of_pooled(column: Column) -> str:
@@ -135,6 +140,25 @@ def _counts(column: Column) -> str:
         f"WHEN done.count = 0 THEN named_struct({begin}, 'packed', X'') "
         f"ELSE named_struct({begin}, 'packed', {closed}) END, "
         f"done -> if(done.count = 0, X'', {closed}))"
+    )
+    return _where_any(column, run)
+
+
+def _values(column: Column) -> str:
+    value, number = "substring(entry, 1, 4)", f"({_number('substring(entry, 5, 4)')} - {_HALF}L)"
+    entry = f"concat(done.value, unhex(lpad(hex(done.count + {_HALF}L), 8, '0')))"
+    closed = (
+        f"CASE WHEN done.count = 0 THEN done.packed WHEN abs(done.count) < {_HALF}L "
+        f"THEN concat(done.packed, {entry}) "
+        f"ELSE raise_error('a count of column {column.name} reaches 2**31') END"
+    )
+    run = (
+        f"aggregate(sort_array({_elements(column, 8)}), "
+        "named_struct('value', X'', 'count', 0L, 'packed', X''), "
+        f"(done, entry) -> if(done.value = {value}, named_struct("
+        f"'value', done.value, 'count', done.count + {number}, 'packed', done.packed), "
+        f"named_struct('value', {value}, 'count', {number}, 'packed', {closed})), "
+        f"done -> {closed})"
     )
     return _where_any(column, run)
 
@@ -220,4 +244,5 @@ _COMBINATIONS: Final[dict[Op, Callable[[Column], str]]] = {
     Op.COUNTS: _counts,
     Op.TOP: _top,
     Op.HLL: _hll,
+    Op.VALUES: _values,
 }

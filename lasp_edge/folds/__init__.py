@@ -8,7 +8,7 @@ A built-in fold is its class, marked `@built_in`, and its line here.
 - `truth`: any, all
 - `histogram`, `quantile`, `distinct`: how samples are spread, and how many differ
 - `structs`: struct, several folds in one
-- `packed`, `hll`: parts that are bytes
+- `packed`, `hll`, `signed`: parts that are bytes; `revisable`: of outputs that may be taken back
 - `lowered`: what a fold gives to people
 """
 
@@ -18,6 +18,7 @@ from lasp_edge.folds.fold import as_fold as as_fold
 from lasp_edge.folds.fold import fold_of as fold_of
 from lasp_edge.folds.histogram import Histogram
 from lasp_edge.folds.quantile import Quantile
+from lasp_edge.folds.revisable import Revisable
 from lasp_edge.folds.structs import Struct
 from lasp_edge.folds.sums import Count, Mean, Stddev, Sum, Variance
 from lasp_edge.folds.truth import All, Any
@@ -33,6 +34,7 @@ max = Maximum  # noqa: A001
 mean = Mean
 min = Minimum  # noqa: A001
 quantile = Quantile
+revisable = Revisable
 stddev = Stddev
 struct = Struct
 sum = Sum  # noqa: A001

@@ -26,6 +26,7 @@ from lasp_edge.folds.packed import (
     is_packed_top,
     top_joined,
 )
+from lasp_edge.folds.signed import is_packed_values, values_added, values_taken
 
 ColumnValue = int | bytes | None
 """One column of a partial."""
@@ -58,6 +59,13 @@ class Op(StrEnum):
     """The `size` greatest values, packed."""
     HLL = "hll"
     """A HyperLogLog image with 2**`size` registers."""
+    VALUES = "values"
+    """Signed counts by value, packed: counts of one value add up, and 0 leaves no trace."""
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether what was taken back can be less than nothing, in a partial by itself."""
+        return self in {Op.SUM, Op.VALUES}
 
 
 class Column(NamedTuple):
@@ -132,8 +140,8 @@ def _in_words(column: Column) -> str:
     return f"{column.op}{beside}" + (f" of size {column.size}" if column.size else "")
 
 
-_BINARY = frozenset({Op.COUNTS, Op.TOP, Op.HLL})
-_INVERTIBLE = frozenset({Op.SUM, Op.COUNTS})
+_BINARY = frozenset({Op.COUNTS, Op.TOP, Op.HLL, Op.VALUES})
+_INVERTIBLE = frozenset({Op.SUM, Op.COUNTS, Op.VALUES})
 
 Combine = Callable[[Partial, Partial], Partial]
 
@@ -274,10 +282,12 @@ _COMBINE: dict[Op, Callable[[Any, Any], Any]] = {
     Op.AT_MIN: _either,  # decided afterwards, by another column
     Op.AT_MAX: _either,
     Op.COUNTS: counts_added,
+    Op.VALUES: values_added,
 }
 _RETRACT: dict[Op, Callable[[Any, Any], Any]] = {
     Op.SUM: operator.sub,
     Op.COUNTS: counts_taken,
+    Op.VALUES: values_taken,
 }
 
 
@@ -303,4 +313,6 @@ def _check(column: Column) -> Callable[[Any], bool] | None:
         return lambda part: is_packed_top(part, size)
     if column.op is Op.HLL:
         return lambda part: hll.is_canonical(part, size)
+    if column.op is Op.VALUES:
+        return is_packed_values
     return None

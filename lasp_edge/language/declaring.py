@@ -17,8 +17,8 @@ or a stream they make a stream.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lasp_edge.folds.columns import Op
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.revisable import revisable
 from lasp_edge.language.arguments import need_function
 from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler
 from lasp_edge.language.draft import Draft
@@ -230,20 +230,21 @@ class Declaring:
             raise ValueError(f"{what}: the readings of {event.name!r} are texts")
         return event, ()
 
-    def _check_over_stream(self, source: str, fold: Fold, what: str) -> None:
-        """Check that a fold can follow a stream that takes outputs back.
+    def _over_stream(self, source: str, fold: Fold, what: str) -> Fold:
+        """Return the fold that follows a source, which may take outputs back.
 
         Raises:
-            ValueError: it cannot.
+            ValueError: none can.
         """
         stream = self._draft.streams.get(source)
         if stream is None or stream.stateless:
-            return
-        if any(column.op is not Op.SUM for column in fold.columns):
+            return fold
+        try:
+            return revisable(fold)
+        except ValueError as error:
             raise ValueError(
-                f"{what}: an output of the scan behind {source!r} may be revised, and {fold!r} "
-                "cannot take a value back; count, sum, mean, variance and stddev can"
-            )
+                f"{what}: an output of the scan behind {source!r} may be revised, and {error}"
+            ) from None
 
     def intersection(self, left: Variable, right: Variable, name: str) -> Variable:
         """Derive the elements that are in both sets. Arguments as for `map`."""

@@ -298,10 +298,10 @@ class Program(Declaring):
         Args:
             name: names the window in the lake.
             source: the event, or a stream whose values have a step.
-            fold: a fold such as `folds.mean()`, or its factory. Over a scan it is of counts and
-                sums alone, for an output of a scan may be taken back. A function of the parameters,
-                `lambda at: folds.quantile(0.99, relative_error=at[error])`, gives the fold of the
-                windows that start while they hold.
+            fold: a fold such as `folds.mean()`, or its factory. Over a scan, whose outputs may be
+                taken back, first, last and what you wrote yourself are refused. A function of the
+                parameters, `lambda at: folds.quantile(0.99, relative_error=at[error])`, gives the
+                fold of the windows that start while they hold.
             size_s: length in seconds, to the microsecond; or a parameter, and of a window counts
                 what holds at its start.
             slide_s: distance of the starts in seconds, or a parameter; the size where left out.
@@ -326,7 +326,7 @@ class Program(Declaring):
         shape = (fold, size_s, slide_s, key, version)
         counts = (tuple(uses), value, where)
         given = WindowArguments(name, event, of_stream, *shape, *counts, wait_us)
-        return declare_window(draft, given, partial(self._check_over_stream, event.name))
+        return declare_window(draft, given, partial(self._over_stream, event.name))
 
     def on_value(
         self,

@@ -57,7 +57,7 @@ class WindowArguments(NamedTuple):
 
 
 def declare_window(
-    draft: Draft, given: WindowArguments, check_over_stream: Callable[[Fold, str], None]
+    draft: Draft, given: WindowArguments, over_stream: Callable[[Fold, str], Fold]
 ) -> Window:
     """Declare a window.
 
@@ -75,8 +75,8 @@ def declare_window(
     made = _fold(given, controls, defaults)
     for values in _choices(controls, defaults) if controls.fold else ():
         need_same_columns(made, _fold(given, controls, values), what)
+    made = over_stream(made, what)
     draft.check_columns(made)
-    check_over_stream(made, what)
     window = Window(
         given.name,
         given.event,

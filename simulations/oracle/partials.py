@@ -46,8 +46,19 @@ def _combined_bytes(column: Column, parts: list[Any]) -> bytes:
     if column.op is Op.TOP:
         values = [part[at : at + 4] for part in parts for at in range(0, len(part), 4)]
         return b"".join(sorted(values, reverse=True)[: column.size])
+    if column.op is Op.VALUES:
+        return _values(parts)
     counts: dict[bytes, int] = defaultdict(int)
     for part in parts:
         for at in range(0, len(part), 8):
             counts[part[at : at + 2]] += int.from_bytes(part[at + 2 : at + 8], "big")
     return b"".join(bucket + counts[bucket].to_bytes(6, "big") for bucket in sorted(counts))
+
+
+def _values(parts: list[Any]) -> bytes:
+    counts: dict[bytes, int] = defaultdict(int)
+    for part in parts:
+        for at in range(0, len(part), 8):
+            counts[part[at : at + 4]] += int.from_bytes(part[at + 4 : at + 8], "big") - 2**31
+    found = ((value, count + 2**31) for value, count in sorted(counts.items()) if count)
+    return b"".join(value + count.to_bytes(4, "big") for value, count in found)

@@ -24,6 +24,7 @@ ONE_EACH = {
     "histogram": folds.histogram(["-0.05", 0, "0.07"]),
     "quantile": folds.quantile(0.5, 0.99, relative_error=0.05),
     "distinct": folds.distinct(lg_k=8),
+    "revisable": folds.revisable(folds.struct(low=folds.min(), three=folds.top(3))),
     "struct": folds.struct(mean=folds.mean(), last=folds.last(), p=folds.quantile(0.5)),
 }
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from lasp_edge.folds.columns import Op
 from lasp_edge.folds.numbers import LIMIT, Refused
 from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
@@ -105,4 +104,4 @@ def _is_revisable(plan: Plan, event: str) -> bool:
         return False
     made = {event, *(stream.name for stream in plan.streams.values() if event in stream.events)}
     folds = [window.fold for window in plan.windows.values() if window.source.name in made]
-    return all(column.op is Op.SUM for fold in folds for column in fold.columns)
+    return all(column.op.is_signed for fold in folds for column in fold.columns)

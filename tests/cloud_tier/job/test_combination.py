@@ -11,6 +11,7 @@ from cloud_tier.job.combination import combined, of_pooled, pooled
 from lasp_edge.folds import hll
 from lasp_edge.folds.columns import Algebra, Column, Op
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT, packed_counts, packed_top
+from lasp_edge.folds.signed import packed_values
 
 pytestmark = pytest.mark.spark
 
@@ -26,6 +27,7 @@ COLUMNS = (
     Column("seen8", Op.HLL, size=8),
     Column("seen12", Op.HLL, size=12),
     Column("seen14", Op.HLL, size=14),
+    Column("signed", Op.VALUES),
 )
 ALGEBRA = Algebra(COLUMNS)
 LEAST, GREATEST = -(2**31) + 1, 2**31 - 1
@@ -43,7 +45,7 @@ def partial(draw, samples):
     buckets = {draw.randint(-(2**15), 2**15 - 1): draw.randint(1, 2**40) for _ in values[:200]}
     buckets |= {draw.randint(-3, 3): draw.choice([1, 255, 2**43]) for _ in values[:5]}
     top = sorted(values, reverse=True)
-    images = [hll.image_of(values, column.size) for column in COLUMNS[-3:]]
+    images = [hll.image_of(values, column.size) for column in COLUMNS[-4:-1]]
     return (
         draw.randint(-(2**62) + 1, 2**62 - 1),
         *times,
@@ -53,6 +55,7 @@ def partial(draw, samples):
         packed_top(top[:3]),
         packed_top(top[:100]),
         *images,
+        packed_values({value: draw.choice([-3, -1, 1, 2, 2**20]) for value in values[:200]}),
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lasp_edge.folds import hll
 from lasp_edge.folds.columns import COUNT_LIMIT, TOTAL_LIMIT, Algebra, Column, Op
 from lasp_edge.folds.packed import counts_of, packed_counts, packed_top, top_of
+from lasp_edge.folds.signed import packed_values, values_of
 
 EVERY = (
     Column("total", Op.SUM),
@@ -19,6 +20,7 @@ EVERY = (
     Column("counts", Op.COUNTS),
     Column("top", Op.TOP, size=2),
     Column("kinds", Op.HLL, size=8),
+    Column("values", Op.VALUES),
 )
 
 
@@ -27,13 +29,13 @@ def lifted(sample):
     one = {value: 1}
     return (
         *(value, by, by, value, value),
-        *(packed_counts(one), packed_top([value]), hll.image_of([value], 8)),
+        *(packed_counts(one), packed_top([value]), hll.image_of([value], 8), packed_values(one)),
     )
 
 
 def oracle(samples):
     if not samples:
-        return (0, None, None, None, None, b"", b"", b"")
+        return (0, None, None, None, None, b"", b"", b"", b"")
     values = [value for _, value in samples]
     return (
         sum(values),
@@ -44,6 +46,7 @@ def oracle(samples):
         packed_counts({value: values.count(value) for value in values}),
         packed_top(sorted(values)[-2:]),
         hll.image_of(values, 8),
+        packed_values({value: values.count(value) for value in values}),
     )
 
 
@@ -73,13 +76,31 @@ def test_sums_and_counts_are_taken_back_and_nothing_else_is():
     assert algebra.invertible
     a, b = (5, packed_counts({1: 2})), (3, packed_counts({1: 1, 4: 1}))
     assert algebra.retract(algebra.combine(a, b), b) == a
-    for op in set(Op) - {Op.SUM, Op.COUNTS}:
+    for op in set(Op) - {Op.SUM, Op.COUNTS, Op.VALUES}:
         assert not Algebra((Column("n", Op.SUM), Column("c", op, by="", size=8))).invertible
 
 
+def test_values_are_taken_back_though_they_are_elsewhere():
+    algebra = Algebra((Column("values", Op.VALUES),))
+    first, second = (packed_values({5: 2, 7: 1}),), (packed_values({7: 1}),)
+    here = algebra.retract(algebra.zero, second)
+    assert values_of(here[0]) == {7: -1}
+    assert algebra.combine(first, here) == (packed_values({5: 2}),)
+    assert algebra.within_limits(here)
+    for broken in (b"", b"1", here[0] * 2, here[0][:4] + (2**31).to_bytes(4, "big")):
+        assert algebra.within_limits((broken,)) == (broken == b"")
+    with pytest.raises(ValueError, match="value 5 with count 2147483648 is out of range"):
+        algebra.combine((packed_values({5: 2**31 - 1}),), (packed_values({5: 1}),))
+
+
 def test_binary_columns_are_told_from_integers():
-    assert {column.op for column in EVERY if column.binary} == {Op.COUNTS, Op.TOP, Op.HLL}
-    assert Algebra(EVERY).zero == (0, None, None, None, None, b"", b"", b"")
+    assert {column.op for column in EVERY if column.binary} == {
+        Op.COUNTS,
+        Op.TOP,
+        Op.HLL,
+        Op.VALUES,
+    }
+    assert Algebra(EVERY).zero == (0, None, None, None, None, b"", b"", b"", b"")
 
 
 def test_top_keeps_to_the_size_of_its_column():

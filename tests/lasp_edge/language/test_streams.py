@@ -14,6 +14,7 @@ from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.ordering import RESERVED
 from lasp_edge.language.streaming import graph_of, meanings_of, parts_of, shown_parts
 from lasp_edge.ordered.places import reading_place
+from tests.lasp_edge.support_folds import Range
 
 
 def laundry(**more):
@@ -180,9 +181,13 @@ REFUSED = {
         lambda p: p.scan("s", source="line", scan=scans.sessions(9, folds.mean()), per_device=True),
         "scan 's': sessions: folds.mean.* needs events in steps",
     ),
-    "window of a maximum": (
-        lambda p: p.window("w", source="used", fold=folds.max(), size_s=60),
-        "an output of the scan behind 'used' may be revised",
+    "window of a first one": (
+        lambda p: p.window("w", source="used", fold=folds.first(), size_s=60),
+        "an output of the scan behind 'used' may be revised, and .*first.* asks for times",
+    ),
+    "window of a fold of one's own": (
+        lambda p: p.window("w", source="used", fold=Range(), size_s=60),
+        "may be revised, and .* cannot take a value back",
     ),
     "window without a step": (
         lambda p: p.window("w", source=p.map("litres", abs, "m"), fold=folds.sum(), size_s=60),
