@@ -82,6 +82,11 @@ class Draft:
             ValueError: the program declares no such event.
         """
         name = source.name if isinstance(source, EventType) else source
+        if isinstance(name, Variable) and self.variables.get(name.name) is name:
+            raise ValueError(
+                f"an event is needed, and {name.name!r} is a variable; collect(EVENT, "
+                f"into={name.name}) fills one from the other"
+            )
         if not isinstance(name, str):
             shown, meant = _shown(name, "on_event(door)")
             raise ValueError(f"program {self.name!r} declares no event {shown}{meant}")
@@ -101,6 +106,12 @@ class Draft:
         Raises:
             ValueError: the program did not declare it.
         """
+        if isinstance(variable, EventType):
+            raise ValueError(
+                f"a variable is needed, and {variable.name!r} is an event; samples = "
+                f'declare_dynamic(BoundedLWWSet(bound=100), "samples") and collect({variable.name}'
+                ", into=samples) make one of it"
+            )
         if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
             shown, meant = _shown(variable, "on_value(mean)")
             raise ValueError(f"{shown} is not a variable of program {self.name!r}{meant}")

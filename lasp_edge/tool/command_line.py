@@ -31,6 +31,7 @@ EXTRAS = {"amqtt": "demo", "cryptography": "signed", "dateutil": "plot", "matplo
 _ONLY_64_BIT = frozenset({"deltalake", "pyarrow", "pyspark"})
 """Packages that nobody builds for 32 bit."""
 _LEAST_64_BIT = 2**32
+_HELP = {"-h", "--help"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,6 +89,10 @@ def _run(name: str, module: str, words: Sequence[str]) -> int:
             what = f"the Python package {missing!r} needs a 64-bit system, and this one has 32"
             raise EnvironmentLacks(what) from None
         extra = EXTRAS.get(missing) or stated(module).get("EXTRA", "cloud")
+        if _HELP & set(words):
+            text = stated(module).get("__doc__", "")
+            print(f"{text}\n\nIts options are printed after: {install_line(extra)}")  # noqa: T201
+            return Exit.FINE
         raise EnvironmentLacks(what, install_line(extra)) from None
     return code
 

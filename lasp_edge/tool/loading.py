@@ -14,6 +14,15 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 
 _UNEXPECTED = re.compile(r"Program\.(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_NOT_THERE = re.compile(r"cannot import name '(\w+)' from '(lasp_edge|crdts)(?:\.\w+)*'")
+SYNONYMS = {
+    **dict.fromkeys(("avg", "average", "AVG"), "mean"),
+    **dict.fromkeys(("std", "stdev", "stddev_pop"), "stddev"),
+    **dict.fromkeys(("percentile", "median", "p99"), "quantile"),
+    **dict.fromkeys(("maximum", "minimum"), "max"),
+    "var": "variance",
+}
+"""What SQL, Home Assistant and others call a fold, and our name of it."""
 _MOST_LISTED = 24
 """Known words that are listed, at most, where none of them is near."""
 
@@ -82,7 +91,12 @@ def _module(name: str) -> ModuleType:
 def _nearest_to(error: BaseException) -> str:
     """Return the nearest name of our language to an unknown one."""
     if isinstance(error, AttributeError) and (error.obj is folds or type(error.obj) is Program):
-        return _near(str(error.name), [name for name in dir(error.obj) if name[0] != "_"])
+        known = [name for name in dir(error.obj) if name[0] != "_"]
+        return _near(SYNONYMS.get(str(error.name), str(error.name)), known)
+    imported = _NOT_THERE.search(str(error)) if isinstance(error, ImportError) else None
+    if imported:
+        names = dir(importlib.import_module(imported[2]))
+        return _near(imported[1], [name for name in names if name[0] != "_"])
     found = _UNEXPECTED.search(str(error)) if isinstance(error, TypeError) else None
     method = getattr(Program, found[1], None) if found else None
     if found is None or method is None:

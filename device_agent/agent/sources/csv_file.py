@@ -1,5 +1,7 @@
 """CSV with a header row; a field is a column, and what looks like a number is one.
 
+Columns stand between commas, or between semicolons, tabs or bars, as the header shows.
+
 A last row without its end of line cannot be distinguished from half a row, as half a number is a
 number. It counts once nobody has written to the file for `SETTLED_US`.
 """
@@ -11,6 +13,7 @@ from pathlib import Path
 
 from device_agent.agent.sources.fields import Record
 from device_agent.agent.sources.mapping_options import mapping_of
+from device_agent.agent.sources.nearest import nearest
 from device_agent.agent.sources.recorded_file import (
     BATCH_BYTES,
     UNREADABLE,
@@ -22,6 +25,8 @@ from device_agent.agent.sources.source import SourceContext
 
 NOT_CSV = "not CSV"
 WRONG_WIDTH = "not as many fields as the header"
+SEPARATORS = (";", "\t", "|")
+"""What may stand between the columns in place of commas, if the header has no comma."""
 SETTLED_US = 2_000_000
 """Microseconds without a write after which a last row is taken as whole: a writer that buffers
 writes the rest of a row at once."""
@@ -39,19 +44,18 @@ class CsvRows(Rows):
         first = head.read_lines(1)
         head.close()
         self._changed = (-1, 0)
-        self._columns = next(csv.reader([_text(line) for line in first]), [])
+        header = [_text(line) for line in first]
+        self._columns, self._delimiter = next(csv.reader(header), []), ","
+        for other in SEPARATORS:
+            if len(self._columns) == 1 and other in self._columns[0]:
+                self._columns, self._delimiter = next(csv.reader(header, delimiter=other)), other
         missing = [column for column in needed if column not in self._columns]
         if missing:
-            raise ValueError(f"{path} has no column {missing[0]!r}; {self._what_it_has()}")
+            has = f"it has {', '.join(self._columns)}" if self._columns else "it is empty"
+            near = nearest(missing[0], self._columns)
+            meant = f'; did you mean "{near}"?' if near else ""
+            raise ValueError(f"{path} has no column {missing[0]!r}; {has}{meant}")
         super().__init__(path, offset or head.offset, line or head.line)
-
-    def _what_it_has(self) -> str:
-        """Return the columns, or which separator they have in place of a comma."""
-        alone = self._columns[0] if len(self._columns) == 1 else ""
-        other = next((each for each in (";", "\t", "|") if each in alone), "")
-        if other:
-            return f"its columns stand between {other!r}; commas are needed"
-        return f"it has {', '.join(self._columns)}" if self._columns else "it is empty"
 
     def records(self, limit: int, now_us: int) -> list[Record | str]:
         """Return up to `limit` rows."""
@@ -60,7 +64,7 @@ class CsvRows(Rows):
     def rows(self, limit: int, now_us: int) -> list[Row]:
         """Return up to `limit` rows and their places."""
         self.retry_us = None
-        reader = csv.reader(self._lines(now_us), strict=True)
+        reader = csv.reader(self._lines(now_us), delimiter=self._delimiter, strict=True)
         rows: list[Row] = []
         end = self.offset + BATCH_BYTES
         place, self.ended = (self.offset, self.line), False

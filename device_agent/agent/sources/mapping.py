@@ -12,6 +12,7 @@ it has. A rule may say that an event must be there.
     {'no field "data.temp": the message has "ts", "temp"': 1}
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import compress, repeat
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from device_agent.agent.sources.zones import Zone
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge.folds.numbers import Refused
 
+_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 NO_RECORD = "neither a JSON object nor a value"
 NO_DEVICE = "no device"
 _PLAIN = frozenset((float, int))
@@ -69,6 +71,7 @@ class FieldMapping:
         expected: field -> text: records in which it says something else are refused.
         absent: texts that stand for "no value": no reading.
         texts: events whose values are texts, and stay as they are.
+        decimal_comma: a text such as "21,5" is a number.
         passes_others: once it has given a reading, records without any event are no mistake.
 
     Raises:
@@ -94,6 +97,7 @@ class FieldMapping:
         absent: Iterable[str] = (),
         passes_others: bool = False,
         texts: Collection[str] = (),
+        decimal_comma: bool = False,
     ) -> None:
         self._is_mapped = isinstance(events, Mapping)
         given = events if isinstance(events, Mapping) else {name: name for name in events}
@@ -121,6 +125,7 @@ class FieldMapping:
         self._items, self._value, self._retract = _field(items), _field(value), _field(retract)
         self._expected = [(Field(name), text) for name, text in (expected or {}).items()]
         self._absent, self._texts = frozenset(absent), frozenset(texts)
+        self._decimal_comma = decimal_comma
         self._passes_others, self._has_read = passes_others, False
         self._texts_of: dict[str, list[str]] = {}
 
@@ -257,9 +262,8 @@ class FieldMapping:
         if absent:
             texts = [type(value) is str and value.strip().lower() for value in batch.values]
             kept = [text not in absent for text in texts]
-            columns: list[list[Any]] = [batch.names, batch.times_us, batch.values, batch.tags]
-            for column in (*columns, batch.places):
-                column[:] = compress(column, kept)
+            _keep(batch, kept)
+        self._read_commas(batch)
         if self._texts or Retraction in set(map(type, batch.values)):
             batch.values = list(map(self._number, batch.names, batch.values))
             return
@@ -267,6 +271,27 @@ class FieldMapping:
             conversions[name].of(value) if name in conversions else as_number(value)
             for name, value in zip(batch.names, batch.values, strict=True)
         ]
+
+    def _read_commas(self, batch: Batch) -> None:
+        """Read decimal commas where that is asked for; else refuse the texts that may have one."""
+        found = {
+            at: value
+            for at, value in enumerate(batch.values)
+            if type(value) is str and "," in value and _COMMA.fullmatch(value.strip())
+        }
+        if self._decimal_comma:
+            for at, text in found.items():
+                batch.values[at] = text.replace(",", ".")
+            return
+        kept = [True] * len(batch)
+        for at, text in found.items():
+            if batch.names[at] not in self._texts:
+                kept[at] = False
+                where = f"{batch.names[at]}: {shortened(text)!r}"
+                reason = f"{where} has a decimal comma: --decimal-comma reads it"
+                reason = self._bounded("comma", reason)
+                batch.refused[reason] = batch.refused.get(reason, 0) + 1
+        _keep(batch, kept)
 
     def _number(self, name: str, value: Any) -> Any:
         if type(value) is Retraction:
@@ -345,3 +370,10 @@ class FieldMapping:
 
 def _field(text: str | None) -> Field | None:
     return None if text is None else Field(text)
+
+
+def _keep(batch: Batch, kept: list[bool]) -> None:
+    """Leave in a batch only the readings that are kept."""
+    columns: list[list[Any]] = [batch.names, batch.times_us, batch.values, batch.tags]
+    for column in (*columns, batch.places):
+        column[:] = compress(column, kept)

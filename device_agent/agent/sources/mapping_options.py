@@ -67,6 +67,13 @@ MAPPING = Option[str | None](
     f"a ready mapping: {', '.join(READY)} (default: none)",
     "NAME",
 )
+DECIMAL_COMMA = Option[bool](
+    "decimal-comma",
+    default=False,
+    parse=bool,
+    help='a text such as "21,5" is a number',
+    is_flag=True,
+)
 ITEMS = Option[str | None]("items", None, str, "a JSON array of readings", in_files_only=True)
 VALUE = Option[str | None](
     "value", None, str, "the value, where {event} is in the topic", in_files_only=True
@@ -82,6 +89,7 @@ RETRACT = Option[str | None](
 )
 MAPPING_OPTIONS: tuple[Option[Any], ...] = (
     *(TIME, TIME_UNIT, TIME_ZONE, DEVICE_FIELD, MAPPING, EVENT, TAG, WITH_TAG, RETRACT),
+    DECIMAL_COMMA,
     *(ITEMS, VALUE, EXPECT, ABSENT_WORDS),
 )
 
@@ -164,6 +172,7 @@ def mapping_of(context: SourceContext, *, passes_others: bool = False) -> FieldM
         value=context.get(VALUE),
         retract=context.get(RETRACT),
         texts=context.texts,
+        decimal_comma=context.get(DECIMAL_COMMA),
         expected=context.get(EXPECT),
         absent=tuple(context.get(ABSENT_WORDS)),
         passes_others=passes_others or is_ready,

@@ -12,6 +12,7 @@ from device_agent.console.command.session import (
     FleetSession,
     add_listening_arguments,
     check_device,
+    check_order,
     fleet_view,
     member_filters,
     now_us,
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    check_order(arguments.program, arguments.device, "DEVICE MODULE:PROGRAM")
     device = check_device(arguments.device)
     view = fleet_view(arguments)
     devices = view.devices

@@ -21,6 +21,7 @@ from device_agent.console.command.session import (
     FleetSession,
     add_listening_arguments,
     check_device,
+    check_order,
     fleet_view,
     member_filters,
     now_us,
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    check_order(arguments.program, arguments.device, "DEVICE MODULE:PROGRAM")
     device = check_device(arguments.device)
     if arguments.seq is not None and not 0 <= arguments.seq < SEQS:
         raise UsageError(f"--seq: a number from 0 to {SEQS - 1}, not {arguments.seq}")

@@ -58,6 +58,21 @@ def add_fleet_arguments(
     add_broker_arguments(parser)
 
 
+def check_order(program: str | None, other: str, form: str) -> None:
+    """Check that the program is not typed where another word belongs.
+
+    Args:
+        program: the word in the place of MODULE:PROGRAM.
+        other: the word in the other place.
+        form: the right order.
+
+    Raises:
+        UsageError: the two are swapped.
+    """
+    if ":" in other and program and ":" not in program:
+        raise UsageError(f"the order is {form}: {other} and {program} are swapped")
+
+
 def add_listening_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare which fleet, at which broker, and how long to listen for beats."""
     add_fleet_arguments(parser)

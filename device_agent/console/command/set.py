@@ -57,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_listening_arguments(parser)
     add = parser.add_argument
-    add("setting", metavar="NAME=VALUE", help="the parameter and its value; `default` removes")
+    text = "the parameter and its value; `default` removes"
+    add("setting", nargs="+", metavar="NAME=VALUE", help=text)
     add("--device", default="", help="on this device alone")
     add("--from", dest="since", metavar="TIME", help="from this time on (default: now)")
     add("--until", metavar="TIME", help="until this time; then it is as it was")
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    arguments.setting = _typed(arguments.program, arguments.setting)
     view, plan = parameter_view(arguments)
     devices = view.devices
     began_us = now_us()  # a value from then on rebuilds nothing
@@ -96,6 +98,22 @@ def run(arguments: argparse.Namespace) -> int:
     plain = arguments.json
     print(json.dumps(outcome.plain()) if plain else "\n".join(outcome.lines(began_us)))  # noqa: T201
     return Exit.FINE if knowledge(devices)["known"] else Exit.NOT_CONFIRMED
+
+
+def _typed(program: str | None, words: list[str]) -> str:
+    """Return the setting as NAME=VALUE.
+
+    Raises:
+        UsageError: it was typed in another way.
+    """
+    if program and "=" in program:
+        raise UsageError(f"the order is MODULE:PROGRAM NAME=VALUE: {words[0]} {program}")
+    is_apart = bool(program) and ":" not in str(program) and "=" not in words[0]
+    if len(words) > 1 or is_apart:
+        name, *values = [str(program), *words] if is_apart else words
+        value = " ".join(values).strip("= ") or "VALUE"
+        raise UsageError(f"NAME=VALUE is needed, in one word: {name.rstrip('=')}={value}")
+    return words[0]
 
 
 def _command(change: ParameterChange, view: FleetView) -> CommandFrame:
@@ -215,6 +233,11 @@ def _check(
     lacking = {d: at for d, at in floors_us.items() if change.from_us < at + RISES_US}
     if lacking and not is_forced:
         raise CommandError(_too_early(change, lacking))
+    if not floors_us and change.from_us < now_us() - _MINUTE_US and not is_forced:
+        raise CommandError(
+            f"no device answers, so nobody knows whether the readings since "
+            f"{shown_time(change.from_us)} UTC are still there; start an agent, or add --force"
+        )
 
 
 def _too_early(change: ParameterChange, lacking: dict[str, int]) -> str:

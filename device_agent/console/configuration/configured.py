@@ -109,6 +109,8 @@ def _value(action: argparse.Action, value: Any) -> Any:
     """
     if type(value) is bool and action.nargs == "?" and action.const is not None:
         return action.const if value else ""  # as the option alone on the command line, or without
+    if type(value) is int and "PORT" in str(action.metavar):
+        value = str(value)
     needed = _needed(action, value)
     if needed:
         raise ValueError(f"{needed} is needed, not {kind_in_words(value)}")

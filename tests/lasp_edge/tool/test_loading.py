@@ -115,7 +115,7 @@ def test_what_was_meant_by_a_program_that_is_not_there_is_told(here, spec, meant
 @pytest.mark.parametrize(
     ("line", "meant"),
     [
-        ("folds.median()", "did you mean mean?"),
+        ("folds.avg()", "did you mean mean?"),
         ("program.emit(t)", "there are alert, "),
         ("program.window('w', source=t, fold=folds.mean(), size=60)", "did you mean size_s?"),
         ("program.window('w', source=t, fold=folds.mean(), size_s=9, gap_s=5)", "there are fold, "),

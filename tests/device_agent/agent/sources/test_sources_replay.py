@@ -103,11 +103,23 @@ def test_lines_that_give_no_reading_are_counted_and_the_rest_is_read(tmp_path):
     assert last.cursor.endswith(":7:0")  # seven of them, and others gave readings
 
 
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_columns_stand_between_other_marks_where_the_header_has_them(tmp_path, mark):
+    rows = ["ts,t", "1795600000,21.5", '1795600001,"21,5"', "1795600002,x"]
+    text = "".join(f"{row.replace(',', mark, 1)}\n" for row in rows)
+    path = written(tmp_path / "rows.csv", text)
+    batch = source(path, "csv", decimal_comma=True).poll(LATER_US)
+    assert batch.values == [21.5, 21.5, "x"]
+    batch = source(path, "csv").poll(LATER_US)
+    assert batch.values == [21.5, "x"]
+    assert batch.refused == {"t: '21,5' has a decimal comma: --decimal-comma reads it": 1}
+
+
 @pytest.mark.parametrize(
     ("header", "has"),
     [
-        ("ts;t", "its columns stand between ';'; commas are needed"),
-        ("ts\tt", "its columns stand between '\\t'; commas are needed"),
+        ("time;t", "it has time, t"),
+        ("tss,t", 'it has tss, t; did you mean "tss"?'),
         ("when,t", "it has when, t"),
         ("", "it is empty"),
     ],
