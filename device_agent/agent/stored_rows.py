@@ -1,6 +1,8 @@
 """Rows of an agent's store, and their names: what `device_agent.agent.changes` consists of."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from lasp_edge.folds.columns import Partial
@@ -25,6 +27,10 @@ class BlockId(NamedTuple):
     event: str
     tags: str
     block: int
+
+
+block_id: Callable[[Iterable[Any]], BlockId] = partial(tuple.__new__, BlockId)
+"""Makes the name of a block without the Python function of a NamedTuple."""
 
 
 class PaneId(NamedTuple):
@@ -186,6 +192,10 @@ class SourceRow(NamedTuple):
     high_us: int | None = None
     stamped: bool = False
     done: bool = False
+
+
+source_row: Callable[[Iterable[Any]], SourceRow] = partial(tuple.__new__, SourceRow)
+"""The same for how far a source is, which each reading that comes alone changes."""
 
 
 class WaitingRow(NamedTuple):

@@ -25,6 +25,9 @@ LIMIT = 2**31
 _CERTAIN = 0.4999
 _INSIDE = LIMIT - 1
 _PLAIN = frozenset((float, int))
+KEPT_VALUES = 2_000
+"""Values of which the steps are remembered, at most: most sensors give the same ones again and
+again, and of one that gives more nothing is remembered. Some 0.3 MB."""
 LARGEST = 10**30
 """Resolutions lie between 1/LARGEST and LARGEST."""
 _DIGITS = 80
@@ -45,7 +48,7 @@ class Resolution:
         ValueError: the text is not a positive decimal number.
     """
 
-    __slots__ = ("_scale", "denominator", "exact", "numerator", "text")
+    __slots__ = ("_known", "_scale", "denominator", "exact", "numerator", "text")
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -64,6 +67,7 @@ class Resolution:
         self.exact = exact
         self.numerator, self.denominator = exact.numerator, exact.denominator
         self._scale = exact.denominator / exact.numerator
+        self._known: dict[float, int] | None = {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Resolution) and self.exact == other.exact
@@ -147,12 +151,32 @@ class Resolution:
     def quantise_certain(self, values: Sequence[Any]) -> list[int] | None:
         """Return each value's steps if a product of floats is exact enough for all, else None.
 
-        It works on whole columns. None means only that some value needs `quantise_exactly`.
+        None means only that some value needs `quantise_exactly`.
         """
         if not values:
             return []
         if not _PLAIN.issuperset(map(type, values)):
             return None
+        known = self._known
+        return self._computed(values) if known is None else self._recalled(values, known)
+
+    def _recalled(self, values: Sequence[Any], known: dict[float, int]) -> list[int] | None:
+        """Return the same; each value is computed once."""
+        found: list[Any] = list(map(known.get, values))
+        if None not in found:
+            return found
+        new = list(set(values).difference(known))
+        if len(known) + len(new) > KEPT_VALUES:
+            self._known = None
+            return self._computed(values)
+        steps = self._computed(new)
+        if steps is None:
+            return None
+        known.update(zip(new, steps, strict=True))
+        return list(map(known.__getitem__, values))
+
+    def _computed(self, values: Sequence[Any]) -> list[int] | None:
+        """Return the same by whole columns."""
         scale = self._scale
         try:
             products = [value * scale for value in values]

@@ -43,8 +43,8 @@ class Batch:
     def __len__(self) -> int:
         return len(self.names)
 
-    def check(self) -> None:
-        """Check that the columns are equally long.
+    def checked(self) -> int:
+        """Return how many readings there are, after a check that the columns are equally long.
 
         Raises:
             ValueError: they are not.
@@ -54,6 +54,7 @@ class Batch:
             raise ValueError("names, times, values and tags of one length are needed")
         if self.places and len(self.places) != count:
             raise ValueError(f"{count} places are needed, one a reading, not {len(self.places)}")
+        return count
 
     def split(self) -> list["Batch"]:
         """Return a batch for each reading; an empty list where the columns differ in length."""

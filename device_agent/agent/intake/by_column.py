@@ -23,7 +23,7 @@ from device_agent.agent.intake.progress import IntakeProgress
 from device_agent.agent.intake.routes import Route
 from device_agent.agent.panes.panes import Panes, own_column
 from device_agent.agent.parts import StoreReader
-from device_agent.agent.stored_rows import BLOCK_US, BlockId, PaneId, ReadingRow, Retraction
+from device_agent.agent.stored_rows import BLOCK_US, PaneId, ReadingRow, Retraction, block_id
 from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
@@ -285,18 +285,18 @@ class ByColumn:
         while start < end:
             number = times_us[start] // BLOCK_US
             stop = bisect_left(times_us, (number + 1) * BLOCK_US, start)
-            block = self._identities.block(BlockId(name, text, number), store)
-            before = len(block)
+            block = self._identities.block(block_id((name, text, number)), store)
             part = times_us[start:stop], values[start:stop]
             is_new = times_us[start] > block.last_us
             if is_new and (column.strict or len(set(zip(*part, strict=True))) == stop - start):
                 block.put_later(*part, strict=column.strict)
-            else:
-                known += [
-                    at for at in range(start, stop) if not block.add(times_us[at], values[at])
-                ]
-            if len(block) > before:
                 self._identities.touched(block)
+            else:
+                add = block.add
+                again = [at for at in range(start, stop) if not add(times_us[at], values[at])]
+                known += again
+                if len(again) < stop - start:
+                    self._identities.touched(block)
             start = stop
         return known
 

@@ -46,9 +46,8 @@ class HeldBatches:
 
         >>> held = HeldBatches(every_us=60 * SECOND_US)
         >>> one = HeldBatch(Batch("door", ["open"], [None], [1], [{}]), 100)
-        >>> held.add(one)
-        >>> held.is_due(100), held.take(100) == [one], held.is_due(100)
-        (True, True, False)
+        >>> held.add(one), held.is_due(100), held.take(100) == [one], held.is_due(100)
+        (False, True, True, False)
 
     Args:
         every_us: time in which there is one commit of readings, in the long run; 0: every batch is
@@ -70,23 +69,21 @@ class HeldBatches:
         """When the first of them was read; None where nothing is held."""
         return self._batches[0].at_us if self._batches else None
 
-    def add(self, held: HeldBatch, *, is_pressing: bool = False) -> None:
-        """Hold a batch; one `is_pressing` whose source waits for its acknowledgement."""
+    def add(self, held: HeldBatch, *, is_pressing: bool = False) -> bool:
+        """Hold a batch; return whether what is held must not wait for the next tick.
+
+        It must not where one `is_pressing`: its source waits for its acknowledgement.
+        """
         self._batches.append(held)
         self._readings += len(held.batch.names)
         self._source_waits |= is_pressing or held.batch.done
-
-    @property
-    def is_pressing(self) -> bool:
-        """Whether something is held that must not wait for the next tick."""
-        enough = self._source_waits or self._readings >= MOST_READINGS
-        return bool(self._batches) and enough
+        return self._source_waits or self._readings >= MOST_READINGS
 
     def is_due(self, now_us: int) -> bool:
         """Return whether something is held that the next tick is to commit."""
         if not self._batches:
             return False
-        if self.is_pressing:
+        if self._source_waits or self._readings >= MOST_READINGS:
             return True
         return self._allowance.is_due(now_us, at_rest=self._is_at_rest(now_us))
 

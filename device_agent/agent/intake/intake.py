@@ -126,10 +126,8 @@ class Intake(Part):
         if held.batch.arrived_us is not None:  # but not before what was promised already
             at_us = min(held.at_us, max(held.batch.arrived_us, self._asked_us))
             held = held._replace(at_us=at_us)
-        self._held.add(held, is_pressing=is_pressing)
         self.read_us = held.at_us
-        self.sources.arrived(held.batch.source)
-        return self._held.is_pressing
+        return self._held.add(held, is_pressing=is_pressing)
 
     @property
     def held_since_us(self) -> int | None:
@@ -169,12 +167,12 @@ class Intake(Part):
         Raises:
             ValueError: the columns are not equally long; nothing was accepted.
         """
-        batch.check()
-        doubt_us = None
+        count, doubt_us = batch.checked(), None
         if self.peer_reports.waiting or self.highs.doubts:
             batch = self.peer_reports.without_placed(batch, now_us)
             doubt_us = self.peer_reports.doubt_us(batch, now_us)
-        by_column = len(batch) >= self.column_least and doubt_us is None
+            count = len(batch)
+        by_column = count >= self.column_least and doubt_us is None
         if by_column and self._pending.samples:
             self.join(store)  # columns are checked against entries as they are
         pending = self._begin(batch, now_us, doubt_us)
@@ -190,7 +188,8 @@ class Intake(Part):
             high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)
         is_again = pending.has_come_twice and self.sources.is_alone_with_times
-        self._odd.look(batch, is_again=is_again)
+        if is_again or self._odd.looks:
+            self._odd.look(batch, is_again=is_again)
 
     def _begin(self, batch: Batch, now_us: int, doubt_us: int | None) -> PendingBatch:
         """Return the pending batch, ready for one more."""

@@ -77,6 +77,9 @@ class OddReadings:
     Args:
         events: the program's events.
         notices: where that is noted.
+
+    Attributes:
+        looks: any event has something to look at.
     """
 
     def __init__(self, events: Iterable[EventType], notices: Notices) -> None:
@@ -84,6 +87,7 @@ class OddReadings:
         numbers = [event for event in events if not event.text]
         self._units = {event.name: event.unit for event in numbers if event.unit}
         self._unstepped = {event.name: event for event in numbers if event.is_unstepped}
+        self.looks = bool(self._units or self._unstepped)
         self._last: dict[tuple[Any, ...], float] = {}
         self._jumps: dict[tuple[Any, ...], Jump] = {}
 
@@ -96,8 +100,6 @@ class OddReadings:
         """
         if is_again:
             self._notices.begin(f"again {batch.source}", f"{_AGAIN} {batch.source}: {_APART}")
-        if not (self._units or self._unstepped):
-            return
         first = max(0, len(batch) - LOOKED_AT)
         columns = zip(batch.names, batch.values, batch.tags, strict=True)
         for name, value, tags in islice(columns, first, None):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from device_agent.agent.changes import Facts
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.notices import Notices
-from device_agent.agent.stored_rows import SourceRow
+from device_agent.agent.stored_rows import SourceRow, source_row
 
 NO_TIME = -(2**62)
 """Before every time."""
@@ -122,10 +122,6 @@ class SourceProgress:
         self._rows[source] = row._replace(done=False)  # its file may have grown
         return row.cursor
 
-    def arrived(self, source: str) -> None:
-        """Note that a source gave something."""
-        self._empty.discard(source)
-
     def note_empty(self, now_us: int, notices: Notices) -> None:
         """Note the sources that never gave anything, neither to this process nor to one before."""
         if self._began_us is None or now_us < self._began_us:
@@ -145,6 +141,8 @@ class SourceProgress:
             stamped: it has accepted readings without a time of their own.
         """
         source = batch.source
+        if self._empty:
+            self._empty.discard(source)
         before = self._rows.get(source) or _UNREAD
         _, before_us, was_stamped, _ = before
         if high_us is None or (before_us is not None and before_us > high_us):
@@ -153,7 +151,7 @@ class SourceProgress:
         cursor = batch.cursor
         if high_us is None and not stamped:
             cursor = batch.cursor_unless_accepted or cursor
-        after = SourceRow(cursor, high_us, stamped, batch.done)
+        after = source_row((cursor, high_us, stamped, batch.done))
         if after != before:
             self._rows[source] = self._changed[source] = after
 

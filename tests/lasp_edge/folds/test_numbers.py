@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lasp_edge.folds.numbers import LIMIT, PlausibleRange, Refused, Resolution
+from lasp_edge.folds.numbers import KEPT_VALUES, LIMIT, PlausibleRange, Refused, Resolution
 
 STEPS = ("0.01", "0.1", "5", "0.3", "1e-6", "1", "1e30", "1e-30")
 resolutions = st.sampled_from(STEPS).map(Resolution)
@@ -196,3 +196,17 @@ def test_a_sensor_that_is_broken_or_just_switched_on_is_refused():
 def test_a_range_has_to_hold_a_value(least, most, why):
     with pytest.raises(ValueError, match=why):
         PlausibleRange(Resolution("1"), least, most)
+
+
+@pytest.mark.parametrize("distinct", [3, KEPT_VALUES, KEPT_VALUES + 1, 3 * KEPT_VALUES])
+def test_values_that_come_again_are_quantised_as_at_first(distinct):
+    step = Resolution("0.01")
+    column = [number / 7 for number in range(distinct)]
+    truth = [Resolution("0.01").quantise_exactly(value) for value in column]
+    for start in range(0, distinct, 500):
+        part = slice(start, start + 700)
+        assert step.quantise_column(column[part]) == truth[part]
+    assert step.quantise_certain([*column, 0, -0.0]) == [*truth, 0, 0]
+    assert step.quantise_certain([*column[:3], inf]) is None
+    assert step.quantise_certain([*column[:3], True]) is None
+    assert step.quantise_certain(column) == truth
