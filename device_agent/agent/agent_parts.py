@@ -42,6 +42,7 @@ from lasp_edge.language.updates import ValueOf
 
 if TYPE_CHECKING:
     from device_agent.agent.rebuilding.missing import MissingPanes
+    from device_agent.agent.rebuilding.renewed import RenewedWindows
     from device_agent.agent.scans.streams import Streams
 
 
@@ -58,6 +59,7 @@ class AgentParts:
         agent: what all parts share.
         streams: runs the program's streams; None where it declares no stream.
         missing: makes the panes of windows that are not plain, if there are any.
+        renewed: completes the panes of windows that a former program did not have, if any.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class AgentParts:
         self.intake = Intake(*found, self._value_of)
         self.streams = _streams(agent, self.intake, memory, self.variables, self._value_of)
         self.missing = _missing(agent, self.intake, memory, cache)
+        self.renewed = _renewed(agent, restored, self.intake, memory)
         follow = [self.missing.follow, self.samples.hear] if self.missing else []
         self.commands = OperatorCommands(agent, self.samples.set_membership, follow)
         asked = (self._low_us, self.fence.source_highs, self._control)
@@ -115,7 +118,7 @@ class AgentParts:
             self.timing,  # knows what time it is, for all others
             self.waiting,
             self.intake,  # joins what was read, so that all others see it
-            *(part for part in (self.streams, self.missing) if part is not None),
+            *(p for p in (self.streams, self.missing, self.renewed) if p is not None),
             self.variables,
             *([Reactions(agent, self.derived, self.variables)] if agent.plan.followed else []),
             self.samples,
@@ -145,14 +148,16 @@ class AgentParts:
         low_us = self.intake.low_us(now_us)
         if self.streams is not None:
             low_us = self.streams.bounded_us(low_us, now_us)
-        return low_us if self.missing is None else self.missing.bounded_us(low_us)
+        for part in (self.missing, self.renewed):
+            low_us = low_us if part is None else part.bounded_us(low_us)
+        return low_us
 
     def _control(self) -> int:
         return self.commands.control
 
     def _waits(self) -> bool:
         """Return whether panes are still to be built."""
-        return self.missing is not None and self.missing.waits
+        return any(part is not None and part.waits for part in (self.missing, self.renewed))
 
 
 def _streams(
@@ -185,3 +190,16 @@ def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") 
     from device_agent.agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
 
     return [HomeAssistant(agent, voice, streams.shown if streams else tuple)]
+
+
+def _renewed(
+    agent: Agent, restored: Restored, intake: Intake, memory: Panes
+) -> "RenewedWindows | None":
+    """Return the part of windows that a former program did not have, where there are any."""
+    known = agent.facts.streams
+    changed = known is not None and {w.stream for w in agent.plan.windows.values()} - set(known)
+    if not (changed or agent.facts.begun):
+        return None
+    from device_agent.agent.rebuilding.renewed import RenewedWindows  # noqa: PLC0415 - see above
+
+    return RenewedWindows(agent, restored, intake, memory)

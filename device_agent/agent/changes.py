@@ -99,6 +99,8 @@ class Facts:
         built: the log (`Agent.control`) under which all panes are built.
         doubted: up to when readings are doubtful of any source, and the log when that was learnt.
         notices: for people, what is accepted and probably a mistake.
+        begun: streams of windows that the program did not always have, and from when on all
+            readings are in their panes.
     """
 
     stamp_us: int | None = None
@@ -125,6 +127,7 @@ class Facts:
     built: int | None = None
     doubted: list[int] | None = None
     notices: list[str] | None = None
+    begun: tuple[tuple[int, int], ...] | None = None
 
     def __bool__(self) -> bool:
         return _values(self) != _NO_VALUES  # asked several times a tick: half of what `!=` costs
@@ -183,8 +186,8 @@ def _here(facts: Facts) -> list[tuple[str, Any]]:
 
 def _typed(name: str, plain: Any) -> Any:
     """Return a fact's value as its field holds it: JSON knows neither tuples nor classes."""
-    if name == "streams":
-        return tuple(plain)
+    if name in {"streams", "begun"}:
+        return tuple([tuple(each) if type(each) is list else each for each in plain])
     if name == "sinks":
         return tuple([SinkRow(n, store, tuple(f), *rest) for n, store, f, *rest in plain])
     if name == "other_programs":

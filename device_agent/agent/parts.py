@@ -78,8 +78,10 @@ class StoreReader(Protocol):
     def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
         """Return all replicas' entries of a stream that start within a span before its last one."""
 
-    def panes_present(self, stream: int, first_us: int, end_us: int) -> set[int]:
-        """Return the panes of a stream, from one time to another, that any life has begun."""
+    def panes_between(
+        self, stream: int, first_us: int, end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' entries of a stream with first_us <= start < end_us."""
 
     def waiting(self, packed_bytes: int) -> list[WaitingRow]:
         """Return the first batches that wait for the clock: one, or more of these bytes."""

@@ -5,8 +5,10 @@
 - `finality`: how far windows are final, and which rows are held back
 - `unfinished`: the windows that are not final, by their ends
 - `windows`: which windows a turn may have changed, and what their rows are now
+- `failures`: folds of a user's own that raise something
 - `core`: messages in; rows, replies and results out: no clock, no file, no broker
 - `store`: all of it in one SQLite file, one transaction a turn
+- `partials`: partials as bytes of that file
 - `results`: the newest rows as JSON for people, and as entities of Home Assistant
 - `run`: one run over an open file: messages in, one commit, and what leaves after it
 - `process`: runs between a broker, the machine's clock and its file

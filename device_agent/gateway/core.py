@@ -134,7 +134,7 @@ class GatewayCore:
         self._listen_us = listen_us(waits, terms.dead_after_us)
         steps = steps_of(state.promises.entries.values())
         self.waiting = WindowWaiting.of(waits.values()).joined([*state.steps, *steps], None)
-        self._served = served_by(every)
+        self._served, self._begun = served_by(every), state.begun
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
         self.windows.promised(steps, None)
@@ -173,12 +173,14 @@ class GatewayCore:
             self.windows.log_changed(self._regimes.take_touched(), before_us)
             self._liveness = self._liveness.voided()
         too_late = self._join_panes(accepted, changes, before_us)
+        if accepted.begun_before:
+            self._begun = {**self._begun, **accepted.begun_before}
         steps = self._join_liveness(accepted, listening)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
         self.coverage = advance(before_us, *terms, self._listen_us)
         self._join_waiting(steps, before_us)
         finality = TurnFinality(
-            self.coverage, self.waiting, partial(awaited, *terms), self._promised()
+            self.coverage, self.waiting, partial(awaited, *terms), self._promised(), self._begun
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
         self._state = self._state_after(accepted)
@@ -201,7 +203,8 @@ class GatewayCore:
             self.waiting.steps,
             self._regimes.log.copy() if commands.control.entries else log,
             self.windows.held.spans,
-            before.served if frontier_us == before.frontier_us else self._served,
+            before.served if frontier_us is None else self._served,
+            self._begun,
         )
 
     def _witnessed(self, accepted: Accepted) -> Mapping[str, str]:
@@ -247,6 +250,14 @@ class GatewayCore:
         host_us = None if listening is None else listening.now_us
         self._liveness = Liveness(promises, ticks, members, before.former_us, host_us)
         known, found = before.promises.entries, promises.entries
+        begun = {
+            device: each
+            for device, each in accepted.begun.items()
+            if found[device].version == accepted.promises.entries[device].version
+            and each != self._begun.get(device, ())
+        }
+        if begun:
+            self._begun = {at: each for at, each in {**self._begun, **begun}.items() if each}
         return steps_of(found[d] for d in accepted.promises.entries if found[d] != known.get(d))
 
     def _join_waiting(self, steps: list[Step], before_us: int | None) -> None:

@@ -1,11 +1,12 @@
 """How far windows are final: in a turn, after a restart, and while rows are held back."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.protocol.acceptance import Begun
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
 from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.waiting import WindowWaiting
@@ -20,6 +21,7 @@ class TurnFinality:
         awaited: returns for whom they wait; it is asked once, and in most turns never.
         promised_us: how far all have promised under the present log; None: nowhere, or no window
             is held for that.
+        begun: device -> the windows that lack readings of it, and from when on all are there.
     """
 
     def __init__(
@@ -28,9 +30,23 @@ class TurnFinality:
         waiting: WindowWaiting,
         awaited: Callable[[], AwaitedDevices],
         promised_us: int | None,
+        begun: Mapping[str, Begun],
     ) -> None:
         self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
         self._awaited = awaited
+        self._begun = {
+            device: dict(each) for device, each in begun.items() if device in coverage.expected
+        }
+
+    def excluded(self, window: Window, start_us: int) -> tuple[str, ...]:
+        """Return who is left out of a window that is over, or in it with a part of its readings."""
+        lacking = {
+            device
+            for device, begun in self._begun.items()
+            if begun.get(window.stream, start_us) > start_us
+        }
+        excluded = self.coverage.excluded
+        return tuple(sorted({*excluded, *lacking})) if lacking else excluded
 
     @cached_property
     def _devices(self) -> AwaitedDevices:
@@ -43,19 +59,20 @@ class TurnFinality:
 
 
 def served_by(windows: Iterable[Window]) -> frozenset[int]:
-    """Return the streams by which it is kept over which windows a frontier was moved."""
-    return frozenset(window.stream for window in windows)
+    """Return the definitions by which it is kept over which windows a frontier was moved."""
+    return frozenset(window.definition for window in windows)
 
 
 def passed_of(state: FleetState, windows: Iterable[Window], retain_us: int) -> PassedFrontier:
     """Return how far the frontier of a restarted gateway has passed its windows for sure.
 
-    Those that another program left out while it moved the frontier are passed up to the floor.
+    Those that another program left out, or made by another definition, while it moved the frontier
+    are passed up to the floor.
     """
     if state.frontier_us is None or state.served is None:
         return PassedFrontier(state.frontier_us)
     floor_us = state.frontier_us - retain_us - 1
-    others = [each.name for each in windows if each.stream not in state.served]
+    others = [each.name for each in windows if each.definition not in state.served]
     return PassedFrontier(state.frontier_us, dict.fromkeys(others, floor_us))
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 from crdts import ControlLog, Frontier, Membership
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.protocol.acceptance import Begun
 from lasp_edge.protocol.waiting import Step
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 
@@ -56,7 +57,8 @@ class FleetState(NamedTuple):
         steps: of the promises by which it is known since when windows wait.
         control: the log of the parameters.
         held: starts of windows that wait until all devices have promised under the present log.
-        served: the streams of the windows over which the frontier was moved last; None for all.
+        served: the definitions of the windows that are as the frontier says; None for all.
+        begun: device -> the windows that lack readings of it, and from when on all are there.
     """
 
     frontier_us: int | None = None
@@ -67,6 +69,7 @@ class FleetState(NamedTuple):
     control: ControlLog = ControlLog()
     held: tuple[StartSpan, ...] = ()
     served: frozenset[int] | None = None
+    begun: Mapping[str, Begun] = MappingProxyType({})
 
 
 @dataclass

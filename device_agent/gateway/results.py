@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any, Final
 
 from device_agent.gateway.discovery import GatewayDiscovery
-from device_agent.gateway.windows import count_failure
+from device_agent.gateway.failures import count_failure
 from device_agent.outputs.discovery import BIRTH, MOST_KEYS, SPREAD_US
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.folds.fold import Fold

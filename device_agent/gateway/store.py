@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import msgpack
-
 from crdts import ControlLog, Frontier, Member, Membership, Version, decode, encode
 from crdts.frontier import Promise
 from crdts.plain import pack
@@ -26,6 +24,7 @@ from device_agent.gateway.kept import (
     KeptEntry,
     WriterOfPanes,
 )
+from device_agent.gateway.partials import packed_partial, unpacked_partial
 from device_agent.storage.damage import DamagedStoreError
 from device_agent.storage.opening import StoreForm, check_format
 from device_agent.storage.sealed_file import (
@@ -52,8 +51,8 @@ FILE_NAME: Final = "gateway.sqlite"
 LOCK_NAME: Final = "gateway.lock"
 STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
-CONTROL, HELD = "control", "held"
-"""Facts: the log of the parameters, and which windows wait for devices to promise under it."""
+CONTROL, HELD, BEGUN = "control", "held", "begun"
+"""Facts: the log of the parameters, and which windows wait for promises, or lack readings."""
 COMMITS, FORMER = "commits", "former"
 """Facts: how many commits were made under the present id, and the ids and commits before it."""
 
@@ -119,6 +118,7 @@ _FACTS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
     "served": (SERVED, lambda served: json.dumps(sorted(served))),
     "control": (CONTROL, lambda log: encode(log).hex()),
     "held": (HELD, json.dumps),
+    "begun": (BEGUN, lambda begun: json.dumps(dict(begun))),
 }
 """Field of the state -> its fact, and the text of its value."""
 
@@ -178,6 +178,10 @@ class FleetStore(SealedFile):
             ControlLog() if control is None else _log(control),
             tuple([StartSpan(*each) for each in json.loads(facts.get(HELD, "[]"))]),
             None if served is None else frozenset(json.loads(served)),
+            {
+                name: tuple(map(tuple, each))
+                for name, each in json.loads(facts.get(BEGUN, "{}")).items()
+            },
         )
         return self._state
 
@@ -195,7 +199,7 @@ class FleetStore(SealedFile):
     def entries(self, stream: int, first_us: int, last_us: int) -> list[KeptEntry]:
         """Return the entries of the panes of a stream from one start to another, both included."""
         return [
-            KeptEntry(stream, pane_us, key, WriterOfPanes(*writer), seq, _partial(packed))
+            KeptEntry(stream, pane_us, key, WriterOfPanes(*writer), seq, unpacked_partial(packed))
             for _, pane_us, key, *writer, seq, packed in self._rows(
                 "SELECT * FROM entry WHERE stream = ? AND pane_us BETWEEN ? AND ?",
                 (stream, first_us, last_us),
@@ -361,13 +365,15 @@ def _of_row(row: FleetRow) -> tuple[Any, ...]:
     window, key, start_us = row.at
     values = [",".join(each) if type(each) is tuple else each for each in row[_BEGINS:]]
     revision = values.pop(_REVISION)
-    return (window, start_us, key, revision, row.end_us, _packed(row.partial), *values)
+    return (window, start_us, key, revision, row.end_us, packed_partial(row.partial), *values)
 
 
 def _row(stored: tuple[Any, ...]) -> FleetRow:
     window, start_us, key, revision, end_us, packed, *values = stored
     record = dict(zip(_RECORDED, values, strict=True), revision=revision)
-    return FleetRow.stored(WindowStart(window, key, start_us), end_us, _partial(packed), record)
+    return FleetRow.stored(
+        WindowStart(window, key, start_us), end_us, unpacked_partial(packed), record
+    )
 
 
 def _log(text: str) -> ControlLog:
@@ -378,21 +384,3 @@ def _log(text: str) -> ControlLog:
         raise DamagedStoreError("the log of parameters cannot be read") from error
     assert isinstance(log, ControlLog)
     return log
-
-
-def _packed(partial: tuple[Any, ...]) -> bytes:
-    """Return a total as bytes: over many devices it may need more than 64 bits."""
-    try:
-        return pack(partial)
-    except OverflowError:
-        texts = [["", str(part)] if type(part) is int else part for part in partial]
-        return pack(texts)
-
-
-def _partial(packed: bytes) -> tuple[Any, ...]:
-    """Return what `_packed` was given."""
-    try:
-        parts = msgpack.unpackb(packed)
-        return tuple([int(part[1]) if type(part) is list else part for part in parts])
-    except Exception as error:
-        raise DamagedStoreError("a partial cannot be read") from error

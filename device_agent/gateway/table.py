@@ -28,6 +28,8 @@ def meaning_of(plan: Plan, log: ControlLog) -> str:
     """
     windows = {name: plain for kind, name, plain in descriptions(plan) if kind == WINDOW}
     for window in plan.windows.values():
+        if window.controls.size is not None:
+            windows[window.name] |= {"size_us": 0}  # its rows are of several lengths
         if window.controls.fold:
             forms = WindowRegimes(window, plan.functions, log).forms
             by_time = [[form.from_us, form.fold.description()] for form in forms]
@@ -75,9 +77,16 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
             all_revisions=wanted.all_revisions,
         )
         columns = columns_of(meaning, with_bytes=wanted.with_bytes)
-        return FoundRows(columns, [_shown(meaning, row, columns) for row in rows], meaning)
+        shown = [_shown(meaning, row, columns) for row in rows if _is_of(meaning, row)]
+        return FoundRows(columns, shown, meaning)
     finally:
         store.close()
+
+
+def _is_of(meaning: ResultDefinition, row: FleetRow) -> bool:
+    """Return whether a row is as long as its window: older ones are of a former definition."""
+    size_us = row.end_us - row.at.start_us
+    return not (row.devices_in and meaning.size_us) or size_us == meaning.size_us
 
 
 def columns_of(meaning: ResultDefinition, *, with_bytes: bool) -> list[str]:

@@ -19,17 +19,15 @@ missing.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import chain
 from operator import itemgetter
-from typing import Final
 
+from device_agent.gateway.failures import count_failure
 from device_agent.gateway.finality import HeldStarts, TurnFinality
 from device_agent.gateway.kept import FleetKeeper, KeptEntry
 from device_agent.gateway.panes import FleetPanes, PaneTotal
 from device_agent.gateway.unfinished import UnfinishedWindows
 from lasp_edge.aggregates.sliding import TwoStacks
-from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
 from lasp_edge.language.forms import WindowForm
@@ -39,27 +37,11 @@ from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE, status_after
 from lasp_edge.protocol.waiting import Step, WindowWaiting
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
-from lasp_edge.reasons import reason_of
 
 Touched = dict[tuple[str, str], set[int]]
 """(window, key) -> starts to look at."""
 WindowTotal = tuple[int, int, Partial, int]
 """Start, end, partial and number of devices of a window."""
-MOST_FAILURES: Final = 100
-"""Reasons that are counted apart, at most; a fold of the user's own may raise a new text each
-time."""
-
-
-@contextmanager
-def count_failure(failed: Counter[str], window: str) -> Iterator[None]:
-    """Count what a fold of a user's own raises while a window's rows are made."""
-    try:
-        yield
-    except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
-        pass_interrupt(error)
-        reason = f"{window}: {reason_of(error)}"
-        if reason in failed or len(failed) < MOST_FAILURES:
-            failed[reason] += 1
 
 
 class FleetWindows:
@@ -93,7 +75,7 @@ class FleetWindows:
         self._regimes, self._panes, self._keeper = regimes, panes, keeper
         self._retain_us, self._waits = retain_us, waits
         self._waiting_under_log = WindowWaiting.of(waits.values())
-        self._gone: list[WindowStart] = []
+        self._reformed: list[WindowStart] = []
         self.held = HeldStarts(held)
         self.unfinished = UnfinishedWindows(waits)
         self.failed: Counter[str] = Counter()
@@ -101,18 +83,34 @@ class FleetWindows:
             self._restore(name, passed.of(name))
 
     def _restore(self, name: str, passed_us: int | None) -> None:
-        """Find the windows of a name that are tentative, and those that have panes and no row."""
-        since_us = EARLIEST_PANE_US
+        """Find the windows of a name that are tentative, and those that have panes and no row.
+
+        Those whose row is of another definition are made again: a former program had it.
+        """
+        since_us, stream = EARLIEST_PANE_US, self._regimes.windows[name].stream
         if passed_us is not None:
             since_us = self.held.least_us(passed_us + 1 - self._longest_us(name))
         current = self._keeper.current(name, since_us, LATEST_PANE_US)
         rows = {row.at: row for row in current}
         for row in rows.values():
-            if row.status == TENTATIVE:
+            if row.stream == stream and row.status == TENTATIVE:
                 self.unfinished.put(row)
+            if row.stream == stream and not self._has_form(row):
+                self._reformed.append(row.at)
         for at, end_us in self._with_panes(StartSpan(name, since_us, LATEST_PANE_US)):
-            if at not in rows and (passed_us is None or end_us > passed_us):
+            if at in rows:
+                self._reformed += [at] if rows[at].stream != stream else []
+            elif passed_us is None or end_us > passed_us:
                 self.unfinished.wait(at, end_us)
+
+    def _has_form(self, row: FleetRow) -> bool:
+        """Return whether a row is of a window that exists, and as long as that."""
+        name, _, start_us = row.at
+        regimes = self._regimes.of(name)
+        if not row.devices_in and not regimes.exists(start_us):
+            return True  # it stands for no window
+        size_us = regimes.form_at(start_us).size_us
+        return regimes.exists(start_us) and row.end_us == start_us + size_us
 
     def _with_panes(self, span: StartSpan) -> Iterator[tuple[WindowStart, int]]:
         """Yield the windows of a span that have a pane in the store, with their ends."""
@@ -169,8 +167,8 @@ class FleetWindows:
             )
         for at, row in self.unfinished.rows.items():
             is_open = frontier_us is None or row.end_us > frontier_us
-            if is_open and not self._regimes.of(at.window).exists(at.start_us):
-                self._gone.append(at)
+            if is_open and not self._has_form(row):
+                self._reformed.append(at)
         if frontier_us is not None:
             for span in touched:
                 least_us = frontier_us - self._retain_us - self._longest_us(span.window)
@@ -234,9 +232,9 @@ class FleetWindows:
         """
         wanted, unfinished = self.touched(entries, before_us), self.unfinished
         ended = unfinished.passed(finality.coverage.frontier), unfinished.due(finality.waiting)
-        for at in chain(*ended, self._released(finality.promised_us), self._gone):
+        for at in chain(*ended, self._released(finality.promised_us), self._reformed):
             wanted.setdefault((at.window, at.key), set()).add(at.start_us)
-        self._gone.clear()
+        self._reformed.clear()
         for (name, key), starts in sorted(wanted.items()):
             with count_failure(self.failed, name):
                 for total in self._computed(name, key, sorted(starts)):
@@ -289,9 +287,8 @@ class FleetWindows:
         """Return the next row of a window; None where nothing differs, or it waits."""
         start_us, end_us, partial, devices_in = total
         at, unfinished = WindowStart(name, key, start_us), self.unfinished
-        stream, current = self._regimes.windows[name].stream, None
-        if at not in unfinished.waiting:
-            current = unfinished.rows.get(at) or self._keeper.row(at)
+        stream = self._regimes.windows[name].stream
+        current = unfinished.rows.get(at) or self._keeper.row(at)
         if not devices_in and (current is None or current.stream != stream):
             unfinished.waiting.pop(at, None)
             return None
@@ -302,13 +299,13 @@ class FleetWindows:
             partial,
             devices_in,
             len(coverage.expected),
-            coverage.excluded,
+            finality.excluded(self._regimes.windows[name], start_us),
             TENTATIVE,
             0 if current is None else current.revision + 1,
             coverage.frontier,
             stream,
         )
-        before = None if current is None else current.status
+        before = None if current is None or current.stream != stream else current.status
         is_final = before is not None and before != TENTATIVE  # it may be longer now, and not over
         passed = coverage.frontier is not None and end_us <= coverage.frontier
         held = (passed or is_final) and self._is_held(at, end_us, finality.promised_us)
@@ -319,10 +316,10 @@ class FleetWindows:
         if not differs and status == before:
             return None
         wait_us = self._waits[name]
-        if status == TENTATIVE and current is None and not finality.waiting.is_due(wait_us, end_us):
+        if status == TENTATIVE and before is None and not finality.waiting.is_due(wait_us, end_us):
             unfinished.wait(at, end_us)
             return None
-        if status == TENTATIVE or held:
+        if status == TENTATIVE or held or not passed:
             made = made._replace(excluded=finality.missing(wait_us, end_us))
         return made._replace(status=status)
 

@@ -195,6 +195,18 @@ class Algebra:
             (partial[place] is None) == (partial[by] is None) for place, by, _ in self._beside
         )
 
+    def rest(self, whole: Partial, part: Partial) -> Partial:
+        """Return the first partial without the second, in the columns that have an inverse.
+
+        In the others it is the first: to join what is there once more changes most of them not.
+        """
+        return tuple(
+            [
+                _RETRACT.get(column.op, _either)(a, b)
+                for column, a, b in zip(self.columns, whole, part, strict=True)
+            ]
+        )
+
     def _combiner(self) -> Combine:
         if all(column.op is Op.SUM for column in self.columns):
             return _SUMS.get(len(self.columns), _sum_all)

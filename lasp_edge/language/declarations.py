@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import PlausibleRange, Resolution
+from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
@@ -165,6 +166,11 @@ class Window:
     def span_us(self) -> int:
         """Length of a pane, the greatest that no window boundary cuts."""
         return gcd(self.size_us, self.slide_us)
+
+    @property
+    def definition(self) -> int:
+        """The id of the whole definition: windows of several sizes are made of one stream."""
+        return stream_id(self.stream, self.size_us, self.slide_us)
 
     @property
     def resolution(self) -> Resolution:

@@ -14,6 +14,7 @@ admission          which well-formed frames every reader refuses, and why
 fitting            which pane entries of a block a sink takes
 greetings          which devices a lander tells that it is there
 commands, repeating  what operators decided, and who repeats it when nobody else does
+accepted           the outcome of a sink's messages
 acceptance         what a lander takes, refuses and acknowledges
 lake_columns       the columns that the lake's tables have of their own
 window_rows        a row of a window, in a lake or a gateway; its columns are declared there, once

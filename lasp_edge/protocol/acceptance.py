@@ -15,14 +15,23 @@ row of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from crdts import Frontier, Lattice, Membership, Replica
+from crdts import Frontier, Membership, Replica
+from lasp_edge.protocol.accepted import (
+    Accepted,
+    Begun,
+    CommandRows,
+    EntryRows,
+    PaneRows,
+    Record,
+    Refusal,
+    Rows,
+    SharedNews,
+)
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
-from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.commands import CommandFrame, CommandLog, command_refusal
 from lasp_edge.protocol.envelope import Frame
@@ -46,6 +55,21 @@ from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.protocol.witness import Witness
 
+__all__ = [
+    "Acceptance",
+    "Accepted",
+    "Begun",
+    "CommandRows",
+    "EntryRows",
+    "EntryStream",
+    "PaneRows",
+    "Record",
+    "RecordRefusedError",
+    "Refusal",
+    "Rows",
+    "SharedNews",
+]
+
 UNKNOWN_STREAM = "unknown stream"
 OF_AN_EARLIER_LIFE = "of an earlier life"
 MOST_HELLOS = 1_000
@@ -58,99 +82,6 @@ class EntryStream(FoldedStream, Protocol):
     @property
     def keyed(self) -> bool:
         """Whether an entry has keys; else its only key is ""."""
-
-
-class Record(NamedTuple):
-    """One message as it came in.
-
-    Attributes:
-        received_us: when, on the lander's clock.
-        retained: the broker had kept it: it may be old.
-    """
-
-    received_us: int
-    topic: str
-    retained: bool
-    payload: bytes
-
-
-class PaneRows(NamedTuple):
-    """Pane entries of one replica of a device: one row each."""
-
-    device: str
-    block: PaneEntries
-    received_us: int
-
-
-class EntryRows(NamedTuple):
-    """A device's entry of a variable's shard: one row a key, or one that says it is empty."""
-
-    frame: VariableFrame
-    received_us: int
-
-
-class CommandRows(NamedTuple):
-    """What operators decided of one device or parameter, that was not known yet."""
-
-    commands: CommandLog
-    received_us: int
-
-
-Rows = PaneRows | EntryRows | CommandRows
-
-
-class SharedNews(NamedTuple):
-    """A part of a shared variable's state that was not known yet."""
-
-    variable: str
-    stream: int
-    state: Lattice
-    received_us: int
-
-
-class Refusal(NamedTuple):
-    """The first message of a topic that was refused for some reason, and how many there were."""
-
-    first: Record
-    records: int
-
-
-@dataclass
-class Accepted:
-    """What came of some messages.
-
-    Attributes:
-        rows: in the order of their messages.
-        shared: what is news of shared variables, in the same order.
-        promises: the newest of each device, with the time at which its version first came.
-        answers: to each device about its pane entries, once they have landed.
-        heard: the devices whose beats came, and whether they name this sink's store.
-        known: the devices of which an entry or presence came, or was kept by the broker.
-        hellos: those to be answered with the state known then, by asker and subject.
-        commands: those of operators that were not known yet.
-        overtaken: the devices of which an earlier life speaks that may be alive: they are to ask.
-        refused: by topic and reason.
-        lost: the greatest commit of this store that a device repeats and that is not in it; 0 for
-            none.
-    """
-
-    rows: list[Rows] = field(default_factory=list)
-    shared: list[SharedNews] = field(default_factory=list)
-    promises: Frontier = field(default_factory=Frontier)
-    answers: dict[str, Answer] = field(default_factory=dict)
-    heard: dict[str, bool] = field(default_factory=dict)
-    known: set[str] = field(default_factory=set)
-    hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
-    commands: CommandLog = field(default_factory=CommandLog)
-    overtaken: set[str] = field(default_factory=set)
-    refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
-    lost: int = 0
-
-    def refuse(self, record: Record, reason: str) -> None:
-        """Count a message of which something, or all, is not taken."""
-        at = (record.topic, reason)
-        first, records = self.refused.get(at, (record, 0))
-        self.refused[at] = Refusal(first, records + 1)
 
 
 class RecordRefusedError(ValueError):
@@ -269,6 +200,8 @@ class Acceptance:
             raise RecordRefusedError(OF_AN_EARLIER_LIFE)
         device, answer = frame.about, accepted.answers.setdefault(frame.about, Answer())
         latest_us = record.received_us + self._future_us
+        if frame.begun:
+            accepted.begun_before[device] = frame.begun
         for block in frame.blocks:
             window = self._windows.get(block.stream)
             if window is None and self.control is not None:
@@ -315,6 +248,8 @@ class Acceptance:
         accepted.promises |= accepted.promises.promise(
             frame.sender, frame.number, low.low_us, record.received_us, done=done
         )
+        if accepted.promises.entries[frame.about].version == (*frame.sender[:2], frame.number):
+            accepted.begun[frame.about] = frame.begun
 
     def take_shared(self, frame: SharedFrame, record: Record, accepted: Accepted) -> None:
         """Take a part of a shared variable's state, as far as it is news."""
@@ -381,7 +316,7 @@ class Acceptance:
         if not new <= self.commands:
             self.membership |= new.membership
             if self.control is not None and self.control.hear(new.control):
-                accepted.promises = Frontier()  # they spoke of the log before
+                accepted.promises, accepted.begun = Frontier(), {}  # of the log before
             accepted.rows.append(CommandRows(new, now_us))
             accepted.commands |= new
         is_newest = new == self.commands.about(frame.subject)

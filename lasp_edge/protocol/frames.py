@@ -32,6 +32,8 @@ LONGEST_DIGEST = 32
 """Bytes of a program's digest or a release, at most: both are kept of every device."""
 SPEAKS, UNITS, BOUNDS = "speaks", "units", "bounds"
 """Keys of a presence's extra element; who does not read them is of a release without them."""
+MOST_BEGUN = 1_000
+"""Windows of which a beat says from when on they are whole, at most."""
 MOST_UNITS, UNIT_BYTES = 32, 16
 """Events whose units a presence states, and bytes of a unit, at most: a presence stays small."""
 BOUND_BYTES = 64
@@ -44,21 +46,27 @@ class PaneFrame(Frame):
 
     Attributes:
         highs: how far its sources have come whose readings carry their own time.
+        begun: see `BeatFrame`.
     """
 
     blocks: tuple[PaneEntries, ...]
     highs: tuple[SourceHigh, ...] = ()
+    begun: tuple[tuple[int, int], ...] = ()
 
     kind = 1
 
     def body(self) -> list[Any]:
         return [[blocks.packed(block) for block in self.blocks], list(map(list, self.highs))]
 
+    def extra(self) -> dict[str, Any]:
+        return {"begun": list(map(list, self.begun))} if self.begun else {}
+
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         packed, highs = envelope.body
         unpacked = tuple([blocks.unpacked(block) for block in checks.array(packed)])
-        return cls(envelope.sender, envelope.number, unpacked, source_highs(highs))
+        begun = _begun(envelope.extra.get("begun", []))
+        return cls(envelope.sender, envelope.number, unpacked, source_highs(highs), begun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +169,8 @@ class BeatFrame(Frame):
         floor_us: from when on it has all its readings, to make panes again; None where its program
             has no parameters.
         held_by: the source that is silent, and that its promises wait for; "" for none.
+        begun: streams of windows that its program did not always have, and from when on all its
+            readings are in their panes.
     """
 
     lows: tuple[SinkLow, ...]
@@ -173,6 +183,7 @@ class BeatFrame(Frame):
     floor_us: int | None = None
     done_for: frozenset[str] = frozenset()
     held_by: str = ""
+    begun: tuple[tuple[int, int], ...] = ()
 
     kind = 3
 
@@ -197,6 +208,8 @@ class BeatFrame(Frame):
             given["held_by"] = self.held_by
         if any(low.commit for low in self.lows):
             given["commits"] = [low.commit for low in self.lows]
+        if self.begun:
+            given["begun"] = list(map(list, self.begun))
         return given
 
     @classmethod
@@ -212,7 +225,8 @@ class BeatFrame(Frame):
         bits = checks.integer(envelope.extra.get("done", 0), 0, 1 << MAX_SINKS)
         done_for = frozenset(row.sink for at, row in enumerate(rows) if bits >> at & 1)
         held_by = checks.text(envelope.extra.get("held_by", ""))
-        rest = (source_highs(highs), control, floor_us, done_for, held_by)
+        begun = _begun(envelope.extra.get("begun", []))
+        rest = (source_highs(highs), control, floor_us, done_for, held_by, begun)
         fields = (checks.flag(done), known, seq, clock, *rest)
         return cls(envelope.sender, envelope.number, rows, *fields)
 
@@ -281,6 +295,16 @@ class AskFrame(Frame):
     def from_envelope(cls, envelope: Envelope) -> Self:
         (variable,) = envelope.body
         return cls(envelope.sender, envelope.number, envelope.about, checks.text(variable))
+
+
+def _begun(plain: Any) -> tuple[tuple[int, int], ...]:
+    if len(checks.array(plain)) > MOST_BEGUN:
+        raise FrameError("too many windows")
+    return tuple([_window_begun(*checks.array(each)) for each in plain])
+
+
+def _window_begun(stream: Any, since_us: Any) -> tuple[int, int]:
+    return checks.integer(stream), checks.integer(since_us, -TIME_LIMIT_US, TIME_LIMIT_US)
 
 
 def _words(given: Any, most_bytes: int) -> Mapping[str, str]:

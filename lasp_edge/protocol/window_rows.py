@@ -60,7 +60,8 @@ class FleetRow(NamedTuple):
         partial: the columns of its fold.
         devices_in: how many devices have a reading in it.
         devices_expected: how many devices counted when the row was made.
-        excluded: those of them that were not waited for; in a tentative row, those that are.
+        excluded: those of them that were not waited for, or that lack readings in it since their
+            program was changed; in a tentative row, those that are waited for.
         status: tentative, final or revised (`lasp_edge.protocol.status`).
         revision: 0, 1, 2, ...: how often the row had changed.
         frontier_us: how far results were final when it was made; None for nothing yet.

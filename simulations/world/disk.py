@@ -55,9 +55,11 @@ class EmptyStore:
         """There is no entry."""
         return []
 
-    def panes_present(self, _stream: int, _first_us: int, _end_us: int) -> set[int]:
+    def panes_between(
+        self, _stream: int, _first_us: int, _end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
         """There is no entry."""
-        return set()
+        return []
 
     def waiting(self, _packed_bytes: int) -> list[WaitingRow]:
         """Nothing waits."""

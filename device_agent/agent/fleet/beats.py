@@ -60,6 +60,7 @@ class _Content(NamedTuple):
     seq: int
     highs: tuple[SourceHigh, ...]
     control: int
+    begun: tuple[tuple[int, int], ...]
 
 
 class Beats(Part):
@@ -227,14 +228,17 @@ class Beats(Part):
         if self._intake.sources.finished and not (done or agent.clock.waiting or self._waits()):
             sinks, time_us = self._panes.sinks, agent.clock.time_us(now_us)
             done_for = self._panes.cache.landed_at(sinks, time_us)
-        return _Content(agent.replica, done, done_for, reports, seq, highs, self._commands.control)
+        begun = tuple(sorted(self._panes.memory.begun.items()))
+        known = (reports, seq, highs, self._commands.control, begun)
+        return _Content(agent.replica, done, done_for, *known)
 
     def _beat(self, content: _Content, lows: tuple[SinkLow, ...], now_us: int) -> BeatFrame:
         """Return the next beat."""
-        clock, (sender, done, done_for, reports, seq, highs, control) = self._agent.clock, content
+        clock, (sender, done, done_for, *_) = self._agent.clock, content
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
-        rest = (self._floor_us(), done_for, self._intake.sources.silent_source[:LONGEST_SOURCE])
-        fields = (lows, done, reports, seq, clock_s, highs, control, *rest)
+        silent = self._intake.sources.silent_source[:LONGEST_SOURCE]
+        rest = (content.control, self._floor_us(), done_for, silent, content.begun)
+        fields = (lows, done, content.reports, content.seq, clock_s, content.highs, *rest)
         return BeatFrame(sender, self._beats + 1, *fields)
 
     def _floor_us(self) -> int | None:

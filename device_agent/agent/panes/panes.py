@@ -98,6 +98,8 @@ class Panes:
         evicted_us: entries that end later are in memory, if the present replica has begun them.
         unlanded: how old what has not landed of an entry can be.
         alone: how many dirty entries are in the store alone, as far as the store was asked.
+        begun: streams of windows that lack readings, and from when on all are in their panes
+            (`device_agent.agent.rebuilding.renewed`).
     """
 
     def __init__(self, agent: Agent, sinks: Sinks) -> None:
@@ -107,6 +109,7 @@ class Panes:
         self.dirty: set[PaneId] = set()
         self.bits = sinks.bits
         self.alone = 0
+        self.begun: dict[int, int] = {}
         self.patience_us = max(LEAST_PATIENCE_US, agent.settings.interval_us)
         self.seq = 0
         self.evicted_us = NEVER_US

@@ -105,6 +105,7 @@ class PaneSender:
             span_us = entries[pane].end_us - pane.pane_us
             group = (pane.stream, span_us, pane.incarnation, pane.nonce)
             groups.setdefault(group, []).append(pane)
+        streams = {stream for stream, *_ in groups}
         self._number += 1
         self._sent = panes
         frame = PaneFrame(
@@ -112,6 +113,7 @@ class PaneSender:
             self._number,
             tuple([self._block(group, members) for group, members in groups.items()]),
             self._highs(),
+            tuple([each for each in sorted(self._panes.begun.items()) if each[0] in streams]),
         )
         self._launch(panes, now_us)
         return frame

@@ -181,7 +181,7 @@ class MissingPanes(Part):
     def _begun(self, stream: int, first_us: int, end_us: int, store: StoreReader) -> set[int]:
         """Return the panes of a stream, from one time to another, that any life has begun."""
         here = {pane.pane_us for pane in self._panes.entries if pane.stream == stream}
-        there = store.panes_present(stream, first_us, end_us)
+        there = {pane.pane_us for pane, _ in store.panes_between(stream, first_us, end_us)}
         return there | {pane_us for pane_us in here if first_us <= pane_us < end_us}
 
     def _build(self, store: StoreReader) -> None:

@@ -55,12 +55,10 @@ class PaneTable:
             (at.pane_us, HistoryRow(row.end_us, *row.partial)) for at, row in map(pane_of, rows)
         ]
 
-    def present(self, stream: int, first_us: int, end_us: int) -> set[int]:
-        """Return the panes of a stream, first_us <= start < end_us, that any replica has begun."""
-        query = (
-            "SELECT DISTINCT pane_us FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
-        )
-        return {pane_us for (pane_us,) in self._db.execute(query, (first_us, end_us, stream))}
+    def between(self, stream: int, first_us: int, end_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' entries of a stream with first_us <= start < end_us."""
+        query = "SELECT * FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
+        return list(map(pane_of, self._db.execute(query, (first_us, end_us, stream))))
 
     def named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
         """Return those of these entries that are here."""

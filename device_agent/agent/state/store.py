@@ -165,9 +165,11 @@ class Store(SealedFile):
         return [(BlockId(event, tags, block), packed) for _, tags, block, packed in rows]
 
     @finding_damage
-    def panes_present(self, stream: int, first_us: int, end_us: int) -> set[int]:
-        """Return the panes of a stream that any life has begun; see `PaneTable.present`."""
-        return self._panes.present(stream, first_us, end_us)
+    def panes_between(
+        self, stream: int, first_us: int, end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' entries of a stream; see `PaneTable.between`."""
+        return self._panes.between(stream, first_us, end_us)
 
     @finding_damage
     def history(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:

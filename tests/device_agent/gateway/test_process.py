@@ -32,14 +32,14 @@ def stage(tmp_path, monkeypatch):
 class Gateway:
     """A `lasp-edge gateway` process that may be killed and started again over its data."""
 
-    def __init__(self, stage):
-        self.stage, self.data = stage, stage.directory / "gateway"
+    def __init__(self, stage, *more):
+        self.stage, self.data, self.more = stage, stage.directory / "gateway", more
         self.start()
 
     def start(self):
         words = ["gateway", f"{NAME}:program", "--broker", self.stage.broker.url]
         words += ["--data-dir", str(self.data), "--commit-every", "0.2", "--dead-after", "3"]
-        words += ["--results", "0.2", "--home-assistant"]
+        words += ["--results", "0.2", "--home-assistant", *self.more]
         line = [sys.executable, "-c", MAIN, *words]
         self.process = subprocess.Popen(line, cwd=self.stage.directory, stdout=subprocess.PIPE)
 

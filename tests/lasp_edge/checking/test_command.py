@@ -206,7 +206,7 @@ def test_a_fold_that_lifts_nothing_is_said_in_one_line(check):
 def test_a_plan_is_printed_one_line_a_window_and_fold_and_nothing_is_tried(check, tmp_path):
     code, output = check("--plan")
     assert code == Exit.FINE
-    window, fold = output.splitlines()
+    window, fold, becomes = output.splitlines()
     assert window.startswith("window w: stream ")
     assert ", span 1000000 us, by key version 1, columns count sum, total_q sum, on " in window
     assert window.endswith(
@@ -214,6 +214,7 @@ def test_a_plan_is_printed_one_line_a_window_and_fold_and_nothing_is_tried(check
     )
     assert fold.startswith("fold local: stream ")
     assert ", no keys, columns max_q max, on device, fingerprint " in fold
+    assert "name it in `excluded`" in becomes
     assert not list(tmp_path.glob(".lasp-edge-check.json"))
     changed = check("--plan", fold="folds.last()", window=2)[1].splitlines()
     assert "columns last_us max, last_q at_max by last_us, on device," in changed[1]

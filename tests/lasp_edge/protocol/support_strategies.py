@@ -92,8 +92,11 @@ highs = st.lists(
     max_size=3,
 ).map(tuple)
 challenges = st.integers(1, 2**48 - 1)
+begun = st.lists(
+    st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**58), 2**58 - 1)), max_size=3
+).map(tuple)
 pane_frames = st.builds(
-    PaneFrame, replicas, numbers, st.lists(blocks(), max_size=3).map(tuple), highs
+    PaneFrame, replicas, numbers, st.lists(blocks(), max_size=3).map(tuple), highs, begun
 )
 
 
@@ -122,7 +125,7 @@ def beat_frames(draw):
     known = promised, draw(st.booleans()), tuple(draw(reports)), draw(seqs), draw(clocks)
     rest = draw(highs), draw(st.integers(0, 2**63 - 1))
     floor_us = draw(st.none() | st.integers(-(2**58), 2**58 - 1))
-    more = floor_us, done_for, draw(texts)
+    more = floor_us, done_for, draw(texts), draw(begun)
     return BeatFrame(draw(replicas), draw(numbers), *known, *rest, *more)
 
 

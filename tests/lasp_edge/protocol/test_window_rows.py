@@ -33,7 +33,10 @@ from tests.cloud_tier.written_lakes import write
 directory, plan = Path(sys.argv[1]), rooms()
 stream = plan.windows["totals"].stream
 row = FleetRow(
-    WindowStart("totals", "", 0), 60, (7,), 2, 3, 40, ("attic", "hall"), "final", 1, 90, stream
+    WindowStart("totals", "", 0),
+    plan.windows["totals"].size_us,
+    (7,),
+    *(2, 3, 40, ("attic", "hall"), "final", 1, 90, stream),
 )
 assert row.result() != row._replace(shed=41).result()
 store = FleetStore(directory / "gateway")

@@ -1,0 +1,109 @@
+"""Programs that are changed, and changed back, over what one gateway keeps."""
+
+import pytest
+
+from crdts import BoundedLWWSet
+from device_agent.gateway.core import WaitingTerms
+from lasp_edge import Program, folds
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, tick
+from tests.device_agent.gateway.support_gateway import GatewayUnderTest, accepted_of
+from tests.device_agent.gateway.test_core import MINUTE_US, START_US, read
+
+
+def sums_of(size_s, slide_s, fold=folds.sum):
+    """Return a program whose window, and the fold of it, may be others in the next one."""
+    program = Program("rooms")
+    temperature = program.event("temperature", resolution="0.01")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(temperature, into=samples)
+    program.fold_dynamic(program.fold(samples, folds.mean(), "local_average"), "global_average")
+    window = {"fold": fold(), "size_s": size_s, "slide_s": slide_s}
+    program.window("by_room", source=temperature, key=lambda e: e.tags["room"], **window)
+    return program.plan()
+
+
+def under(plan, gateway=None, tentative_after_us=0):
+    """Return a gateway of a program, over what another one keeps."""
+    terms = WaitingTerms(["pi-0"], tentative_after_us=tentative_after_us)
+    return GatewayUnderTest(plan, None if gateway is None else gateway.keeper, terms)
+
+
+def current_of(gateway):
+    """Return (start, length) -> (partial, status) of the rows that readers of it are shown."""
+    stream = gateway.plan.windows["by_room"].stream
+    rows = [rows[-1] for rows in gateway.keeper.revisions.values() if rows[-1].devices_in]
+    assert {row.stream for row in rows} == {stream}
+    at = [((row.at.start_us - START_US) // SECOND_US, row.end_us - row.at.start_us) for row in rows]
+    return {
+        (start_s, size_us // SECOND_US): (row.partial, row.status)
+        for (start_s, size_us), row in zip(at, rows, strict=True)
+    }
+
+
+@pytest.mark.parametrize("tentative_after_us", [0, MINUTE_US])
+def test_no_row_of_another_length_stays_where_a_size_is_changed_and_changed_back(
+    tentative_after_us,
+):
+    """The panes are those of one stream: their span is the slide."""
+    long, short = sums_of(60, 20), sums_of(40, 20)
+    device = Device(long, "pi-0")
+    gateway = under(long, None, tentative_after_us)
+    gateway.step([*read(device, 20.0, 1), *read(device, 3.0, 70), tick(1, BEGIN_US)])
+    gateway.step([device.promise(START_US + 85 * SECOND_US, BEGIN_US)])
+    before = current_of(gateway)
+    assert before[20, 60] == ((300,), "final")
+    gateway = under(short, gateway, tentative_after_us)
+    gateway.step([tick(2, BEGIN_US)])
+    found = current_of(gateway)
+    assert {size for _, size in found} == {40}
+    assert found[0, 40] == ((2_000,), "revised")
+    assert found[40, 40] == ((300,), "final")
+    gateway = under(long, gateway, tentative_after_us)
+    gateway.step([tick(3, BEGIN_US)])
+    found = current_of(gateway)
+    assert {size for _, size in found} == {60}
+    assert found[0, 60] == ((2_000,), "revised")
+    for at_s in (20, 40):
+        assert found[at_s, 60][0] == (300,)
+    gateway.step([device.promise(START_US + MINUTE_US * 9, BEGIN_US)])
+    assert {status for _, status in current_of(gateway).values()} <= {"final", "revised"}
+    assert {size for _, size in current_of(gateway)} == {60}
+
+
+def test_tentative_rows_of_a_program_that_is_run_again_become_final():
+    first, other = sums_of(60, 20), sums_of(60, 20, folds.max)
+    device = Device(first, "pi-0")
+    gateway = under(first)
+    gateway.step([*read(device, 20.0, 1), tick(1, BEGIN_US)])
+    gateway = under(other, gateway)
+    renewed = Device(other, "pi-0")
+    gateway.step([*read(renewed, 19.0, 2), tick(2, BEGIN_US)])
+    gateway.step([renewed.promise(START_US + MINUTE_US, BEGIN_US)])
+    assert current_of(gateway)[0, 60] == ((1_900,), "final")
+    gateway = under(first, gateway)
+    gateway.step([tick(3, BEGIN_US)])
+    assert current_of(gateway)[0, 60] == ((2_000,), "final")
+
+
+def test_a_device_that_lacks_readings_is_named_in_the_rows_of_windows_that_begin_before():
+    plan = sums_of(60, 20)
+    window, device = plan.windows["by_room"], Device(plan, "pi-0")
+    gateway = under(plan)
+    begun = ((window.stream, START_US + 1),)
+    promise = device.promise(START_US + 2 * MINUTE_US, BEGIN_US)
+    rows = [*read(device, 20.0, 30), promise, tick(1, BEGIN_US)]
+    accepted, listening = accepted_of(plan, rows)
+    accepted.begun_before["pi-0"] = begun
+    turn = gateway.core.join(accepted, listening)
+    gateway.keeper.commit(turn.changes)
+    named = {row.at.start_us - START_US: row.excluded for row in turn.changes.rows}
+    assert named[0] == named[-20 * SECOND_US] == ("pi-0",)
+    assert named[20 * SECOND_US] == ()
+    gateway.restart()
+    again = gateway.step(read(device, 21.0, 31)).changes.rows
+    assert {row.excluded for row in again if row.at.start_us <= START_US} == {("pi-0",)}
+    whole = accepted_of(plan, [device.promise(START_US + 3 * MINUTE_US, BEGIN_US)])[0]
+    whole.begun["pi-0"] = ()  # it has made all of them since
+    gateway.keeper.commit(gateway.core.join(whole, None).changes)
+    rows = gateway.step(read(device, 22.0, 32)).changes.rows
+    assert {row.excluded for row in rows} == {()}
