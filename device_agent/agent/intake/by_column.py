@@ -267,7 +267,9 @@ class ByColumn:
         """Return whether the first of some repeats has come before to this process."""
         at = min(repeated)
         time_us, name = column.times_us[at], column.route.event.name
-        block = self._identities.at(name, column.texts[id(column.tags[at])], time_us, store)
+        texts = column.texts  # one alone where all tags are equal, whichever object they are
+        text = texts[id(column.tags[at])] if len(texts) > 1 else next(iter(texts.values()))
+        block = self._identities.at(name, text, time_us, store)
         return block.has_come(time_us, column.values[at])
 
     def _put_stream(

@@ -18,7 +18,7 @@ from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge import Program, folds
 from lasp_edge.units import SECOND_US
 from simulations.world.disk import EmptyStore
-from tests.device_agent.agents import NOW_US, Device
+from tests.device_agent.agents import NOW_US, Device, greenhouse
 
 ONE_BY_ONE = 10**9
 RETAIN_US, SKEW_US = 100 * SECOND_US, 50 * SECOND_US
@@ -256,3 +256,13 @@ def test_between_two_commits_readings_may_come_both_ways(sizes):
         parts = (partials, changes.identities, changes.facts, changes.readings, changes.sources)
         found.append((*parts, core.counters.totals, core.results.local()))
     assert found[0] == found[1]
+
+
+def test_equal_readings_with_equal_tags_of_their_own_are_repeats_of_a_column(tmp_path):
+    device = Device(tmp_path, greenhouse())
+    for _ in range(2):
+        times_us = [NOW_US + number for number in range(20)]
+        device.take([20.0] * 20, times_us, [{"room": "attic"} for _ in times_us])
+    totals = device.core.counters.totals
+    assert (totals["accepted"], totals["repeated"]) == (20, 20)
+    assert device.core.agent.guard.reasons == []
