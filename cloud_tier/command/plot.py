@@ -14,6 +14,7 @@ from pathlib import Path
 from cloud_tier.command.places import WINDOWS, add_place, find
 from lasp_edge.errors import Exit
 from lasp_edge.tool.printing import add_selection, rows_wanted
+from lasp_edge.tool.signals import interrupts_end
 
 SECTION = "windows of a fleet"
 EXTRA = "lake"
@@ -34,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from cloud_tier.command.chart import Chart  # noqa: PLC0415 - needs matplotlib
+    with interrupts_end():
+        from cloud_tier.command.chart import Chart  # noqa: PLC0415 - needs matplotlib
 
     file = arguments.output or Path(f"{arguments.name}.png")
     chart = Chart(file, arguments.part, arguments.time_zone)

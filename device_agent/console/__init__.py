@@ -7,5 +7,6 @@
 - `dashboard`: a page that shows a fleet
 - `own_windows`: the windows of one device, from its store; `own_rows`: these and results, printed
 - `belonging`: whose store it is
+- `start`: the script `lasp-edge`
 - `small_process`: an agent's process without modules that it does not need
 """

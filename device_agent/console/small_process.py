@@ -17,10 +17,13 @@ gives memory back in smaller pieces, unless the environment says otherwise.
 """
 
 import os
+import signal
 import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+from device_agent.console.start import end_quietly, raise_interrupts
 
 _SMALL_HEAP = {
     "MALLOC_ARENA_MAX": "1",
@@ -48,6 +51,8 @@ def become_small() -> None:
         sys.stdout.flush()
         line = [sys.executable, "-P", "-m", "device_agent.console.small_process", *sys.argv[1:]]
         environment = _SMALL_HEAP | os.environ
+        # Ctrl-C waits until the new process can take it: Python would print where it began.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         os.execve(sys.executable, line, environment)  # noqa: S606 - this interpreter, these words
 
 
@@ -93,6 +98,8 @@ def _let_in() -> None:
 
 
 if __name__ == "__main__":
+    end_quietly()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _keep_out()
     for _name in _SELDOM:
         _put_off(_name)
@@ -100,4 +107,5 @@ if __name__ == "__main__":
 
     import_module("device_agent.console.command.agent")
     _let_in()
+    raise_interrupts()
     sys.exit(run_command("agent", "device_agent.console.command.agent", sys.argv[2:]))

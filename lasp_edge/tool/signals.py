@@ -1,6 +1,8 @@
 """Stopping a command that runs until SIGTERM or Ctrl-C."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from lasp_edge.errors import Exit
@@ -28,3 +30,16 @@ def run_until_signalled(process: Stoppable) -> Exit:
         signal.signal(number, stop)
     process.run()
     return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
+
+
+@contextmanager
+def interrupts_end() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: a library that is imported makes an error of it."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
