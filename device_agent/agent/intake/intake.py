@@ -189,7 +189,7 @@ class Intake(Part):
         self.sources.advance(batch, high_us, stamped)
         is_again = pending.has_come_twice and self.sources.is_alone_with_times
         if is_again or self._odd.looks:
-            self._odd.look(batch, is_again=is_again)
+            self._guard.run("odd readings", self._odd.look, batch, is_again=is_again)
 
     def _begin(self, batch: Batch, now_us: int, doubt_us: int | None) -> PendingBatch:
         """Return the pending batch, ready for one more."""

@@ -14,11 +14,11 @@ something else goes on doing so.
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from math import isfinite
 from typing import Any, NamedTuple
 
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.notices import Notices
+from lasp_edge.folds.numbers import LARGEST
 from lasp_edge.language.declarations import EventType
 
 LOOKED_AT = 8
@@ -103,15 +103,15 @@ class OddReadings:
         first = max(0, len(batch) - LOOKED_AT)
         columns = zip(batch.names, batch.values, batch.tags, strict=True)
         for name, value, tags in islice(columns, first, None):
-            if type(value) is not int and type(value) is not float:
+            if (type(value) is not int and type(value) is not float) or not _is_small(value):
                 continue
             if name in self._unstepped:
                 self._look_at_digits(name, value)
-            if name in self._units and isfinite(value):
+            if name in self._units:
                 self._look_at_unit(name, tags, value)
 
     def _look_at_digits(self, name: str, value: float) -> None:
-        if isfinite(value) and value != round(value):
+        if value != round(value):
             del self._unstepped[name]
             self._notices.begin(
                 f"digits of {name}",
@@ -149,6 +149,11 @@ class OddReadings:
             f"{name}{f' of {of}' if of else ''} went from {jump.before:g} to {value:g}, as {does}: "
             f"is it still in {unit}?"
         )
+
+
+def _is_small(value: float) -> bool:
+    """Return whether a number is finite, and no integer that no float holds."""
+    return -LARGEST < value < LARGEST
 
 
 def _is_near(value: float, other: float) -> bool:
