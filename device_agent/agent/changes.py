@@ -101,6 +101,7 @@ class Facts:
         notices: for people, what is accepted and probably a mistake.
         begun: streams of windows that the program did not always have, and from when on all
             readings are in their panes.
+        refused_before: counted reason -> readings that processes before the present one refused.
     """
 
     stamp_us: int | None = None
@@ -128,6 +129,7 @@ class Facts:
     doubted: list[int] | None = None
     notices: list[str] | None = None
     begun: tuple[tuple[int, int], ...] | None = None
+    refused_before: dict[str, int] | None = None
 
     def __bool__(self) -> bool:
         return _values(self) != _NO_VALUES  # asked several times a tick: half of what `!=` costs

@@ -74,7 +74,7 @@ class Core(AgentParts):
         settings: Settings | None = None,
         fleet: str = "",
     ) -> None:
-        self.counters = Counters(restored.counters)
+        self.counters = Counters(restored.counters, restored.facts.refused_before)
         settings = spoken_often(settings or Settings(), plan)
         agent = Agent(
             plan,

@@ -1,7 +1,8 @@
 """Check the laws on a program's folds, and warn of functions that changed.
 
-Each law is tried on small cases and on drawn ones; a fold that breaks it is shown with the smallest
-counter-example that was found. TimedValues are written lift(value in steps, time in microseconds).
+The first line is the verdict. Each law is tried on small cases and on drawn ones; a fold that
+breaks it is shown with the smallest counter-example that was found, and --laws prints all.
+TimedValues are written lift(value in steps, time in microseconds).
 
 `check` warns of a key, a handler or a fold of your own whose text changed while its version stayed:
 what it makes now would be added to what it made before. The texts are remembered, as hashes without
@@ -35,7 +36,7 @@ from pathlib import Path
 
 from lasp_edge.checking import record
 from lasp_edge.checking.determinism import risks_of
-from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled
+from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, unstepped
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.texts import texts_of
@@ -62,6 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--accept", action="store_true", help="remember changed texts: they mean the same as before"
     )
+    add(
+        "--laws",
+        action="store_true",
+        help="print all laws, not the broken ones alone",
+    )
     add("--plan", action="store_true", help="only print what identifies its windows and folds")
     add("--no-run", action="store_true", help="run no key and no handler on made-up readings")
     add(
@@ -87,20 +93,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plan:
         print("\n".join(identities(plan)))  # noqa: T201
         return Exit.FINE
-    broken = _check_folds(plan, arguments.examples, arguments.seed)
+    broken, lines = _check_folds(plan, arguments.examples, arguments.seed, shows=arguments.laws)
+    lines += [f"ROUND {line}" for line in unstepped(plan)]
     wrong, doubts = uncallable(plan), unfilled(plan) + fleet_readers(plan) + risks_of(plan)
     if not wrong and not arguments.no_run:
         found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
-        _print_findings(found)
+        lines += _findings(found)
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, arguments.time, arguments.device_field)
-    print("".join(f"FAIL  {line}\n" for line in wrong), end="")  # noqa: T201
-    print("".join(f"WARNING  {line}\n" for line in doubts), end="")  # noqa: T201
-    warnings = len(doubts)
     if not arguments.no_record:
-        warnings += _check_versions(plan, arguments.record, accept=arguments.accept)
-    print(_summary(broken, len(wrong), warnings))  # noqa: T201
+        doubts += _changed_texts(plan, arguments.record, accept=arguments.accept)
+    warnings = len(doubts)
+    lines += [f"FAIL  {line}" for line in wrong] + [f"WARNING  {line}" for line in doubts]
+    print("\n".join([_summary(broken, len(wrong), warnings), *lines]))  # noqa: T201
     fails = broken or wrong or (warnings and arguments.strict)
     return Exit.DIFFERS if fails else Exit.FINE
 
@@ -118,48 +124,49 @@ def _tags(texts: list[str] | None) -> dict[str, str] | None:
     return None if texts is None else {name: value for name, _, value in pairs}
 
 
-def _print_findings(found: Findings) -> None:
-    """Print the cost of late readings, the tags of readings, and functions that nothing reached."""
-    print("".join(f"COST  {line}\n" for line in found.costs), end="")  # noqa: T201
-    for event, tags in found.tags.items():
-        for tag, users in tags.items():
-            print(f"TAG   readings of {event} must have the tag {tag}: {', '.join(users)}")  # noqa: T201
-    print("".join(f"SKIP  {line}\n" for line in found.untried), end="")  # noqa: T201
+def _findings(found: Findings) -> list[str]:
+    """Return the cost of late readings, the tags of readings, and what nothing reached."""
+    tags = [
+        f"TAG   readings of {event} must have the tag {tag}: {', '.join(users)}"
+        for event, tags in found.tags.items()
+        for tag, users in tags.items()
+    ]
+    costs = [f"COST  {line}" for line in found.costs]
+    return [*costs, *tags, *[f"SKIP  {line}" for line in found.untried]]
 
 
-def _check_folds(plan: Plan, examples: int, seed: int) -> int:
-    """Print the verdicts on each fold; return how many laws are broken."""
-    broken = 0
+def _check_folds(plan: Plan, examples: int, seed: int, *, shows: bool) -> tuple[int, list[str]]:
+    """Return how many laws are broken, and the lines of those; `shows`: of all laws."""
+    broken, lines = 0, []
     for named in folds_of(plan):
-        print(f"{', '.join(named.where)}: {named.fold!r}")  # noqa: T201
         try:
             found = verdicts(named.fold, examples=examples, seed=seed)
         except ValueError as error:
             raise CommandError(str(error)) from None
-        for verdict in found:
-            print("\n".join(f"  {line}" for line in verdict.lines()))  # noqa: T201
+        shown = [verdict for verdict in found if shows or verdict.broken is not None]
+        lines += [f"{', '.join(named.where)}: {named.fold!r}"] if shown else []
+        lines += [f"  {line}" for verdict in shown for line in verdict.lines()]
         broken += sum(verdict.broken is not None for verdict in found)
-    return broken
+    return broken, lines
 
 
-def _check_versions(plan: Plan, path: Path, *, accept: bool) -> int:
-    """Print the functions whose text changed and version did not; return how many."""
+def _changed_texts(plan: Plan, path: Path, *, accept: bool) -> list[str]:
+    """Return a line for each function whose text changed and version did not; remember all."""
     programs, texts = record.read(path), texts_of(plan)
     known = programs.get(plan.name, {})
     changed = [] if accept else record.changed(texts, known)
-    for text in changed:
-        print(  # noqa: T201
-            f"WARNING  {text.name}: its text changed, and version {text.version} did not. "
-            f"Raise {text.remedy} if it means something else now; else --accept it."
-        )
     now = record.remembered(texts, known, accept=accept)
     if now != known:
         record.write(path, programs | {plan.name: now})
-    return len(changed)
+    return [
+        f"{text.name}: its text changed, and version {text.version} did not. "
+        f"Raise {text.remedy} if it means something else now; else --accept it."
+        for text in changed
+    ]
 
 
 def _summary(broken: int, wrong: int, warnings: int) -> str:
-    """Return the last line; laws hold only where everything works."""
+    """Return the first line; laws hold only where everything works."""
     found = []
     if broken:
         found.append(f"{broken} broken law{'s' * (broken != 1)}")

@@ -50,6 +50,16 @@ def unfilled(plan: Plan) -> list[str]:
     ]
 
 
+def unstepped(plan: Plan) -> list[str]:
+    """Return a line for each event whose readings are rounded because nobody gave a step."""
+    return [
+        f"readings of {name} count as whole numbers, 21.4 as 21: event({name!r}, "
+        'resolution="0.1") keeps a digit, and resolution="1" ends this line'
+        for name, event in sorted(plan.events.items())
+        if event.is_unstepped
+    ]
+
+
 def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...]]]:
     """Yield the title of each function, the function, and the names of its arguments."""
     functions = plan.functions

@@ -8,7 +8,7 @@ before the first colon.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from device_agent.agent.changes import Changes
+from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.parts import Part
 
 KEPT_NAMES = 200
@@ -41,13 +41,20 @@ class Counters(Part):
 
     Args:
         totals: those of earlier incarnations.
+        refused_before: what the store holds of the refusals that are older than the last start.
     """
 
     name = "counters"
 
-    def __init__(self, totals: Mapping[str, int]) -> None:
+    def __init__(
+        self, totals: Mapping[str, int], refused_before: Mapping[str, int] | None = None
+    ) -> None:
         self.totals = dict(totals)
         self._before = dict(totals)
+        old = {name: total for name, total in totals.items() if name.startswith(REFUSED)}
+        self._old = (
+            Changes(facts=Facts(refused_before=old)) if old != (refused_before or {}) else None
+        )
         self._unwritten: set[str] = set()
         self._pending = False
 
@@ -70,10 +77,10 @@ class Counters(Part):
 
     def take_notes(self) -> Changes | None:
         self._pending = False
-        if not self._unwritten:
-            return None
+        changes, self._old = self._old or Changes(), None
         unwritten, self._unwritten = sorted(self._unwritten), set()
-        return Changes(counters={name: self.totals[name] for name in unwritten})
+        changes.counters = {name: self.totals[name] for name in unwritten}
+        return changes or None
 
     def report(self) -> dict[str, Any]:
         outcomes = {name: self.totals.get(name, 0) for name in OUTCOMES}

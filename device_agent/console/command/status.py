@@ -89,6 +89,7 @@ def status_of(store: Store) -> dict[str, Any]:
         "replica": {"incarnation": incarnation, "nonce": nonce},
         **{name: restored.counters.get(name, 0) for name in OUTCOMES},
         "refused_by_reason": _counted(restored.counters, "refused: "),
+        "refused_before_the_start": _counted(facts.refused_before or {}, "refused: "),
         "frames_left_aside": _counted(restored.counters, "frame: "),
         "failures": _counted(restored.counters, "failed: "),
         "fence": _counted(restored.counters, "fence: "),
@@ -157,7 +158,10 @@ def _of_alert(alert: Mapping[str, Any]) -> str:
 
 
 def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
-    lines = [f"  to be sent     {sink['waiting']} pane entries, to {name}"]
+    if not sink["store"] and not sink["waiting"]:
+        return []  # nobody keeps windows, and none is to be kept
+    to = f"to {name}" if sink["store"] else "and no gateway or lander has answered yet"
+    lines = [f"  to be sent     {sink['waiting']} pane entries, {to}"]
     if sink["of_former_programs"]:
         lines.append(f"      {sink['of_former_programs']} of them of a former program")
     return lines + [f"      {n} not taken: {reason}" for reason, n in sink["not_taken"].items()]
@@ -182,7 +186,7 @@ def plainly(status: dict[str, Any]) -> str:
         f"  in the future  {status['in_the_future']} (refused: ahead of the clock)",
         f"  refused        {status['refused']}",
     ]
-    lines += [f"      {total} {reason}" for reason, total in status["refused_by_reason"].items()]
+    lines += _reasons(status)
     if status["doubtful"]:
         lines.append(f"  doubtful       {status['doubtful']} ({DOUBTFUL})")
     lines += [f"  fence          {total} {what}" for what, total in status["fence"].items()]
@@ -218,6 +222,16 @@ def plainly(status: dict[str, Any]) -> str:
     if status["retired"]:
         lines.append(f"  retired        {', '.join(status['retired'])} (no longer counted)")
     return "\n".join(lines + _notices(status))
+
+
+def _reasons(status: dict[str, Any]) -> list[str]:
+    """Return the reasons of refusals, and of each how much of it is of the present process."""
+    before, lines = status["refused_before_the_start"], []
+    for reason, total in status["refused_by_reason"].items():
+        new = total - before.get(reason, 0)
+        old = "" if new == total else f" ({new or 'none'} since the last start)"
+        lines.append(f"      {total} {reason}{old}")
+    return lines
 
 
 def _notices(status: dict[str, Any]) -> list[str]:

@@ -132,3 +132,20 @@ def test_a_source_that_never_gave_anything_is_named_until_it_does(tmp_path):
     device.tick(1)
     device.tick(EMPTY_US // SECOND_US)
     assert notices(device) == []
+
+
+def test_status_tells_refusals_of_before_from_those_of_now(device):
+    gives(device, "power", ["x", "y"])
+    device.tick(20)
+    assert "      2 power: not a number\n" in plainly(status_of(device.store)) + "\n"
+    device.restart()
+    device.tick(20)
+    shown = plainly(status_of(device.store))
+    assert "      2 power: not a number (none since the last start)\n" in shown + "\n"
+    assert "to be sent" not in shown, "nobody keeps windows, and none is to be kept"
+    gives(device, "power", ["x"])
+    gives(device, "heat", [20])
+    device.tick(20)
+    shown = plainly(status_of(device.store))
+    assert "      3 power: not a number (1 since the last start)\n" in shown + "\n"
+    assert "1 pane entries, and no gateway or lander has answered yet" in shown

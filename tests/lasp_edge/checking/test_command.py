@@ -67,11 +67,11 @@ def check(tmp_path, monkeypatch, capsys):
 
 
 def test_sound_folds_pass_and_the_texts_are_remembered(check, tmp_path):
-    code, output = check()
+    code, output = check("--laws")
     assert code == Exit.FINE
     assert "fold local: folds.max()\n  PASS" in output
     assert "FAIL" not in output
-    assert output.endswith("\nEvery law holds.\n")
+    assert output.startswith("Every law holds.\n")
     remembered = json.loads((tmp_path / ".lasp-edge-check.json").read_text())
     assert sorted(remembered["planted"]) == ["event e, handler sampled", "window w, key"]
 
@@ -83,7 +83,7 @@ def test_a_broken_law_is_shown_and_is_the_exit_code(check):
     assert code == Exit.DIFFERS
     assert "fold local: total_of_mine()" in output
     assert "  FAIL  Combine is commutative\n          a = lift(0, 0) = (0,)" in output
-    assert output.endswith("2 broken laws.\n")
+    assert output.startswith("2 broken laws.\n")
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_a_changed_text_without_a_changed_version_is_warned_of(check, changes, w
         code, output = check(**changes)
         assert f"WARNING  {who}: its text changed, and version" in output
         assert f"Raise {remedy} if" in output
-        assert (code, output.splitlines()[-1]) == (Exit.FINE, "Every law holds, 1 warning.")
+        assert (code, output.splitlines()[0]) == (Exit.FINE, "Every law holds, 1 warning.")
     assert check("--strict", **changes)[0] == Exit.DIFFERS
     assert check("--strict", "--no-record", **changes)[0] == Exit.FINE
-    assert check()[1].endswith("\nEvery law holds.\n")  # taken back
+    assert check()[1].startswith("Every law holds.\n")  # taken back
     raised = changes | {"window": 2, "variable": 2}
     assert check("--strict", **raised)[0] == Exit.FINE
     assert check("--strict", **raised | {"window": 1, "variable": 1})[0] == Exit.DIFFERS
