@@ -90,6 +90,7 @@ def test_the_reference_shows_topics_as_they_are_made():
     for made in (
         topics.result("NAME", "DEVICE", "KEY"),
         topics.fleet_result("NAME", "KEY"),
+        topics.fleet_state(),
         topics.agent("DEVICE"),
         topics.gateway("NAME"),
         topics.alert("NAME", "DEVICE"),

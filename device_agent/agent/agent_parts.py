@@ -104,8 +104,8 @@ class AgentParts:
         self.beats = Beats(agent, *sent, self._waits)
         self.programs = Programs(agent, self.commands)
         values = Values(agent, self.samples, self.agreements, self.derived)
-        self.results = Results(agent, values, self.programs)
-        self.voice = FleetVoice(agent, self.results.values, self.agreements)
+        self.results = Results(agent, values, self.programs, self.beats.note_alarms)
+        self.voice = FleetVoice(agent, values, self.agreements, self.commands)
         self.acting = Acting(agent, self.samples, self.variables, self.agreements)
 
     def in_order(self) -> list[Part]:
@@ -128,7 +128,7 @@ class AgentParts:
             self.beats,
             self.results,
             self.voice,
-            *_home_assistant(agent, self.voice, self.streams),
+            *_home_assistant(agent, self.voice, self.commands, self.streams),
             self.agreements,
             *([Absences(agent, self.samples, self._is_connected)] if is_absence_noted else []),
             self.commands,
@@ -183,13 +183,15 @@ def _missing(
     return MissingPanes(agent, intake, memory, cache)
 
 
-def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:
+def _home_assistant(
+    agent: Agent, voice: FleetVoice, commands: OperatorCommands, streams: "Streams | None"
+) -> list[Part]:
     """Return the part for Home Assistant; without one a device does without the module."""
     if not agent.settings.home_assistant:
         return []
     from device_agent.agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
 
-    return [HomeAssistant(agent, voice, streams.shown if streams else tuple)]
+    return [HomeAssistant(agent, voice, commands, streams.shown if streams else tuple)]
 
 
 def _renewed(

@@ -8,6 +8,8 @@ from lasp_edge.units import SECOND_US
 INTERVAL_S = 60.0
 """Seconds between two publications of an agent without another setting: a reading a second then
 writes some 15 MB to its card a day (`python -m simulations.benchmarks economy`)."""
+LEAST_GRACE_US = 30 * SECOND_US
+"""Microseconds after a start or connection for which other devices are waited for, at least."""
 LONGEST_SILENCE_S = 240.0
 """Seconds without a beat, at most: the cloud waits 600 for a device by default."""
 
@@ -25,6 +27,8 @@ class Settings:
         results_us: results for people are published at most this often; 0 for never.
         home_assistant: the first topic level by which Home Assistant discovers what this device
             publishes; "": it publishes none.
+        area: where the device is, for Home Assistant; "" where that is not known.
+        dashboard_url: of a dashboard of the fleet, for Home Assistant; "" for none.
         retain_us: readings older than the greatest accepted time less this are refused.
         lateness_us: how much later than the newest reading an older one may still come without
             being called late; the low watermark stays this far behind.
@@ -52,6 +56,8 @@ class Settings:
     keep_alive_us: int = 10 * SECOND_US
     results_us: int = 10 * SECOND_US
     home_assistant: str = ""
+    area: str = ""
+    dashboard_url: str = ""
     retain_us: int = 7 * 86_400 * SECOND_US
     lateness_us: int = 5 * SECOND_US
     source_silent_us: int = 600 * SECOND_US
@@ -64,6 +70,11 @@ class Settings:
     calls_out: bool = False
     keep_readings: bool = False
     live_items: int = 2_048
+
+    @property
+    def grace_us(self) -> int:
+        """For how long after a start or connection others are waited for: two beats at least."""
+        return max(LEAST_GRACE_US, 2 * self.beat_us)
 
     @classmethod
     def paced(

@@ -17,12 +17,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 from device_agent.gateway.discovery import GatewayDiscovery
 from device_agent.gateway.failures import count_failure
-from device_agent.outputs.discovery import BIRTH, MOST_KEYS, SPREAD_US
+from device_agent.outputs.announced import Announced, Components
+from device_agent.outputs.discovery import BIRTH, SPREAD_US
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.lowered import lowered
@@ -59,7 +59,7 @@ class FleetResults:
         topics: of the fleet.
         gateway: this one's name.
         every_us: how often a result is published at most; 0 for never.
-        home_assistant: its first topic level; "" for none.
+        home: the first topic level of Home Assistant, "" for none; and the URL of a dashboard.
         fold_at: gives the fold of a window that starts at a time.
 
     Attributes:
@@ -72,7 +72,7 @@ class FleetResults:
         topics: Topics,
         gateway: str,
         every_us: int,
-        home_assistant: str,
+        home: tuple[str, str],
         fold_at: FoldAt = _declared,
     ) -> None:
         self._fold_at = fold_at
@@ -82,10 +82,10 @@ class FleetResults:
         self._rows: dict[tuple[str, str], dict[bool, FleetRow]] = {}
         self._retained = Retained()
         self._coverage = Coverage(None, (), ())
-        self._birth_topic = f"{home_assistant}/status" if home_assistant else ""
-        self._discovery = (
-            GatewayDiscovery(plan, topics, gateway, home_assistant) if home_assistant else None
-        )
+        prefix, url = home
+        self._birth_topic = f"{prefix}/status" if prefix else ""
+        self._discovery = GatewayDiscovery(plan, topics, gateway, prefix, url=url)
+        self._announced = Announced(self._discovery.topic(gateway), self._discovery.message)
         self._asked_us: int | None = None
 
     @property
@@ -97,13 +97,15 @@ class FleetResults:
     @property
     def subscriptions(self) -> list[str]:
         """The topics on which others tell it something."""
-        return [self._birth_topic] if self._birth_topic else []
+        return [self._birth_topic, self._announced.topic] if self._birth_topic else []
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> bool:
         """Take a message; return whether it was for the results."""
-        if topic != self._birth_topic:
+        if topic not in self.subscriptions:
             return False
-        if payload == BIRTH:
+        if topic == self._announced.topic:
+            self._announced.hear(payload)
+        elif payload == BIRTH:
             self._asked_us = now_us
         return True
 
@@ -163,7 +165,8 @@ class FleetResults:
             made = (window, rows, self._fold_at, self.failed)
             mark = [(each.at.start_us, each.revision) for each in rows.values()]
             yield Content(topic, tuple(mark), partial(_as_json, *made))
-        yield from self._entities()
+        if self._birth_topic:
+            yield self._entities()
 
     def _standing(self) -> dict[str, Any]:
         frontier_us, expected, excluded = self._coverage
@@ -176,17 +179,17 @@ class FleetResults:
             "release": RELEASE,
         }
 
-    def _entities(self) -> Iterator[Content]:
-        """Yield the configurations of all entities."""
-        if self._discovery is None:
-            return
+    def _entities(self) -> Content:
+        """Return what announces all entities."""
+        found = tuple(sorted(self._rows))
+        return self._announced.content(found, partial(self._made, found))
+
+    def _made(self, found: Iterable[tuple[str, str]], most_keys: int) -> Components:
+        made = Components()
         for name, window in self._plan.windows.items():
-            known = sorted(key for of, key in self._rows if of == name)
-            keys: Iterable[str | None] = islice(known, MOST_KEYS) if window.keyed else [None]
-            for key in keys:
-                for topic, config in self._discovery.window(window, key):
-                    text = json.dumps(config, sort_keys=True, ensure_ascii=False)
-                    yield Content(topic, text, text.encode)
+            keys = [key for of, key in found if of == name]
+            made |= self._discovery.windows(window, keys[:most_keys])
+        return made
 
 
 def _as_json(

@@ -60,6 +60,7 @@ class GatewaySettings(NamedTuple):
         commit_us: for how long messages are held until they are made durable together.
         results_us: how often a result is published at most; 0 for never.
         home_assistant: its first topic level; "" for none.
+        dashboard_url: of a dashboard of the fleet, for Home Assistant; "" for none.
         until_idle_us: end when nothing new came for this long; None for never.
     """
 
@@ -69,6 +70,7 @@ class GatewaySettings(NamedTuple):
     commit_us: int = 2 * SECOND_US
     results_us: int = 5 * SECOND_US
     home_assistant: str = ""
+    dashboard_url: str = ""
     until_idle_us: int | None = None
 
 
@@ -130,7 +132,8 @@ class GatewayRun:
         )
         sender = Replica(1, nonce, f"gateway-{settings.name}")
         self.core = GatewayCore(plan, self._acceptance, store, sender, settings.terms, former)
-        published = (settings.name, settings.results_us, settings.home_assistant)
+        home = settings.home_assistant, settings.dashboard_url
+        published = (settings.name, settings.results_us, home)
         self._results = FleetResults(plan, topics, *published, fold_at=self.core.fold_at)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
         self._results.take(restored, self.core.coverage)

@@ -1,359 +1,256 @@
-"""A fleet's values in Home Assistant: one retained configuration for each entity.
+"""A fleet in Home Assistant: a device for each agent and one for the fleet, with their entities.
 
-Home Assistant knows two forms of MQTT discovery. We use the one with a message for each entity, and
-not the one for a whole device: a fold with keys gains and loses entities while it runs, and then
-one message of 700 bytes is sent, or one empty message, and not all of them again; a configuration
-never outgrows a message; and releases before 2024.11 understand it.
+A device is announced by one retained message (device-based discovery, Home Assistant 2024.11 and
+later). What is true of the whole fleet, with all keys, is on the fleet's device alone, beneath
+which agents and gateways stand; that one is announced by the device which speaks for the fleet.
 
 Whether a device is there is read from the presence that it tells its peers, since a connection has
-but one Last Will. That is a frame and no text, so it is taken as bytes (`encoding` empty), and the
-template looks for the flag in front of the program's digest.
-
-Home Assistant refuses a whole configuration whose unit or state class its device class does not
-have, so a class is named only where it is certain. What is yes or no is a binary sensor.
+but one Last Will. That is a frame: so it is taken as Latin-1, which any bytes are, and holds a JSON
+text for this reader.
 
 Source: https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery, and .../sensor.mqtt/,
-.../binary_sensor.mqtt/, .../sensor/#device-class (units and classes).
+.../binary_sensor.mqtt/.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
-import msgpack
-
-from lasp_edge.folds.fold import Fold
-from lasp_edge.folds.numbers import Resolution, decimals
-from lasp_edge.folds.structs import Struct
-from lasp_edge.language.declarations import (
-    TEXT,
-    AnyFold,
-    DynamicFold,
-    EventType,
-    StreamResult,
-    Window,
-)
+from device_agent.outputs.announced import Components, Config
+from device_agent.outputs.classes import component, reading, row_reading
+from lasp_edge.language.declarations import AnyFold, DynamicFold, StreamResult, Window
+from lasp_edge.language.device_classes import measured
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.topics import HOME_SEPARATOR, Topics, home_node, level
+from lasp_edge.protocol.frames import ONLINE_JSON
+from lasp_edge.protocol.topics import (
+    HOME_SEPARATOR,
+    OF_AGENT,
+    OF_FLEET,
+    Topics,
+    home_node,
+    home_topic,
+    level,
+)
 from lasp_edge.release import RELEASE
 from lasp_edge.units import SECOND_US
 
-Config = dict[str, Any]
-
-MOST_KEYS = 100
-"""Keys of a fold that are entities, at most, the first in their order: more than a house has rooms.
-All keys are on their topics."""
 SPREAD_US = 5 * SECOND_US
 """Microseconds within which the devices of a fleet answer the start of Home Assistant, each at a
 time of its own: its documentation asks for a delay, so that not all answer at once."""
 BIRTH = b"online"
-
-_SAME_UNIT: Final = frozenset(
-    {"mean", "min", "max", "first", "last", "top", "quantile", "sum", "stddev"}
-)
-"""Built-in folds whose parts are in the unit of the samples."""
-_YES_OR_NO: Final = frozenset({"any", "all"})
-_NO_TEMPERATURES: Final = frozenset({"sum", "stddev"})
-"""In the unit of temperatures, but none: who sees °F would see 32 of them added."""
-OF_UNIT: Final[dict[str, str]] = {
-    **dict.fromkeys(("°C", "°F", "K"), "temperature"),
-    **dict.fromkeys(("W", "kW", "mW"), "power"),
-    **dict.fromkeys(("hPa", "mbar", "Pa", "kPa", "bar", "mmHg", "inHg", "psi"), "pressure"),
-    **dict.fromkeys(("V", "mV"), "voltage"),
-    **dict.fromkeys(("A", "mA"), "current"),
-    **dict.fromkeys(("Hz", "kHz", "MHz", "GHz"), "frequency"),
-    **dict.fromkeys(("d", "h", "min", "s", "ms"), "duration"),
-    **dict.fromkeys(("m/s", "km/h", "mph", "kn", "ft/s"), "speed"),
-    **dict.fromkeys(("mm", "cm", "m", "km", "in", "ft", "mi"), "distance"),
-    **dict.fromkeys(("kg", "g", "mg", "lb", "oz"), "weight"),
-    **dict.fromkeys(("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB"), "data_size"),
-    **dict.fromkeys(("B/s", "kB/s", "MB/s", "bit/s", "kbit/s", "Mbit/s"), "data_rate"),
-    **dict.fromkeys(("m³/h", "L/min"), "volume_flow_rate"),
-    **dict.fromkeys(("dB", "dBA"), "sound_pressure"),
-    **dict.fromkeys(("µS/cm", "mS/cm"), "conductivity"),
-    "lx": "illuminance",
-    "dBm": "signal_strength",
-    "W/m²": "irradiance",
-    "mm/h": "precipitation_intensity",
-    "VA": "apparent_power",
-}
-"""Unit -> device class, where a measured value of the unit can have only that one."""
-_METERS: Final = (
-    ("Wh", "", "energy"),
-    ("kWh", "", "energy"),
-    ("MWh", "", "energy"),
-    ("m³", "water", "water"),
-    ("L", "water", "water"),
-    ("m³", "gas", "gas"),
-)
-"""Unit, what is in the event's name, device class of a meter: a total, and not a mean, has it."""
-_OF_METERS: Final = frozenset({"last", "max"})
-OF_NAME: Final = (
-    ("%", "humid", "humidity"),
-    ("%", "moist", "moisture"),
-    ("%", "battery", "battery"),
-    ("ppm", "co2", "carbon_dioxide"),
-    ("ppb", "voc", "volatile_organic_compounds_parts"),
-    ("µg/m³", "voc", "volatile_organic_compounds"),
-    ("µg/m³", "pm25", "pm25"),
-    ("µg/m³", "pm10", "pm10"),
-    ("m/s", "wind", "wind_speed"),
-    ("km/h", "wind", "wind_speed"),
-)
-"""Unit, what is in the event's name, device class: a percentage may be of anything."""
-
-
-def device_class(event: EventType) -> str:
-    """Return Home Assistant's class of an event's readings; "" where it is not certain."""
-    return _of_name(event, OF_NAME) or OF_UNIT.get(event.unit, "")
-
-
-def meter_class(event: EventType) -> str:
-    """Return Home Assistant's class of an event that tells a meter's total; "" for another."""
-    return _of_name(event, _METERS)
-
-
-def _of_name(event: EventType, rows: Iterable[tuple[str, str, str]]) -> str:
-    name = event.name.casefold()
-    return next((kind for unit, word, kind in rows if unit == event.unit and word in name), "")
-
-
-def unit_of(
-    plan: Plan, fold: AnyFold | Window, class_of: Callable[[EventType], str] = device_class
-) -> tuple[str, str]:
-    """Return the unit of a fold's samples and their device class; "" for what is not certain.
-
-    A variable that collects events has theirs. What a handler adds is in the unit of the events
-    that have the variable's resolution, if these have but one unit.
-    """
-    if isinstance(fold, Window):
-        return fold.source.unit, class_of(fold.source)
-    variable = fold.source.source if isinstance(fold, DynamicFold) else fold.source
-    collected = [name for name, into in plan.collections.items() if variable in into]
-    events = [plan.events[name] for name in collected] or [
-        event for event in plan.events.values() if event.resolution == fold.resolution
+_OF_WINDOW = ", ".join(
+    [
+        *[
+            f"'{name}': value_json['{name}']"
+            for name in ("status", "start", "end", "devices", "expected", "revision", "except")
+        ],
+        "'waiting_for': value_json['waiting_for'] | default([])",
     ]
-    units = {event.unit for event in events}
-    classes = {class_of(event) for event in events}
-    if len(units) != 1:
-        return "", ""
-    return units.pop(), classes.pop() if len(classes) == 1 else ""
-
-
-def _inner(fold: Fold, part: str) -> Fold:
-    """Return the fold that gives a part; a struct's part is one of another fold."""
-    if not isinstance(fold, Struct):
-        return fold
-    at = 0
-    for inner in fold.inner.values():
-        at += len(inner.parts)
-        if fold.parts.index(part) < at:
-            return inner
-    raise AssertionError(f"{part} is a part of {fold}")
-
-
-def _is_yes_or_no(inner: Fold) -> bool:
-    return inner.is_built_in and inner.name in _YES_OR_NO
-
-
-def _component(fold: AnyFold | Window, part: str) -> str:
-    return "binary_sensor" if _is_yes_or_no(_inner(fold.fold, part)) else "sensor"
+)
+_OF_VALUE = "'devices': value_json['devices']"
+_AGREED = ", 'settled': value_json['settled'], 'except': value_json['except']"
 
 
 class Discovery:
-    """The entities of one fleet, as one of its devices tells them.
+    """The entities of one device and of its fleet, as that device announces them.
 
     Args:
         plan: what it computes.
         topics: of the fleet.
         device: this device's name.
         prefix: the first level of Home Assistant's discovery topics.
+        area: where the device is; "" where that is not known.
+        url: of a dashboard of the fleet; "" if no one has stated it.
     """
 
-    def __init__(self, plan: Plan, topics: Topics, device: str, prefix: str) -> None:
-        self._plan = plan
-        self._topics = topics
-        self._device = device
-        self._prefix = prefix
-        self._fleet = topics.fleet
-        self.of_fleet = home_node(topics)
-        self.of_agent = home_node(topics, device)
-        # A presence frame has its flag, its program's digest, its release, and more.
-        online = msgpack.packb([True, plan.digest])[1:]
-        text = str(online)[2:-1].replace("\\", "\\\\").replace("'", "\\'")
-        self._available = {
-            "topic": topics.of("presence", device),
-            "value_template": f"{{{{ 'online' if '{text}' in value | string else 'offline' }}}}",
+    kind, model, encoding = OF_AGENT, "agent", "latin-1"
+
+    def __init__(
+        self, plan: Plan, topics: Topics, device: str, prefix: str, area: str = "", url: str = ""
+    ) -> None:
+        self._plan, self._topics, self._device, self._prefix = plan, topics, device, prefix
+        self._area = {"suggested_area": area} if area else {}
+        self._url = {"configuration_url": url} if url else {}
+        self._of_fleet, self._of_agent = home_node(topics), home_node(topics, device)
+        self._available = self._availability()
+
+    def _availability(self) -> Config:
+        return {
+            "topic": self._topics.of("presence", self._device),
+            "value_template": f"{{{{ 'online' if '{ONLINE_JSON}' in value else 'offline' }}}}",
         }
 
-    def topic(self, component: str, node: str, entity: str) -> str:
-        """Return where an entity is announced."""
-        return f"{self._prefix}/{component}/{node}/{entity}/config"
+    def topic(self, device: str = "") -> str:
+        """Return where a device is announced; without a name, the fleet."""
+        kind = self.kind if device else OF_FLEET
+        return home_topic(self._prefix, self._topics, kind, device)
+
+    def message(self, components: Components, *, of_fleet: bool = False) -> Config:
+        """Return what announces this device, or the fleet, with these entities."""
+        fleet = self._topics.fleet
+        about = {"name": fleet, "model": "fleet", "identifiers": [self._of_fleet]}
+        if not of_fleet:
+            about = {
+                "name": self._device,
+                "model": f"{self.model} of {fleet}",
+                "identifiers": [self._of_agent],
+                "via_device": self._of_fleet,
+                **self._area,
+            }
+        return {
+            "device": {"manufacturer": "lasp-edge", "sw_version": RELEASE, **self._url, **about},
+            "origin": {"name": "lasp-edge", "sw_version": RELEASE},
+            "availability": [self._available],
+            "components": components,
+        }
 
     def value(
         self, fold: AnyFold | Window, key: str | None, *, of_fleet: bool = False
-    ) -> list[tuple[str, Config]]:
-        """Return topic and configuration of each part of a fold's value.
+    ) -> Components:
+        """Return the entity of each part of a fold's value.
 
         Args:
             fold: whose value it is.
             key: one of its keys; None where it has no keys.
-            of_fleet: the fleet's value, and not this device's view of it.
+            of_fleet: it is the fleet's, and not this device's own.
         """
-        node = self.of_fleet if of_fleet else self.of_agent
+        state = self._topics.result(fold.name, self._device, key)
         if of_fleet:
             state = self._topics.fleet_result(fold.name, key)
-        else:
-            state = self._topics.result(fold.name, self._device, key)
-        found = []
+        found: Components = {}
         for part in fold.fold.parts:
-            entity = HOME_SEPARATOR.join((level(fold.name), level(part)))
-            entity += "" if key is None else HOME_SEPARATOR + (level(key) if key else "")
-            config = self._shared(node, entity, state) | self._reading(fold, part)
-            config["name"] = _words(fold, part, key)
-            config["value_template"] = f"{{{{ value_json.parts[{json.dumps(part)}] }}}}"
-            if isinstance(fold, DynamicFold):
-                names = ("devices", "inputs") + (() if fold.keyed else ("settled", "except"))
-                shown = ", ".join(f"'{name}': value_json['{name}']" for name in names)
-                config["json_attributes_topic"] = state
-                config["json_attributes_template"] = f"{{{{ {{{shown}}} | tojson }}}}"
-            if isinstance(fold, DynamicFold) and not of_fleet:
-                # The fleet's own device shows it; here it is for whoever looks for a fault.
-                config |= {"entity_category": "diagnostic", "enabled_by_default": False}
-            found.append((self.topic(_component(fold, part), node, entity), config))
+            more = reading(self._plan, fold, part) | self._attributes(fold, state)
+            title = measured(self._plan, fold).title
+            of_part = part if len(fold.fold.parts) > 1 else ""
+            more["name"] = self._words(fold.name, of_part, key, title)
+            more["value_template"] = f"{{{{ value_json.parts[{json.dumps(part)}] }}}}"
+            name = _id(fold.name, part, key=key)
+            kind = component(fold.fold, part)
+            found |= self._entity(kind, name, state, more, of_fleet=of_fleet)
         return found
 
-    def _reading(self, fold: AnyFold | Window, part: str) -> Config:
-        """Return unit, classes and decimals of a part."""
-        inner = _inner(fold.fold, part)
-        if _is_yes_or_no(inner):
-            return {"payload_on": "True", "payload_off": "False"}
-        if not inner.is_built_in:
+    def _attributes(self, fold: AnyFold | Window, state: str) -> Config:
+        """Return what is shown beside a value; of a device's own there is nothing more."""
+        if isinstance(fold, Window):
+            return with_attributes(state, _OF_WINDOW)
+        if not isinstance(fold, DynamicFold):
             return {}
-        if inner.name not in _SAME_UNIT:
-            return {"state_class": "measurement"}
-        unit, kind = unit_of(self._plan, fold)
-        _, meter = unit_of(self._plan, fold, meter_class)
-        found: Config = {
-            "state_class": "measurement",
-            "suggested_display_precision": decimals(fold.resolution),
-        }
-        if meter and inner.name in _OF_METERS:
-            found["state_class"], kind = "total_increasing", meter
-        if kind == "temperature" and inner.name in _NO_TEMPERATURES:
-            kind = ""
-        found |= {"unit_of_measurement": unit} if unit else {}
-        return found | ({"device_class": kind} if kind else {})
+        return with_attributes(state, _OF_VALUE + ("" if fold.keyed else _AGREED))
 
-    def row(self, result: StreamResult, key: str) -> list[tuple[str, Config]]:
-        """Return topic and configuration of each part of a result's newest final row.
+    def row(self, result: StreamResult, key: str) -> Components:
+        """Return the entity of each part of a result's newest final row.
 
         Args:
             result: whose row it is.
             key: of the scan that made it; "" where there are no keys.
         """
         state = self._topics.result(result.name, self._device, key or None)
-        several, found = len(result.parts) > 1, []
+        found: Components = {}
         for part, step in result.parts:
-            levels = (level(result.name), level(part), *([level(key)] if key else []))
-            entity = HOME_SEPARATOR.join(levels)
-            shown = f"value_json.final[{json.dumps(part)}]"
-            config = self._shared(self.of_agent, entity, state)
-            config["name"] = _named(result.name, part if several else "", key or None)
+            is_time, shown = part in result.times, f"value_json.final[{json.dumps(part)}]"
+            words = part.removesuffix("_us") if is_time else part
+            more = row_reading(self._plan, result, part, step)
+            more["name"] = self._words(
+                result.name, words if len(result.parts) > 1 else "", key or None
+            )
             # Before there is a final row, the topic may have a tentative one alone.
-            config["value_template"] = f"{{{{ {shown} if value_json.final is defined }}}}"
-            if step != TEXT:
-                config["state_class"] = "measurement"
-                config["suggested_display_precision"] = decimals(Resolution(step))
-            found.append((self.topic("sensor", self.of_agent, entity), config))
+            value = f"({shown} / {SECOND_US}) | as_datetime" if is_time else shown
+            more["value_template"] = f"{{{{ {value} if value_json.final is defined else None }}}}"
+            name = _id(result.name, part, key=key or None)
+            found |= self._entity("sensor", name, state, more)
         return found
 
-    def alert(self, name: str, key: str | None) -> list[tuple[str, Config]]:
-        """Return topic and configuration of an alert of this device, as a binary sensor.
+    def alert(self, name: str, key: str | None, *, of_fleet: bool) -> Components:
+        """Return the entity of an alert, as this device sees it.
 
         Args:
             name: of the alert.
             key: one of its keys; None where its value has no keys.
+            of_fleet: it watches the fleet's value, and not this device's own.
         """
-        entity = HOME_SEPARATOR.join(("alert", level(name)))
-        entity += "" if key is None else HOME_SEPARATOR + (level(key) if key else "")
         state = self._topics.alert(name, self._device, key)
-        config = self._shared(self.of_agent, entity, state)
-        config |= {
+        shown = ("value", "since", "settled", "devices")
+        more = {
             "name": name if key is None else f"{name} ({key})",
             "device_class": "problem",
             "value_template": "{{ value_json.state | upper }}",
-            "json_attributes_topic": state,
-            "json_attributes_template": "{{ {'value': value_json.value, 'since': value_json.since,"
-            " 'settled': value_json.settled, 'devices': value_json.devices} | tojson }}",
+            **with_attributes(state, ", ".join(f"'{at}': value_json.{at}" for at in shown)),
         }
-        return [(self.topic("binary_sensor", self.of_agent, entity), config)]
+        of_alert = _id("alert", name, key=key)
+        return self._entity("binary_sensor", of_alert, state, more, of_fleet=of_fleet)
 
-    def agent(self) -> list[tuple[str, Config]]:
-        """Return topic and configuration of what the agent says of itself."""
-        state = self._topics.agent(self._device)
-        made = []
-        for component, entity, more in _OF_AGENT:
-            config = self._shared(self.of_agent, entity, state) | dict(more)
-            config |= {"name": entity.replace("_", " "), "entity_category": "diagnostic"}
-            made.append((self.topic(component, self.of_agent, entity), config))
-        return made
+    def agent(self) -> Components:
+        """Return the entities of what the agent says of itself."""
+        state, found = self._topics.agent(self._device), Components()
+        for kind, name, more in _OF_AGENT:
+            config = {"name": name.replace("_", " "), "entity_category": "diagnostic"}
+            found |= self._entity(kind, name, state, config | more)
+        found["alarms"] |= with_attributes(state, "'alarms': value_json.alarms")
+        return found
 
-    def _shared(self, node: str, entity: str, state: str) -> Config:
-        """Return what each configuration has."""
-        is_agent = node == self.of_agent
-        return {
-            "unique_id": HOME_SEPARATOR.join((node, entity)),
+    def fleet(self) -> Components:
+        """Return the entities of how the fleet does."""
+        state, found = self._topics.fleet_state(), Components()
+        for name, more in _OF_FLEET:
+            config = {"name": name.replace("_", " ")} | more
+            found |= self._entity("binary_sensor", name, state, config, of_fleet=True)
+        shown = "'devices': value_json.devices, 'away': value_json.away"
+        found["all_devices_here"] |= with_attributes(state, shown)
+        found["alarms"] |= with_attributes(state, "'alarms': value_json.alarms")
+        return found
+
+    def _entity(
+        self, kind: str, name: str, state: str, more: Config, *, of_fleet: bool = False
+    ) -> Components:
+        """Return one entity by its id, with what each has."""
+        node = self._of_fleet if of_fleet else self._of_agent
+        shared = {
+            "platform": kind,
+            "unique_id": HOME_SEPARATOR.join((node, name)),
             "state_topic": state,
-            "availability": [self._available],
-            "encoding": "",
-            "device": {
-                "identifiers": [node],
-                "name": self._device if is_agent else self._fleet,
-                "manufacturer": "lasp-edge",
-                "model": f"agent of {self._fleet}" if is_agent else "fleet",
-                "sw_version": RELEASE,
-            },
-            "origin": {"name": "lasp-edge", "sw_version": RELEASE},
         }
+        return {name: shared | ({"encoding": self.encoding} if self.encoding else {}) | more}
+
+    def _words(self, name: str, part: str, key: str | None, measures: str = "") -> str:
+        """Return the name of an entity, which Home Assistant shows behind its device's."""
+        words = f"{measures} {name.replace('_', ' ')}".strip()
+        if (shown := self._plan.shown.get(name)) is not None:
+            words = shown.title or words
+        words = f"{words} {part.replace('_', ' ')}".strip()
+        return words if key is None else f"{words} ({key})"
 
 
-_OF_AGENT: Final[tuple[tuple[str, str, Mapping[str, Any]], ...]] = (
-    (
-        "sensor",
-        "readings",
-        {"value_template": "{{ value_json.readings }}", "state_class": "total_increasing"},
-    ),
-    (
-        "sensor",
-        "refused_readings",
-        {"value_template": "{{ value_json.refused }}", "state_class": "total_increasing"},
-    ),
-    (
-        "binary_sensor",
-        "clock",
-        {
-            "value_template": "{{ 'OFF' if value_json.clock == 'trusted' else 'ON' }}",
-            "device_class": "problem",
-        },
-    ),
-    (
-        "binary_sensor",
-        "alarms",
-        {
-            "value_template": "{{ 'ON' if value_json.alarms else 'OFF' }}",
-            "device_class": "problem",
-        },
-    ),
+def with_attributes(topic: str, shown: str) -> Config:
+    """Return what shows the entries of a template's dictionary as attributes."""
+    return {
+        "json_attributes_topic": topic,
+        "json_attributes_template": f"{{{{ {{{shown}}} | tojson }}}}",
+    }
+
+
+def _id(*names: str, key: str | None) -> str:
+    """Return the id of an entity within its device."""
+    levels = [*map(level, names), *([] if key is None else [level(key) if key else ""])]
+    return HOME_SEPARATOR.join(levels)
+
+
+def _flag(template: str, kind: str = "problem") -> Config:
+    return {"value_template": f"{{{{ {template} }}}}", "device_class": kind}
+
+
+def _count(name: str) -> Config:
+    return {"value_template": f"{{{{ value_json.{name} }}}}", "state_class": "total_increasing"}
+
+
+_ALARMS: Final = _flag("'ON' if value_json.alarms else 'OFF'")
+_OF_AGENT: Final[tuple[tuple[str, str, Config], ...]] = (
+    ("sensor", "readings", _count("readings")),
+    ("sensor", "refused_readings", _count("refused")),
+    ("binary_sensor", "clock", _flag("'OFF' if value_json.clock == 'trusted' else 'ON'")),
+    ("binary_sensor", "alarms", _ALARMS),
 )
-"""Component, entity, and what only it has, for each thing that an agent says of itself."""
-
-
-def _words(fold: AnyFold | Window, part: str, key: str | None) -> str:
-    """Return the name of an entity, which Home Assistant shows behind its device's."""
-    return _named(fold.name, part if len(fold.fold.parts) > 1 else "", key)
-
-
-def _named(name: str, part: str, key: str | None) -> str:
-    words = f"{name} {part}".strip().replace("_", " ")
-    return words if key is None else f"{words} ({key})"
+"""Component, id, and what only it has, for each thing that an agent says of itself."""
+_OF_FLEET: Final[tuple[tuple[str, Config], ...]] = (
+    ("all_devices_here", _flag("'OFF' if value_json.away else 'ON'", "connectivity")),
+    ("alarms", _ALARMS),
+)
+"""Id, and what only it has, for each thing that one device states of the fleet."""

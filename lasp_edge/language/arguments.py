@@ -12,8 +12,9 @@ from typing import Any
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, key_text
 from lasp_edge.folds.fold import Fold, as_fold
-from lasp_edge.language.declarations import Key
+from lasp_edge.language.declarations import Key, Shown
 from lasp_edge.protocol.shards import KEY_BYTES
+from lasp_edge.variables import named
 
 SPAN_LIMIT_US = 2**53
 """A window is shorter than this, in microseconds: about 285 years, exact as a double."""
@@ -105,6 +106,21 @@ def checked_key(key: Key, whose: str) -> Callable[[Event], str]:
         return str(given)
 
     return checked
+
+
+def shown(what: str, title: Any, device_class: Any, unit: str | None = None) -> Shown:
+    """Return how people are shown something; None for a unit that is not known yet.
+
+    Raises:
+        ValueError: the title is no printable text, or Home Assistant has no such class and unit.
+    """
+    if title:
+        named(title, f"{what}: title")
+    if device_class:
+        from lasp_edge.language.device_classes import check_class  # noqa: PLC0415 - rarely stated
+
+        check_class(what, device_class, unit)
+    return Shown(title, device_class)
 
 
 def size_and_slide(window: str, size_s: float, slide_s: float) -> tuple[int, int]:

@@ -37,6 +37,23 @@ UserHandler = Callable[..., None]
 """A user's function `(event, update)` of `on_event`, or `(value, update)` of `on_threshold`."""
 
 
+class Shown(NamedTuple):
+    """How people are shown an event, value, window or result; it is no part of what that means.
+
+    Attributes:
+        title: for people; "" for its name.
+        device_class: what Home Assistant calls the quantity; "" where unit and name, or what it is
+            made from, tell it.
+    """
+
+    title: str = ""
+    device_class: str = ""
+
+
+AS_NAMED = Shown()
+"""Nothing is stated."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventType:
     """A kind of reading: its name, the step of its values and their unit."""
@@ -50,6 +67,8 @@ class EventType:
     """What its readings may be; None where all numbers are plausible."""
     is_unstepped: bool = field(default=False, compare=False)
     """It was declared without a resolution: its readings are rounded to whole numbers."""
+    shown: Shown = AS_NAMED
+    """How people are shown what is made from it."""
 
     @property
     def scale(self) -> Resolution:
@@ -248,7 +267,7 @@ class Stream:
         sources: names of events and streams that it is made from.
         keyed: a scan with a key function.
         resolution: the step of its values, where they are numbers with a step.
-        parts: what its values consist of, by name: the step of a number, or "text".
+        parts: what its values consist of, by name: the step of a number, "text" or "time".
         stateless: neither it nor what it is made from is a scan.
         events: the events that it is made from.
         fingerprint: differs for streams that do not mean the same.
@@ -274,12 +293,14 @@ class StreamResult:
     Attributes:
         parts: name -> the step of a number as decimal text, or "text".
         stream: signed 64-bit id of what its rows mean.
+        times: the parts that are times, in microseconds since 1970.
         span_us: each row is a pane of its own.
     """
 
     name: str
     parts: tuple[tuple[str, str], ...]
     stream: int
+    times: frozenset[str] = frozenset()
 
     span_us: ClassVar = 1
     size_us: ClassVar = 1

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.revisable import revisable
-from lasp_edge.language.arguments import need_function
-from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler
+from lasp_edge.language.arguments import need_function, shown
+from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler, Window
 from lasp_edge.language.draft import Draft
 from lasp_edge.variables import Variable
 
@@ -145,12 +145,36 @@ class Declaring:
 
         Args:
             stream: the stream, or its name.
-            parts: what its values consist of, by name: the step of a number as decimal text, or
-                "text". A value of several parts is a tuple. Built-in scans know their parts.
+            parts: what its values consist of, by name: the step of a number as decimal text,
+                "text", or "time" for whole microseconds since 1970. A value of several parts is a
+                tuple. Built-in scans know their parts.
         """
         from lasp_edge.language.ordering import declare_result  # noqa: PLC0415 - see there
 
         return declare_result(self._draft, stream, parts)
+
+    def show(
+        self,
+        value: Variable | Window | Stream | str,
+        *,
+        title: str = "",
+        device_class: str = "",
+    ) -> None:
+        """State how people are shown a value; it changes nothing of what the value means.
+
+        Args:
+            value: the target of a `fold` or `fold_dynamic`, a window or a result, or its name.
+            title: its name for people, such as in Home Assistant.
+            device_class: what Home Assistant calls the quantity, such as "energy"; where it is
+                left out, that of what the value is made from.
+
+        Raises:
+            ValueError: there is no such value, or no such class.
+        """
+        draft, name = self._draft, getattr(value, "name", value)
+        if name not in {*draft.local, *draft.dynamic, *draft.windows, *draft.stream_results}:
+            raise ValueError(f"show: a fold's target, a window or a result is needed, not {name!r}")
+        self._draft.shown[name] = shown(f"show {name!r}", title, device_class)
 
     def on_result(self, stream: Stream | str) -> Callable[[UserHandler], UserHandler]:
         """Decorate a handler `(row, update)` that runs for each row of a result once it is final.

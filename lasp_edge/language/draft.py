@@ -19,6 +19,7 @@ from lasp_edge.language.declarations import (
     EventType,
     Key,
     Parameter,
+    Shown,
     Stream,
     StreamResult,
     UserHandler,
@@ -46,6 +47,7 @@ class Draft:
         result_handlers: the handlers of the rows of each of them.
         stale_us: target of a dynamic fold -> the silence after which a device does not count.
         parameters: what operators can change.
+        shown: how people are shown values, windows and results, where the program says it.
         window_functions: (window, "value", "where" or "fold") -> its function that sees parameters.
     """
 
@@ -73,6 +75,7 @@ class Draft:
         self.stream_results: dict[str, StreamResult] = {}
         self.result_handlers: dict[str, list[UserHandler]] = {}
         self.parameters: dict[str, Parameter] = {}
+        self.shown: dict[str, Shown] = {}
         self.window_functions: dict[tuple[str, str], Callable[..., Any]] = {}
 
     def event(self, source: Any) -> EventType:

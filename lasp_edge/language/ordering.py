@@ -11,7 +11,7 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import need_key
 from lasp_edge.language.declarations import TEXT, EventType, Stream, StreamResult
 from lasp_edge.language.draft import Draft
-from lasp_edge.ordered.scan import Scan
+from lasp_edge.ordered.scan import TIME, Scan
 from lasp_edge.protocol.lake_columns import ROW_IDENTITY, ROW_RECORD
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import named
@@ -122,10 +122,12 @@ def declare_result(draft: Draft, stream: Any, parts: Mapping[str, str] | None) -
         if not str(part).isidentifier() or part in RESERVED:
             why = "rows have such a column" if part in RESERVED else "it is no plain name"
             raise ValueError(f"{what}: {part!r} cannot name a part: {why}")
-        if step != TEXT:
+        if step not in {TEXT, TIME}:
             Resolution(step)
+    times = frozenset(part for part, step in given if step == TIME)
+    given = tuple((part, "1" if part in times else step) for part, step in given)
     meaning = (draft.name, "result", found.name, found.fingerprint, given)
-    made = StreamResult(found.name, given, stream_id(*meaning))
+    made = StreamResult(found.name, given, stream_id(*meaning), times)
     _check_parts(made, draft.stream_results.values())
     draft.stream_results[found.name] = made
     return found

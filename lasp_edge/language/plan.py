@@ -30,6 +30,7 @@ from lasp_edge.language.declarations import (
     EventType,
     LocalFold,
     Parameter,
+    Shown,
     Stream,
     StreamResult,
     UserHandler,
@@ -120,6 +121,7 @@ class Plan:
         columns: every column of the program's partials by name, sorted.
         functions: the user's functions.
         parameters: what operators can change, by name.
+        shown: how people are shown values, windows and results, of those that state it.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Plan:
     columns: Mapping[str, Column]
     functions: Functions
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    shown: Mapping[str, Shown] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:

@@ -43,7 +43,7 @@ def plan_of(draft: Draft) -> Plan:
     meanings = _meanings(draft, resolutions)
     local = {name: _local_fold(draft, name, resolutions, meanings) for name in draft.local}
     columns = {column.name: column for column in draft.columns}
-    return Plan(
+    made = Plan(
         name=draft.name,
         events=dict(draft.events),
         variables=dict(draft.variables),
@@ -79,7 +79,13 @@ def plan_of(draft: Draft) -> Plan:
             windows=dict(draft.window_functions),
         ),
         parameters=dict(draft.parameters),
+        shown=dict(draft.shown),
     )
+    if any(people.device_class for people in draft.shown.values()):
+        from lasp_edge.language.device_classes import check_shown  # noqa: PLC0415 - rarely stated
+
+        check_shown(made)
+    return made
 
 
 def _kind(draft: Draft, name: str) -> str:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution, plausible_range
-from lasp_edge.language.arguments import need_function, need_key
+from lasp_edge.language.arguments import need_function, need_key, shown
 from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, UserHandler, Window
 from lasp_edge.language.declaring import Declaring, Decorator
 from lasp_edge.language.draft import Draft
@@ -75,6 +75,8 @@ class Program(Declaring):
         text: bool = False,
         least: float | str | None = None,
         most: float | str | None = None,
+        title: str = "",
+        device_class: str = "",
     ) -> EventType:
         """Declare a kind of reading.
 
@@ -86,6 +88,9 @@ class Program(Declaring):
             text: its readings are texts, which streams and handlers can read.
             least: the least plausible reading, such as -40; one below it is refused and counted.
             most: the greatest plausible reading.
+            title: for people: in Home Assistant the names of values made from it begin with it.
+            device_class: what Home Assistant calls the quantity, such as "wind_speed"; where it is
+                left out, unit and name tell it if they can.
 
         Raises:
             ValueError: the name is taken, or a number is not what it has to be.
@@ -96,7 +101,9 @@ class Program(Declaring):
             raise ValueError(f"event {name!r}: the name is taken by a stream")
         step = Resolution("1" if resolution is None else resolution)
         plausible = plausible_range(f"event {name!r}", None if text else step, least, most)
-        made = EventType(name, step, unit, bool(text), plausible, resolution is None and not text)
+        is_unstepped = resolution is None and not text
+        people = shown(f"event {name!r}", title, device_class, unit)
+        made = EventType(name, step, unit, bool(text), plausible, is_unstepped, people)
         self._draft.events[name] = made
         return made
 

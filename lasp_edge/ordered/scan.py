@@ -33,6 +33,9 @@ from typing import Any, ClassVar
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 
+TIME = "time"
+"""In place of the step of a part: it is a time, in whole microseconds since 1970."""
+
 Stepped = tuple[Any, Sequence[Any]]
 """The next state, and the values of the outputs."""
 
@@ -45,7 +48,7 @@ class Scan(ABC):
         version: raise it whenever the meaning of the state or of a value changes.
         zero: the state before the first event, a plain value.
         parts: what the values that it says consist of, by name: the step of a number as decimal
-            text, or "text"; empty where only its user knows.
+            text, "text", or "time"; empty where only its user knows.
         resolution: the step of the values that it says, if they are numbers with a step.
         tells_apart: the names of the events or streams that it asks for, if it asks for names.
         local: a change at one place revises few results; else, all behind it.

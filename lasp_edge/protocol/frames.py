@@ -30,10 +30,13 @@ from lasp_edge.protocol.sinks import MAX_SINKS, SinkLow, low_rows
 
 LONGEST_DIGEST = 32
 """Bytes of a program's digest or a release, at most: both are kept of every device."""
-SPEAKS, UNITS, BOUNDS = "speaks", "units", "bounds"
+SPEAKS, UNITS, BOUNDS, ALARMS = "speaks", "units", "bounds", "alarms"
 """Keys of a presence's extra element; who does not read them is of a release without them."""
 MOST_BEGUN = 1_000
 """Windows of which a beat says from when on they are whole, at most."""
+ONLINE_JSON = '{"online": true}'
+"""Stands as text in the presence of a connected device that Home Assistant knows: it reads no
+frames, and a connection has but one Last Will."""
 MOST_UNITS, UNIT_BYTES = 32, 16
 """Events whose units a presence states, and bytes of a unit, at most: a presence stays small."""
 BOUND_BYTES = 64
@@ -245,6 +248,7 @@ class PresenceFrame(Frame):
         speaks: it would publish the fleet's values; the least one that is connected does.
         units: event -> the unit in which its program measures it; of those that have one.
         bounds: variable -> which samples it keeps, in words; of those that the fleet folds.
+        alarms: how many alarms it has.
     """
 
     online: bool
@@ -253,6 +257,7 @@ class PresenceFrame(Frame):
     speaks: bool = False
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
     bounds: Mapping[str, str] = field(default_factory=dict, hash=False)
+    alarms: int = 0
 
     kind = 4
 
@@ -261,8 +266,10 @@ class PresenceFrame(Frame):
 
     def extra(self) -> dict[str, Any]:
         found: dict[str, Any] = {SPEAKS: True} if self.speaks else {}
+        found |= {"json": ONLINE_JSON} if self.speaks and self.online else {}
         found |= {UNITS: dict(self.units)} if self.units else {}
-        return found | {BOUNDS: dict(self.bounds)} if self.bounds else found
+        found |= {BOUNDS: dict(self.bounds)} if self.bounds else {}
+        return found | {ALARMS: self.alarms} if self.alarms else found
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -271,8 +278,9 @@ class PresenceFrame(Frame):
         speaks = checks.flag(envelope.extra.get(SPEAKS, False))
         units = _words(envelope.extra.get(UNITS, {}), UNIT_BYTES)
         bounds = _words(envelope.extra.get(BOUNDS, {}), BOUND_BYTES)
+        alarms = checks.integer(envelope.extra.get(ALARMS, 0), 0)
         flag = checks.flag(online)
-        return cls(envelope.sender, envelope.number, flag, *runs, speaks, units, bounds)
+        return cls(envelope.sender, envelope.number, flag, *runs, speaks, units, bounds, alarms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ OF_ALERT = "alert"
 """Stands in place of a value's name where a device tells of an alert."""
 OF_GATEWAY = "gateway"
 """Stands in place of a value's name where a gateway tells how far its windows are."""
+OF_FLEET = "fleet"
+"""The level below which one device publishes the fleet's values, for all."""
 PREFIX = "lasp/v1"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
 HOME_SEPARATOR = "__"
@@ -144,6 +146,16 @@ def home_node(topics: "Topics", device: str = "") -> str:
     return HOME_SEPARATOR.join(["lasp", *map(level, names)])
 
 
+def home_topic(home: str, topics: "Topics", kind: str, name: str = "") -> str:
+    """Return where a device of Home Assistant is announced: the fleet, an agent or a gateway.
+
+    >>> home_topic("homeassistant", Topics("house"), OF_AGENT, "Kitchen 2")
+    'homeassistant/device/lasp__house/agent___4bitchen_202/config'
+    """
+    about = HOME_SEPARATOR.join([kind, *([level(name)] if name else [])])
+    return f"{home}/device/{home_node(topics)}/{about}/config"
+
+
 class Address(NamedTuple):
     """What a topic says: the kind of its frames, and the device that they concern."""
 
@@ -193,7 +205,11 @@ class Topics:
 
     def fleet_result(self, name: str, key: str | None = None) -> str:
         """Return the topic of the fleet's value, which one device retains for all."""
-        return f"{self.root}/fleet/{_reserved(name)}{_of_key(key)}"
+        return f"{self.root}/{OF_FLEET}/{_reserved(name)}{_of_key(key)}"
+
+    def fleet_state(self) -> str:
+        """Return the topic on which one device retains who is away and who has alarms, as JSON."""
+        return f"{self.root}/{OF_FLEET}/{OF_AGENT}"
 
     def agent(self, device: str) -> str:
         """Return the topic on which an agent retains how it does, as JSON."""
@@ -212,7 +228,7 @@ class Topics:
         kind, *levels = topic.removeprefix(f"{self.root}/").split("/")
         if not topic.startswith(f"{self.root}/") or not all(levels):
             raise ValueError("not a topic of this fleet")
-        if kind == "fleet" and len(levels) in {1, 2}:
+        if kind == OF_FLEET and len(levels) in {1, 2} and levels[0] != OF_AGENT:
             name, *keys = map(text_of, levels)
             return ResultAddress(name, None, keys[0] if keys else None)
         if kind == "out" and len(levels) in {2, 3} and levels[0] not in {OF_ALERT, OF_GATEWAY}:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lasp_edge.event import Event
-from lasp_edge.ordered.scan import Scan, Stepped
+from lasp_edge.ordered.scan import TIME, Scan, Stepped
 from lasp_edge.scans.arguments import function, microseconds
 
 
@@ -52,7 +52,7 @@ class Pattern(Scan):
             )
         self._within_us = 0 if within_s is None else microseconds(within_s, "pattern: within_s")
         self._absent_us = None if absent_s is None else microseconds(absent_s, "pattern: absent_s")
-        self.parts = {self._part(n): "1" for n in range(len(predicates))}
+        self.parts = {self._part(n): TIME for n in range(len(predicates))}
 
     def _part(self, n: int) -> str:
         return "at_us" if len(self._predicates) == 1 else f"at_{n + 1}_us"

@@ -17,10 +17,10 @@ from decimal import Decimal
 from typing import Any
 
 from lasp_edge.event import Event
-from lasp_edge.folds.fold import as_fold
+from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.sums import Count
-from lasp_edge.ordered.scan import Scan, Stepped
+from lasp_edge.ordered.scan import TIME, Scan, Stepped
 from lasp_edge.scans.arguments import microseconds
 
 FINER = 1_000
@@ -63,7 +63,7 @@ class Sessions(Scan):
 
     def _parts(self) -> dict[str, str]:
         step = "1" if self._counts else format(Decimal(self._resolution.text) / FINER, "f")
-        return {"start_us": "1", "end_us": "1"} | dict.fromkeys(self._fold.parts, step)
+        return {"start_us": TIME, "end_us": TIME} | dict.fromkeys(self._fold.parts, step)
 
     def step(self, state: Any, event: Event) -> Stepped:
         value = 0 if self._counts else self._resolution.quantise(event.value)
@@ -90,6 +90,11 @@ class Sessions(Scan):
         start_us, end_us, partial = state
         lowered = self._fold.lower(partial, self._resolution)
         return (start_us, end_us, *[lowered[part] for part in self._fold.parts])
+
+    @property
+    def fold(self) -> Fold:
+        """The fold of a session's values."""
+        return self._fold
 
     @property
     def fingerprint(self) -> str:

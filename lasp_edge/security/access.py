@@ -18,7 +18,14 @@ from enum import Enum
 from typing import Literal, NamedTuple
 
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher, Subscriber
-from lasp_edge.protocol.topics import OF_ALERT, Topics, home_node, readable
+from lasp_edge.protocol.topics import (
+    OF_ALERT,
+    OF_GATEWAY,
+    Topics,
+    home_node,
+    home_topic,
+    readable,
+)
 
 
 class Role(Enum):
@@ -84,17 +91,24 @@ def _home(role: Role, name: str, topics: Topics, home: str) -> Iterator[Rule]:
     fleet = f"{topics.root}/fleet/#"
     if role is Role.DEVICE:
         yield Rule("write", fleet)
-        for node in (home_node(topics), home_node(topics, name)):
-            yield Rule("write", f"{home}/+/{node}/#")
-        yield Rule("read", f"{home}/status")
+        yield from _announcing(home, f"{home}/device/{home_node(topics)}/+/config")
     elif role is Role.LANDER:
-        yield Rule("write", f"{home}/+/{home_node(topics, name)}/#")
-        yield Rule("read", f"{home}/status")
+        yield from _announcing(home, home_topic(home, topics, OF_GATEWAY, name))
     elif role is Role.VIEWER:
         yield Rule("read", fleet)
         yield Rule("read", topics.every("presence"))
         yield Rule("read", f"{home}/#")
         yield Rule("write", f"{home}/status")
+
+
+def _announcing(home: str, topic: str) -> Iterator[Rule]:
+    """Yield what somebody needs who announces itself, and takes back what it announced before.
+
+    Any device may clear what another one announced: that one may be retired, and gone.
+    """
+    yield Rule("write", topic)
+    yield Rule("read", topic)
+    yield Rule("read", f"{home}/status")
 
 
 def _filters(access: Access, role: Role, name: str, topics: Topics) -> Iterator[str]:

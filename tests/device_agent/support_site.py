@@ -84,5 +84,8 @@ class Site:
     def _bring(self, name, topic, payload):
         device = self.devices[name]
         levels = topic.split("/")
-        if is_of_frames(topic) and (levels[4] not in _TO_ONE or levels[5] == name):
+        is_heard = topic in device.core.subscriptions()
+        if is_of_frames(topic):
+            is_heard = levels[4] not in _TO_ONE or levels[5] == name
+        if is_heard:
             device.durable.hear(topic, payload, device.now_us)

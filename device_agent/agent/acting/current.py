@@ -27,8 +27,6 @@ from lasp_edge.units import SECOND_US
 
 HEARING_US = 3 * SECOND_US
 """Microseconds after a connection in which the broker gives what it retains."""
-LEAST_GRACE_US = 30 * SECOND_US
-"""Microseconds after a start for which devices are waited for, at least; else for two beats."""
 _NO_VERSION = Version(0, 0, 0)
 
 
@@ -46,7 +44,7 @@ class CurrentValues(Part):
     def __init__(self, agent: Agent, samples: Samples, agreements: Agreements) -> None:
         self._agent, self._samples, self._agreements = agent, samples, agreements
         self._agreed = dict(agent.facts.settled or {})
-        self._grace_us = max(LEAST_GRACE_US, 2 * agent.settings.beat_us)
+        self._grace_us = agent.settings.grace_us
         self._started_us: int | None = None
         self._connected_us: int | None = None
         self._is_over = False

@@ -138,6 +138,11 @@ class Peers:
         """Return the devices that are connected, sorted."""
         return sorted(device for device, peer in self._peers.items() if peer.online)
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The devices of which something was received."""
+        return frozenset(self._peers)
+
     def agreement(
         self,
         variable: str,
@@ -252,6 +257,10 @@ class Agreements(Part):
     def others(self) -> list[str]:
         """Return the other devices that are connected, sorted."""
         return self._peers.connected()
+
+    def away(self) -> list[str]:
+        """Return the other devices that are known, not retired, and not connected, sorted."""
+        return sorted(self._peers.known.difference(self.others(), self._commands.retired))
 
     def of(self, fold: DynamicFold) -> Agreement:
         """Return how far the fleet agrees on one dynamic fold."""

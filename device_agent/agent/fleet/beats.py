@@ -94,6 +94,7 @@ class Beats(Part):
         self._panes = panes
         self._fence, self._commands = fence, commands
         self._waits = waits
+        self._alarms = 0
         self._last: tuple[_Content, tuple[SinkLow, ...]] | None = None
         self._announced = False
         self._beats = self._presences = 0
@@ -149,16 +150,18 @@ class Beats(Part):
         if sender.device != me.device and frame.online:
             self._meet(frame, now_us)
         if sender.device == me.device and sender <= me and not frame.online:
-            self._publish_again()
+            self.connected(now_us)
 
     def connected(self, _now_us: int) -> None:
-        self._publish_again()
-
-    def _publish_again(self) -> None:
         self._last, self._announced = None, False
 
+    def note_alarms(self, count: int) -> None:
+        """Have the presence published again where it states another number of alarms."""
+        if count != self._alarms:
+            self._alarms, self._announced, self.due_us = count, False, ALWAYS_US
+
     def succeed(self) -> None:
-        self._publish_again()
+        self.connected(0)
         self._beats = 0
 
     def tick(self, now_us: int) -> None:
@@ -263,7 +266,8 @@ class Beats(Part):
         self._presences += 1
         agent = self._agent
         plan, speaks = agent.plan, online and bool(agent.settings.home_assistant)
-        about = plan.digest, RELEASE, speaks, units_of(plan), bounds_of(plan)
+        alarms = self._alarms if online else 0
+        about = plan.digest, RELEASE, speaks, units_of(plan), bounds_of(plan), alarms
         frame = PresenceFrame(agent.replica, self._presences, online, *about)
         return Publication.of(frame, self._agent.topics)
 

@@ -1,25 +1,29 @@
 """Home Assistant: this device's values, the fleet's, and how the agent does, as entities.
 
-The configurations are retained, so they are published once a connection, and again when Home
-Assistant was started. A key that is gone loses its entity. The device that speaks for
-the fleet announces the fleet's entities, with its own presence as their availability.
+The messages that announce them are retained, so they are published once a connection, again when
+Home Assistant was started, and when an entity has come or gone. The device that speaks for the
+fleet announces the fleet's entities, with its own presence as their availability. It also clears
+what a retired device had announced, which may never be back to do that.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
-from itertools import islice
-from typing import Any
 from zlib import crc32
 
 from device_agent.agent.agent import Agent
+from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.voice import FleetVoice
 from device_agent.agent.parts import Part
-from device_agent.outputs.discovery import BIRTH, MOST_KEYS, SPREAD_US, Config, Discovery
-from device_agent.outputs.retained import Content, Retained
+from device_agent.outputs.announced import Announced, Components
+from device_agent.outputs.discovery import BIRTH, SPREAD_US, Discovery
+from device_agent.outputs.retained import Retained
+from lasp_edge.language.declarations import AnyFold
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import Timer, is_time
+
+Entity = tuple[str, str, str | None]
+"""What an entity shows ("value", "alert", "row"), its name, and its key; None without keys."""
 
 
 class HomeAssistant(Part):
@@ -28,6 +32,7 @@ class HomeAssistant(Part):
     Args:
         agent: what all parts share.
         voice: whether this device speaks for the fleet, and all values.
+        commands: which devices are retired.
         rows: returns result and key of each newest row of this device's streams.
     """
 
@@ -37,41 +42,49 @@ class HomeAssistant(Part):
         self,
         agent: Agent,
         voice: FleetVoice,
+        commands: OperatorCommands,
         rows: Callable[[], Iterable[tuple[str, str]]] = tuple,
     ) -> None:
-        self._agent = agent
-        self._voice, self._newest_rows = voice, rows
-        device, prefix = agent.replica.device, agent.settings.home_assistant
+        self._agent, self._voice, self._commands = agent, voice, commands
+        self._newest_rows = rows
+        self._device, asked = agent.replica.device, agent.settings
+        prefix, about = asked.home_assistant, (asked.area, asked.dashboard_url)
         self._birth_topic = f"{prefix}/status"
-        self._discovery = Discovery(agent.plan, agent.topics, device, prefix)
+        self._discovery = found = Discovery(agent.plan, agent.topics, self._device, prefix, *about)
+        self._own = Announced(found.topic(self._device), found.message)
+        self._fleet = Announced(found.topic(), partial(found.message, of_fleet=True))
         self._timer = Timer(agent.settings.results_us)
-        restored = list(voice.values.restored())
-        self._own = Retained(self._topics(restored, of_fleet=False))
-        self._fleet = Retained(self._topics(restored, of_fleet=True))
+        self._retained, self._of_fleet = Retained(), Retained()
+        self._cleared: set[str] = set()
         self._spoke = False
         self._asked = False
-        self._answer_us = 0
+        self._answer_us = self._connected_us = 0
         # No hash of hashlib: imported this late it brings OpenSSL, and 4 MiB with it.
-        self._delay_us = crc32(device.encode()) % SPREAD_US
+        self._delay_us = crc32(self._device.encode()) % SPREAD_US
 
     @property
     def listens(self) -> Mapping[str, Callable[[bytes, int], None]]:
-        return {self._birth_topic: self._hear_birth}
+        return {
+            self._birth_topic: self._hear_birth,
+            self._own.topic: self._own.hear,
+            self._fleet.topic: self._fleet.hear,
+        }
 
     def _hear_birth(self, payload: bytes, now_us: int) -> None:
         """Announce everything again, a moment after Home Assistant was started."""
         if payload == BIRTH:
             self._asked, self._answer_us = True, now_us + self._delay_us
 
-    def connected(self, _now_us: int) -> None:
+    def connected(self, now_us: int) -> None:
+        self._connected_us = now_us
         self._again()
 
     def succeed(self) -> None:
         self._again()
 
     def _again(self) -> None:
-        self._own.again()
-        self._fleet.again()
+        self._retained.again()
+        self._of_fleet.again()
         self._timer.restart()
 
     def unsent(self, publication: Publication) -> None:
@@ -83,69 +96,67 @@ class HomeAssistant(Part):
             self._asked = False
             self._again()
         if self._voice.speaks and not self._spoke:
-            self._fleet.again()
-            self._timer.restart()
+            self._again()
         self._spoke = self._voice.speaks
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._timer.is_due(now_us):
             return
-        yield from self._own.publications(self._wanted(of_fleet=False))
+        grace_us, retired = self._agent.settings.grace_us, self._commands.retired.keys()
+        is_all = is_time(now_us, self._connected_us + grace_us, grace_us)
+        if self._device not in retired:
+            found = tuple(self._entities(of_fleet=False))
+            own = self._own.content(found, partial(self._made, found), is_all=is_all)
+            yield from self._retained.publications([own])
         if self._voice.speaks:
-            yield from self._fleet.publications(self._wanted(of_fleet=True))
+            found = tuple(self._entities(of_fleet=True))
+            fleet = self._fleet.content(found, partial(self._made_of_fleet, found), is_all=is_all)
+            yield from self._of_fleet.publications([fleet])
+        if self._voice.speaks or self._device in retired:
+            yield from self._clear(retired)
 
-    def _wanted(self, *, of_fleet: bool) -> Iterator[Content]:
-        """Yield the configurations of all entities, of this device or of the fleet."""
-        made = [] if of_fleet else [self._discovery.agent()]
-        made += [
-            self._configs(name, key, of_fleet=of_fleet) for name, key in self._entities(of_fleet)
-        ]
-        made += [] if of_fleet else [*self._alerts(), *self._rows()]
-        for topic, config in (each for configs in made for each in configs):
-            yield Content(topic, topic, partial(_as_json, config))
+    def _clear(self, retired: Set[str]) -> Iterator[Publication]:
+        """Clear what retired devices have announced, once."""
+        self._cleared &= retired
+        for device in sorted(retired - self._cleared):
+            yield Publication(self._discovery.topic(device), b"", retain=True)
+            self._cleared.add(device)  # the link took it, or else it asked for no more
 
-    def _alerts(self) -> Iterator[list[tuple[str, Config]]]:
-        """Yield the configurations of this device's alerts."""
-        for name, watched in self._agent.plan.alerts.items():
-            for key in self._keys(watched.variable):
-                yield self._discovery.alert(name, key)
-
-    def _rows(self) -> Iterator[list[tuple[str, Config]]]:
-        """Yield the configurations of the newest rows of this device's streams."""
-        results, count = self._agent.plan.stream_results, Counter[str]()
-        for name, key in self._newest_rows():
-            count[name] += 1
-            if count[name] <= MOST_KEYS:
-                yield self._discovery.row(results[name], key)
-
-    def _keys(self, name: str) -> Iterable[str | None]:
-        """Return the keys of a value that are entities; None for the value of one without keys."""
+    def _entities(self, *, of_fleet: bool) -> Iterator[Entity]:
+        """Yield the values, alerts and rows of this device, or those of the fleet."""
         plan = self._agent.plan
-        fold = plan.local_folds.get(name) or plan.dynamic_folds[name]
-        return islice(self._voice.values.keys(name), MOST_KEYS) if fold.keyed else [None]
+        folds: Mapping[str, AnyFold] = plan.dynamic_folds if of_fleet else plan.local_folds
+        for name, fold in sorted(folds.items()):
+            yield from (("value", name, key) for key in self._keys(fold))
+        for name, watched in plan.alerts.items():
+            if watched.variable in folds:
+                keys = self._keys(folds[watched.variable])
+                yield from (("alert", name, key) for key in keys)
+        if not of_fleet:
+            yield from (("row", name, key) for name, key in self._newest_rows())
 
-    def _entities(self, of_fleet: bool) -> Iterator[tuple[str, str | None]]:  # noqa: FBT001
-        """Yield name and key of the values that are entities."""
-        plan = self._agent.plan
-        folds = {} if of_fleet else dict(plan.local_folds)
-        for name in sorted(folds | dict(plan.dynamic_folds)):
-            yield from ((name, key) for key in self._keys(name))
+    def _keys(self, fold: AnyFold) -> Iterable[str | None]:
+        """Return the keys of a value; None for the value of one without keys."""
+        return self._voice.values.keys(fold.name) if fold.keyed else [None]
 
-    def _topics(self, restored: list[tuple[str, str]], *, of_fleet: bool) -> list[str]:
-        """Return where an earlier process may have announced what the store held."""
-        of_both = self._agent.plan.dynamic_folds
-        return [
-            topic
-            for name, key in restored
-            if name in of_both or not of_fleet
-            for topic, _ in self._configs(name, key, of_fleet=of_fleet)
-        ]
+    def _made(self, entities: Iterable[Entity], most_keys: int) -> Components:
+        return self._discovery.agent() | self._made_of(entities, most_keys, of_fleet=False)
 
-    def _configs(self, name: str, key: str | None, *, of_fleet: bool) -> list[tuple[str, Config]]:
-        plan = self._agent.plan
-        fold = plan.local_folds.get(name) or plan.dynamic_folds[name]
-        return self._discovery.value(fold, key, of_fleet=of_fleet)
+    def _made_of_fleet(self, entities: Iterable[Entity], most_keys: int) -> Components:
+        return self._discovery.fleet() | self._made_of(entities, most_keys, of_fleet=True)
 
-
-def _as_json(config: dict[str, Any]) -> bytes:
-    return json.dumps(config, sort_keys=True, ensure_ascii=False).encode()
+    def _made_of(self, entities: Iterable[Entity], most_keys: int, *, of_fleet: bool) -> Components:
+        """Return entities, with a limit of keys for each value, the first in their order."""
+        plan, made, count = self._agent.plan, Components(), Counter[tuple[str, str]]()
+        for kind, name, key in entities:
+            count[kind, name] += 1
+            if count[kind, name] > most_keys:
+                continue
+            if kind == "row":
+                made |= self._discovery.row(plan.stream_results[name], key or "")
+            elif kind == "alert":
+                made |= self._discovery.alert(name, key, of_fleet=of_fleet)
+            else:
+                fold = plan.local_folds.get(name) or plan.dynamic_folds[name]
+                made |= self._discovery.value(fold, key, of_fleet=of_fleet)
+        return made

@@ -6,7 +6,7 @@ readings, its alarms and its notices; where only its counts change it is publish
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,7 @@ class Results(Part):
         agent: what all parts share.
         values: of this device.
         programs: those of the other devices.
+        note_alarms: is given how many alarms are published.
 
     Attributes:
         sent_bytes: how many bytes the link has sent; None where there is no link.
@@ -43,8 +44,14 @@ class Results(Part):
 
     name = "results"
 
-    def __init__(self, agent: Agent, values: Values, programs: Programs) -> None:
-        self._agent, self._programs = agent, programs
+    def __init__(
+        self,
+        agent: Agent,
+        values: Values,
+        programs: Programs,
+        note_alarms: Callable[[int], None],
+    ) -> None:
+        self._agent, self._programs, self._note_alarms = agent, programs, note_alarms
         self.values = values
         self.sent_bytes: int | None = None
         every_us = agent.settings.results_us
@@ -91,6 +98,7 @@ class Results(Part):
         for value in self.values.current():
             yield Content(self._topic(value.name, value.key), value.mark, partial(as_json, value))
         state = self._of_agent()
+        self._note_alarms(len(state["alarms"]))
         alarming = ("clock", "alarms", "notices", "release", "program")
         is_new = any(state.get(name) != self._published.get(name) for name in alarming)
         if is_new or self._counts.is_due(now_us):

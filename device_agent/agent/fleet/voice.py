@@ -7,12 +7,14 @@ next one goes on. While devices do not see each other alike, for some seconds, t
 their values differ no more than the devices do, and the later one counts until the next change.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.agreement import Agreements
+from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.results import as_json
 from device_agent.agent.fleet.values import Values
 from device_agent.agent.parts import Handler, Part
@@ -26,6 +28,8 @@ from lasp_edge.units import SECOND_US
 WAIT_US = 5 * SECOND_US
 """Microseconds from a connection until a device may speak: by then the broker has delivered who
 else is connected."""
+MOST_NAMES = 20
+"""Devices that are named as away, or as having alarms, at most: the first of them."""
 MOST_VOICES = 1_000
 """Other devices of which it is remembered that they would speak: some 100 kB."""
 
@@ -37,6 +41,7 @@ class FleetVoice(Part):
         agent: what all parts share.
         values: of this device.
         agreements: who else is connected.
+        commands: which devices are retired: those do not speak.
 
     Attributes:
         speaks: this is the device that publishes the fleet's values.
@@ -45,12 +50,14 @@ class FleetVoice(Part):
 
     name = "voice"
 
-    def __init__(self, agent: Agent, values: Values, agreements: Agreements) -> None:
-        self._agent = agent
-        self.values = values
-        self._agreements = agreements
+    def __init__(
+        self, agent: Agent, values: Values, agreements: Agreements, commands: OperatorCommands
+    ) -> None:
+        self._agent, self.values = agent, values
+        self._agreements, self._commands = agreements, commands
         self._would = bool(agent.settings.home_assistant)
         self.voices: set[str] = set()
+        self._alarming: set[str] = set()
         self._connected_us = 0
         self.speaks = False
         self._timer = Timer(agent.settings.results_us)
@@ -66,10 +73,13 @@ class FleetVoice(Part):
 
     def _take_presence(self, frame: PresenceFrame, _now_us: int) -> None:
         device = frame.sender.device
-        if not frame.speaks:
-            self.voices.discard(device)
-        elif device != self._agent.replica.device and len(self.voices) < MOST_VOICES:
+        self.voices.discard(device)
+        self._alarming.discard(device)
+        is_other = device != self._agent.replica.device
+        if frame.speaks and is_other and len(self.voices) < MOST_VOICES:
             self.voices.add(device)
+        if frame.alarms and len(self._alarming) < MOST_VOICES:
+            self._alarming.add(device)
 
     def connected(self, now_us: int) -> None:
         self._connected_us = now_us
@@ -92,8 +102,9 @@ class FleetVoice(Part):
     def _is_first(self, now_us: int) -> bool:
         if not is_time(now_us, self._connected_us + WAIT_US, WAIT_US):
             return False
-        others = self.voices.intersection(self._agreements.others())
-        return self._agent.replica.device < min(others, default="\U0010ffff")
+        me, retired = self._agent.replica.device, self._commands.retired
+        others = self.voices.intersection(self._agreements.others()).difference(retired)
+        return me not in retired and me < min(others, default="\U0010ffff")
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if self.speaks and self._timer.is_due(now_us):
@@ -106,6 +117,18 @@ class FleetVoice(Part):
             if value.name in of_fleet:
                 topic = topics.fleet_result(value.name, value.key)
                 yield Content(topic, value.mark, partial(as_json, value))
+        text = json.dumps(self._state(), sort_keys=True)
+        yield Content(topics.fleet_state(), text, text.encode)
+
+    def _state(self) -> dict[str, Any]:
+        """Return who is away and who has alarms."""
+        away, me = self._agreements.away(), self._agent.replica.device
+        here = {me, *self._agreements.others()}.difference(self._commands.retired)
+        return {
+            "devices": len(here) + len(away),
+            "away": away[:MOST_NAMES],
+            "alarms": sorted(here & self._alarming)[:MOST_NAMES],
+        }
 
     def report(self) -> dict[str, Any]:
         return {"speaks": self.speaks}

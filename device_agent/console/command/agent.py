@@ -163,7 +163,7 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
     try:
         broker = broker_of(arguments, wanted.environment)
         caller = caller_of(arguments, Random(fresh_nonce()))
-        settings = replace(settings_of(arguments), calls_out=caller is not None)
+        settings = replace(settings_of(arguments), calls_out=caller is not None, area=wanted.area)
         sources, broken = opened_sources(wanted, program, broker)
         durable = _durable(arguments, program, settings, found)
         for what in broken:

@@ -12,7 +12,11 @@ data directory. It may be killed at any moment.
 import argparse
 from pathlib import Path
 
-from device_agent.console.configuration.agent_options import HOME
+from device_agent.console.configuration.agent_options import (
+    DASHBOARD_HELP,
+    HOME,
+    dashboard_url,
+)
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.process import GatewayProcess
 from device_agent.gateway.run import GatewaySettings
@@ -50,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--results", type=float, default=5.0, metavar="S", help=results)
     home = f"let Home Assistant discover the windows, under this topic (without PREFIX: {HOME})"
     add("--home-assistant", nargs="?", const=HOME, default="", metavar="PREFIX", help=home)
+    add("--dashboard-url", default="", metavar="URL", help=DASHBOARD_HELP)
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
     add_log_arguments(parser)
     add_broker_arguments(parser)
@@ -105,5 +110,6 @@ def _settings(arguments: argparse.Namespace, patience: Patience) -> GatewaySetti
         round(arguments.commit_every * SECOND_US),
         round(arguments.results * SECOND_US),
         arguments.home_assistant,
+        dashboard_url(arguments.dashboard_url),
         None if until_idle is None else round(until_idle * SECOND_US),
     )

@@ -22,9 +22,9 @@ from device_agent.console.command.session import (
 )
 from device_agent.console.view.fleet_view import DeviceView, FleetView
 from device_agent.console.view.published import Plain
-from device_agent.outputs.discovery import unit_of
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.folds.numbers import decimals
+from lasp_edge.language.device_classes import measured
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, lag, number
 
@@ -177,7 +177,7 @@ def measure_of(plan: Plan | None, shared: str | None) -> tuple[str, int]:
     if plan is None or shared is None:
         return "", 2
     fold = plan.dynamic_folds[shared]
-    return unit_of(plan, fold)[0], decimals(fold.resolution)
+    return measured(plan, fold).unit, decimals(fold.resolution)
 
 
 def in_text(value: Plain | None, unit: str, places: int) -> str:

@@ -4,11 +4,13 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from device_agent.agent.settings import INTERVAL_S, Settings
 from device_agent.agent.sources.choice import add_source_arguments
 from device_agent.agent.state.stored import DROP_OPTION
 from device_agent.console.configuration.alert_options import add_alert_arguments
+from lasp_edge.errors import UsageError
 from lasp_edge.tool.broker_options import add_broker_arguments
 from lasp_edge.tool.log_options import add_log_arguments
 from lasp_edge.units import SECOND_US
@@ -23,6 +25,7 @@ HOME_HELP = (
     "let Home Assistant discover this device and the fleet, under this topic (default: not;"
     f" without PREFIX: {HOME}); turns on --results, once an --interval unless it says otherwise"
 )
+DASHBOARD_HELP = "where the dashboard is, such as http://pi:8700/: Home Assistant links to it"
 INTERVAL_HELP = (
     "publish what changed at most this often {}. The others know a change at most this much later,"
     " and whether all agree after twice that; 1 shows everything live, writes 50 times as much to"
@@ -106,7 +109,7 @@ def _dest(name: str) -> str:
 DEFAULTS: Mapping[str, Any] = {
     **{_dest(each.name): each.default for each in NUMBERS},
     **{_dest(name): False for name in FLAGS},
-    **dict.fromkeys(("fleet", "home_assistant", "log_level", "log_format"), ""),
+    **dict.fromkeys(("fleet", "home_assistant", "dashboard_url", "log_level", "log_format"), ""),
     "verbose": False,
 }
 """The value of an option that neither the command line nor the file gives."""
@@ -128,6 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         text = each.help.format(f"(default: {each.default:g})" if each.default else "")
         add(each.name, type=float, metavar=each.unit[0].upper(), help=text)
     add("--home-assistant", nargs="?", const=HOME, metavar="PREFIX", help=HOME_HELP)
+    add("--dashboard-url", metavar="URL", help=DASHBOARD_HELP)
     for name, text in FLAGS.items():
         add(name, action="store_const", const=True, help=text)
     add(
@@ -151,6 +155,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         arguments.commit_every,
         results_us=round(_results_s(arguments) * SECOND_US),
         home_assistant=_home_assistant(arguments),
+        dashboard_url=dashboard_url(arguments.dashboard_url),
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),
         source_silent_us=round(arguments.source_silent_after * SECOND_US),
@@ -176,3 +181,15 @@ def _home_assistant(arguments: argparse.Namespace) -> str:
     if prefix and (not all(levels) or set("+#:\0") & set(prefix)):
         raise ValueError(f"--home-assistant: a topic such as {HOME} is needed, not {prefix!r}")
     return prefix
+
+
+def dashboard_url(given: str) -> str:
+    """Return the address of a dashboard, which Home Assistant would refuse with its whole device.
+
+    Raises:
+        UsageError: it is not the address of a page.
+    """
+    found = urlsplit(given)
+    if given and (found.scheme not in {"http", "https"} or not found.hostname):
+        raise UsageError(f"--dashboard-url: http://HOST:PORT/ is needed, not {given!r}")
+    return given

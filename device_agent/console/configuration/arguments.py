@@ -19,11 +19,15 @@ from device_agent.agent.sources.choice import (
     source_options,
     spec_of,
 )
+from device_agent.agent.sources.mapping_options import WITH_TAG
 from device_agent.agent.sources.source import SourceContext
 from device_agent.agent.sources.times import FIRST_US
 from lasp_edge.errors import UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
+
+AREA_TAGS = ("area", "room")
+"""Fixed tags that name the area of a device in Home Assistant; the first of them counts."""
 
 
 class AgentRequest(NamedTuple):
@@ -54,6 +58,16 @@ class AgentRequest(NamedTuple):
             texts=() if plan is None else tuple(plan.text_events),
             first_us=FIRST_US,
         )
+
+    @property
+    def area(self) -> str:
+        """The room or area that all sources have as their fixed tag; "" where they do not."""
+        tags = [spec.options.get(WITH_TAG.name, {}) for spec in self.specs]
+        for name in AREA_TAGS:
+            found = {given.get(name, "") for given in tags}
+            if len(found) == 1 and "" not in found:
+                return str(found.pop())
+        return ""
 
     def placed(self, error: str) -> str:
         """Return an error's text; with file and line where it begins with an option of the file."""

@@ -78,8 +78,8 @@ def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stag
         assert gateway.process.wait(timeout=PATIENCE_S) == 0
     finally:
         gateway.kill()
-    node = "lasp__process_5ffleet__gateway"
-    entity = json.loads(heard[f"homeassistant/sensor/{node}/warm__mean/config"])
+    topic = "homeassistant/device/lasp__process_5ffleet/gateway__gateway/config"
+    entity = json.loads(heard[topic])["components"]["warm__mean"]
     assert entity["state_topic"] == stage.lander.topics.result("warm", "gateway")
 
 

@@ -33,7 +33,7 @@ def row(start_s, total, status="final", revision=0, key="attic", window="by_room
 
 @pytest.fixture
 def results():
-    return FleetResults(PLAN, TOPICS, "site 7", 5 * SECOND_US, "homeassistant")
+    return FleetResults(PLAN, TOPICS, "site 7", 5 * SECOND_US, ("homeassistant", ""))
 
 
 def topics_of(results, now_us):
@@ -75,23 +75,32 @@ def test_how_far_it_is_and_that_it_vanished_is_told(results):
 def test_home_assistant_finds_each_window_and_hears_all_again_after_its_start(results):
     results.take([row(0, 4200), row(0, 100, key="", window="totals")], COVERAGE)
     found = topics_of(results, 0)
-    topic = "homeassistant/sensor/lasp__rooms__site_207/by_5froom__mean__attic/config"
-    config = json.loads(found[topic])
+    topic = "homeassistant/device/lasp__rooms/gateway__site_207/config"
+    message = json.loads(found[topic])
+    config = message["components"]["by_5froom__mean__attic"]
     assert (config["state_topic"], config["unit_of_measurement"]) == (BY_ROOM, "°C")
-    assert config["availability"][0]["topic"] == TOPICS.gateway("site 7")
-    assert config["device"]["model"] == "gateway of rooms"
-    assert json.loads(found["homeassistant/sensor/lasp__rooms__site_207/totals__sum/config"])
-    assert topics_of(results, 6 * SECOND_US) == {}
-    assert results.hear("homeassistant/status", b"online", 7 * SECOND_US)
-    assert not results.hear(BY_ROOM, b"online", 7 * SECOND_US)
-    assert topic in topics_of(results, 13 * SECOND_US)
+    assert message["availability"][0]["topic"] == TOPICS.gateway("site 7")
+    assert message["device"]["model"] == "gateway of rooms"
+    assert message["components"]["totals__sum"]
+    gone = {"was__mean": {"platform": "sensor", "name": "was"}}
+    before = {"components": gone | message["components"]}
+    assert results.hear(topic, json.dumps(before).encode(), SECOND_US)
+    components = json.loads(topics_of(results, 6 * SECOND_US)[topic])["components"]
+    assert components == message["components"] | {"was__mean": {"platform": "sensor"}}
+    assert results.hear(topic, json.dumps({"components": components}).encode(), 7 * SECOND_US)
+    assert json.loads(topics_of(results, 12 * SECOND_US)[topic]) == message
+    assert topics_of(results, 18 * SECOND_US) == {}
+    assert results.hear("homeassistant/status", b"online", 19 * SECOND_US)
+    assert not results.hear(BY_ROOM, b"online", 19 * SECOND_US)
+    assert topic in topics_of(results, 25 * SECOND_US)
 
 
 def test_a_lander_of_a_brokers_rules_may_tell_windows_under_its_own_name():
     granted = {str(rule) for rule in rules(Role.LANDER, "site 7", TOPICS, "homeassistant")}
     root = TOPICS.root
     assert f"topic write {root}/out/+/site 7/#" in granted
-    assert "topic write homeassistant/+/lasp__rooms__site_207/#" in granted
+    announced = "homeassistant/device/lasp__rooms/gateway__site_207/config"
+    assert {f"topic write {announced}", f"topic read {announced}"} <= granted
     assert "topic read homeassistant/status" in granted
     assert f"topic write {root}/out/+/#" not in granted
 
@@ -145,7 +154,7 @@ def test_a_fold_of_the_users_own_that_gives_no_value_keeps_no_other_from_being_t
     program.window("sound", source=event, fold=folds.count(), size_s=60)
     plan = program.plan()
     topics = Topics("strange")
-    results = FleetResults(plan, topics, "g", SECOND_US, "")
+    results = FleetResults(plan, topics, "g", SECOND_US, ("", ""))
     for window in plan.windows.values():
         at = WindowStart(window.name, "", 0)
         record = (1, 1, (), "final", 0, None, window.stream)

@@ -80,8 +80,8 @@ def test_home_assistant_is_one_more_viewer_and_nobody_has_its_rights_unasked():
     assert at_home == {
         Role.DEVICE: {
             f"topic write {ROOT}/fleet/#",
-            "topic write ha/+/lasp__house/#",
-            "topic write ha/+/lasp__house___4bitchen/#",
+            "topic write ha/device/lasp__house/+/config",
+            "topic read ha/device/lasp__house/+/config",
             "topic read ha/status",
         },
         Role.VIEWER: {
@@ -90,6 +90,10 @@ def test_home_assistant_is_one_more_viewer_and_nobody_has_its_rights_unasked():
             "topic read ha/#",
             "topic write ha/status",
         },
-        Role.LANDER: {"topic write ha/+/lasp__house___4bitchen/#", "topic read ha/status"},
+        Role.LANDER: {
+            "topic write ha/device/lasp__house/gateway___4bitchen/config",
+            "topic read ha/device/lasp__house/gateway___4bitchen/config",
+            "topic read ha/status",
+        },
         Role.OPERATOR: set(),
     }

@@ -1,5 +1,7 @@
 """What tests of Home Assistant's entities share."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.device_agent.agent.fleet.home import Home
@@ -12,4 +14,6 @@ def home():
 
 @pytest.fixture
 def jinja():
-    return pytest.importorskip("jinja2", reason="needs the extra `dev`").Environment()
+    found = pytest.importorskip("jinja2", reason="needs the extra `dev`").Environment()
+    found.filters["as_datetime"] = lambda time_s: datetime.fromtimestamp(time_s, UTC)
+    return found

@@ -13,15 +13,13 @@ import json
 import re
 
 from device_agent.agent.settings import Settings
+from lasp_edge.security.mosquitto import MESSAGE_BYTES
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import Device, greenhouse
 
 HOME = Settings(results_us=10 * SECOND_US, home_assistant="homeassistant")
 
-TOPIC = re.compile(
-    r"(?P<prefix>.+)/(?P<component>sensor|binary_sensor)/"
-    r"(?P<node>[a-zA-Z0-9_-]+)/(?P<entity>[a-zA-Z0-9_-]+)/config"
-)
+TOPIC = re.compile(r"(?P<prefix>.+)/device/(?P<node>[a-zA-Z0-9_-]+)/[a-zA-Z0-9_-]+/config")
 OF_BOTH = {
     *("availability", "availability_mode", "device", "device_class", "enabled_by_default"),
     *("encoding", "entity_category", "entity_picture", "expire_after", "force_update", "icon"),
@@ -34,7 +32,8 @@ ALLOWED = {
     | {"unit_of_measurement"},
     "binary_sensor": OF_BOTH | {"off_delay", "payload_on", "payload_off"},
 }
-REQUIRED = {"state_topic", "unique_id", "device", "origin", "name"}
+MESSAGE = {"availability", "components", "device", "origin"}
+REQUIRED = {"state_topic", "unique_id", "name"}
 """`state_topic` always; the others for an entity of a device that a person can rename."""
 DEVICE = {
     *("configuration_url", "connections", "hw_version", "identifiers", "manufacturer", "model"),
@@ -157,27 +156,36 @@ TOTALS_ONLY = {"energy", "gas", "water"}
 """Classes that a mean or a latest measurement cannot have."""
 
 
-def judged(topic: str, payload: bytes) -> dict:
-    """Return a configuration that Home Assistant would take, as far as its documentation says."""
-    config, found = json.loads(payload), TOPIC.fullmatch(topic)
-    assert found, topic
-    component = found["component"]
-    assert set(config) <= ALLOWED[component], set(config) - ALLOWED[component]
-    assert set(config) >= REQUIRED, REQUIRED - set(config)
-    assert set(config["device"]) <= DEVICE
-    assert config["device"]["identifiers"]
-    assert set(config["origin"]) <= ORIGIN
-    assert config["origin"]["name"]
-    for each in config["availability"]:
+def judged(topic: str, payload: bytes) -> list[dict]:
+    """Return entities that Home Assistant would take, as far as its documentation says."""
+    message = json.loads(payload)
+    assert TOPIC.fullmatch(topic), topic
+    assert set(message) == MESSAGE
+    assert len(payload) <= MESSAGE_BYTES
+    assert set(message["device"]) <= DEVICE
+    assert message["device"]["identifiers"]
+    assert set(message["origin"]) <= ORIGIN
+    assert message["origin"]["name"]
+    for each in message["availability"]:
         assert set(each) <= AVAILABILITY
         assert each["topic"]
+    shared = {name: message[name] for name in ("availability", "device")}
+    found = message["components"].items()
+    return [_judged(name, dict(config)) | shared for name, config in found if len(config) > 1]
+
+
+def _judged(name: str, config: dict) -> dict:
+    assert re.fullmatch("[a-zA-Z0-9_-]+", name)
+    component = config.pop("platform")
+    assert set(config) <= ALLOWED[component], set(config) - ALLOWED[component]
+    assert set(config) >= REQUIRED, REQUIRED - set(config)
     assert config.get("entity_category", "diagnostic") == "diagnostic"  # "config" is for switches
     assert len(config["state_topic"].encode()) < 65_536
     assert not set("+#") & set(config["state_topic"])
     assert ("json_attributes_topic" in config) == ("json_attributes_template" in config)
     if component == "sensor":
         _judge_reading(config)
-    elif config.get("device_class") != "problem":
+    elif config.get("device_class") not in {"problem", "connectivity"}:
         assert "device_class" not in config
         assert (config["payload_on"], config["payload_off"]) == ("True", "False")
     return config
@@ -187,7 +195,9 @@ def _judge_reading(config: dict) -> None:
     """Check that unit and classes go together."""
     assert config.get("state_class", "measurement") in STATE_CLASSES
     kind = config.get("device_class")
-    if kind is not None:
+    if kind == "timestamp":
+        assert not {"state_class", "unit_of_measurement"} & set(config)
+    elif kind is not None:
         assert config["unit_of_measurement"] in UNITS[kind], (kind, config["unit_of_measurement"])
         assert (config["state_class"] != "measurement") == (kind in TOTALS_ONLY)
     if "unit_of_measurement" in config:
@@ -209,16 +219,33 @@ class Home:
                 self.retained.pop(each.topic, None)
         return published
 
+    def tick(self, device, seconds):
+        """Let time pass on a device, to which the broker sends what it has announced."""
+        announced = [each for each in self.take(device.tick(seconds)) if is_config(each.topic)]
+        for each in announced:
+            device.durable.hear(each.topic, each.payload, device.now_us)
+        return announced
+
+    def start_again(self, device):
+        """Start a device again, which hears what the broker retains."""
+        device.restart()
+        for topic in filter(is_config, list(self.retained)):
+            device.durable.hear(topic, self.retained[topic], device.now_us)
+
     @property
     def entities(self):
         """Unique id -> configuration."""
         found = {}
         for topic, payload in self.retained.items():
-            if topic.endswith("/config"):
-                config = judged(topic, payload)
+            for config in judged(topic, payload) if is_config(topic) else ():
                 assert config["unique_id"] not in found
                 found[config["unique_id"]] = config
         return found
+
+    def messages(self):
+        """Return the messages that announce devices, by the device's name."""
+        found = [json.loads(each) for topic, each in self.retained.items() if is_config(topic)]
+        return {each["device"]["name"]: each for each in found}
 
     def shown(self, unique_id):
         """Return what a plain `value_json.parts["name"]` shows of a retained state."""
@@ -229,16 +256,21 @@ class Home:
         return state[name][json.loads(rest.removesuffix("]"))] if rest else state[name]
 
 
+def is_config(topic):
+    """Return whether a message on a topic announces a device."""
+    return topic.endswith("/config")
+
+
 def started(tmp_path, home, name="pi-1", plan=None, settings=HOME):
     device = Device(tmp_path / name, plan or greenhouse(), name=name, settings=settings)
     for _ in range(3):
-        home.take(device.tick(10))
+        home.tick(device, 10)
     return device
 
 
 def template(jinja, text, payload):
-    """Render a template as Home Assistant does with `encoding` empty: the payload is bytes."""
-    values = {"value": payload}
+    """Render a template as Home Assistant does with `encoding` Latin-1."""
+    values = {"value": payload.decode("latin-1")}
     with contextlib.suppress(ValueError):
         values["value_json"] = json.loads(payload)
     return jinja.from_string(text).render(values)
