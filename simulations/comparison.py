@@ -26,6 +26,7 @@ from lasp_edge.folds.exactly import exact_part
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import FLEET
 from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading, dynamic_partials, local_partials, rows, windows
 from simulations.world.device import VirtualDevice
@@ -127,11 +128,16 @@ def compare(world: World, readings: Iterable[Reading]) -> Comparison:
     frontiers_us = {device.name: _frontier_us(device) for device in world.running()}
     counting = [each for several in by_device.values() for each in several]
     log, lander = world.operator.commands.control, world.sinks[0].lander
+    streams = lander.core.streams
+    frontiers_us[FLEET] = 0 if streams is None else streams.frontier_us or 0
     for name in plan.windows:
         known = windows(plan, name, counting, log, frontiers_us)
         truth = {at: window.partial for at, window in known.items()}
         found.add(f"window {name}", lander.windows(plan, name, gone), truth)
     for name in plan.stream_results:
+        if gone and plan.streams[name].fleet:
+            found.not_compared.append(f"result {name}: it has items of a device that was retired")
+            continue
         landed = {at: each for at, each in lander.rows(plan, name).items() if at[0] not in gone}
         found.add(f"result {name}", landed, rows(plan, name, counting, frontiers_us))
     _compare_values(found, world, by_device)

@@ -25,6 +25,7 @@ from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import FLEET
 from lasp_edge.units import SECOND_US
 from simulations.comparison import WAITS_S, Comparison, compare
 from simulations.fleet import GENTLE, Fleet
@@ -158,7 +159,7 @@ def _ends_us(fleet: Fleet, readings: Sequence[Reading]) -> Iterator[int]:
         return
     for span_us in SPANS_US:
         yield last_us + span_us
-        reached = dict.fromkeys(fleet.devices, last_us + span_us - Settings().lateness_us)
+        reached = dict.fromkeys([FLEET, *fleet.devices], last_us + span_us - Settings().lateness_us)
         streams = {w.source.name for w in plan.windows.values()} & plan.streams.keys()
         if all(
             list(emitted(plan, name, readings)) == list(emitted(plan, name, readings, reached))

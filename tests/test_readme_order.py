@@ -127,3 +127,47 @@ def test_a_wrong_reading_is_corrected_as_shown(tmp_path):
         finally:
             running.terminate()
             running.wait(timeout=PATIENCE_S)
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_one_order_over_three_doors_is_as_shown(tmp_path):
+    gateway, agent, results = commands(block("order of doors"))
+    (tmp_path / "entrance.py").write_text(block("entrance"))
+    by_door = {}
+    for line in block("readings of doors").splitlines():
+        by_door.setdefault(json.loads(line)["of"], []).append(line)
+    with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
+        running = [start(f"{gateway} --commit-every 0.2 --dead-after 5", tmp_path, broker)]
+        try:
+            for door, lines in by_door.items():
+                (tmp_path / f"{door}.jsonl").write_text("\n".join(lines) + "\n")
+                running.append(start(agent.replace("front", door), tmp_path, broker))
+            looked = here(results, tmp_path, broker.url)
+            until_true(lambda: without_revisions(printed(looked, tmp_path)) == shown("visits"), 120)
+        finally:
+            for each in running:
+                each.kill()
+                each.wait()
+
+
+def start(line, directory, broker):
+    """Start a command of the docs, with its paths in a directory."""
+    return subprocess.Popen(
+        here(line, directory, broker.url), cwd=directory, stdout=subprocess.DEVNULL
+    )
+
+
+def printed(line, directory):
+    """Return what a command prints; nothing while there is nothing yet."""
+    found = subprocess.run(line, cwd=directory, capture_output=True, text=True, check=False)
+    return found.stdout
+
+
+def without_revisions(text):
+    """Return the lines without the number of revisions: how many there were is chance."""
+    return [line.split()[:-1] for line in text.splitlines()]
+
+
+def shown(name):
+    return without_revisions(block(name))

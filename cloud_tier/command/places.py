@@ -17,7 +17,7 @@ _HELP = {
     _DEVICE: "the --data-dir of an agent: only this device's own; with --program",
 }
 WINDOWS, RESULTS = "windows", "results"
-PLACES = {WINDOWS: (_LAKE, _GATEWAY, _DEVICE), RESULTS: (_LAKE, _DEVICE)}
+PLACES = {WINDOWS: (_LAKE, _GATEWAY, _DEVICE), RESULTS: (_LAKE, _GATEWAY, _DEVICE)}
 """What is kept where."""
 
 

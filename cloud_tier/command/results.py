@@ -1,4 +1,4 @@
-"""Print the rows of a stream's result, in a lake or of one device, without Spark.
+"""Print the rows of a stream's result, of a lake, a gateway or one device, without Spark.
 
 They are printed as they stand now. Columns: device, key, time_us, place, one for each part and its
 integers (in steps), present, status, revision; sorted by (key, time_us). What was taken back is not
@@ -7,10 +7,12 @@ is where a row stands among those of its device: the texts are ordered as the ro
 
   lasp-edge results used --lake ./lake --as-of '2025-01-01 00:00:50'
   lasp-edge results used --lake ./lake --key kitchen --history
+  lasp-edge results visits --gateway ~/lasp/gateway
   lasp-edge results used --data-dir ~/lasp/data --program water:program --follow
 
 The first prints the rows as they were when results were final up to that time (UTC) and no further.
-With --follow what is taken back is printed as well.
+A gateway has the rows of streams over the whole fleet, which are of no device, each as it stands
+now. With --follow what is taken back is printed as well.
 """
 
 import argparse

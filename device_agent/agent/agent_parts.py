@@ -43,6 +43,7 @@ from lasp_edge.language.updates import ValueOf
 if TYPE_CHECKING:
     from device_agent.agent.rebuilding.missing import MissingPanes
     from device_agent.agent.rebuilding.renewed import RenewedWindows
+    from device_agent.agent.scans.leaving import LeavingItems
     from device_agent.agent.scans.streams import Streams
 
 
@@ -57,7 +58,8 @@ class AgentParts:
 
     Attributes:
         agent: what all parts share.
-        streams: runs the program's streams; None where it declares no stream.
+        streams: runs the program's streams of a device; None where it declares no such stream.
+        leaving: sends readings for streams over the fleet; None where there is no such stream.
         missing: makes the panes of windows that are not plain, if there are any.
         renewed: completes the panes of windows that a former program did not have, if any.
     """
@@ -86,6 +88,7 @@ class AgentParts:
         found = (agent, restored, sources, known, memory, self.variables, self.waiting)
         self.intake = Intake(*found, self._value_of)
         self.streams = _streams(agent, self.intake, memory, self.variables, self._value_of)
+        self.leaving = _leaving(agent, self.intake, memory)
         self.missing = _missing(agent, self.intake, memory, cache)
         self.renewed = _renewed(agent, restored, self.intake, memory)
         follow = [self.missing.follow, self.samples.hear] if self.missing else []
@@ -118,7 +121,11 @@ class AgentParts:
             self.timing,  # knows what time it is, for all others
             self.waiting,
             self.intake,  # joins what was read, so that all others see it
-            *(p for p in (self.streams, self.missing, self.renewed) if p is not None),
+            *(
+                part
+                for part in (self.streams, self.leaving, self.missing, self.renewed)
+                if part is not None
+            ),
             self.variables,
             *([Reactions(agent, self.derived, self.variables)] if agent.plan.followed else []),
             self.samples,
@@ -164,11 +171,20 @@ def _streams(
     agent: Agent, intake: Intake, memory: Panes, variables: Variables, value_of: ValueOf
 ) -> "Streams | None":
     """Return the part that runs streams; without any a device does without the modules."""
-    if not agent.plan.streams:
+    if not agent.plan.evaluated_events:
         return None
     from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
 
     return Streams(agent, intake, memory, variables, value_of)
+
+
+def _leaving(agent: Agent, intake: Intake, memory: Panes) -> "LeavingItems | None":
+    """Return the part that sends readings as they are, where an order over the fleet needs some."""
+    if not agent.plan.item_streams:
+        return None
+    from device_agent.agent.scans.leaving import LeavingItems  # noqa: PLC0415 - see above
+
+    return LeavingItems(agent, intake, memory)
 
 
 def _missing(

@@ -24,8 +24,6 @@ from crdts import ControlLog, Member, Membership, Replica, Version
 from device_agent.agent.stored_rows import (
     AbandonedPanes,
     BlockId,
-    HistoryId,
-    HistoryRow,
     PaneId,
     PaneRow,
     ReadingRow,
@@ -36,6 +34,7 @@ from device_agent.agent.stored_rows import (
     WaitingTotals,
     refusal,
 )
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 
 
 class SinkRow(NamedTuple):

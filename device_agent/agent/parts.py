@@ -42,12 +42,12 @@ from device_agent.agent.changes import Changes
 from device_agent.agent.stored_rows import (
     BlockId,
     EntryKey,
-    HistoryRow,
     PaneId,
     PaneRow,
     Undelivered,
     WaitingRow,
 )
+from lasp_edge.evaluation.stored import HistoryRow
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import ALWAYS_US

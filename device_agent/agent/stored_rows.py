@@ -61,25 +61,6 @@ class PaneRow(NamedTuple):
     refused: int = 0
 
 
-class HistoryId(NamedTuple):
-    """The name of what is kept of a stream for a time; names are ordered by time first."""
-
-    at_us: int
-    stream: int
-
-
-class HistoryRow(NamedTuple):
-    """What is kept of a stream: a cell of items or rows, or a cut; it goes to no sink.
-
-    Attributes:
-        end_us: until when it may be needed: below the floor, it is deleted.
-        content: packed.
-    """
-
-    end_us: int
-    content: bytes
-
-
 EVERY_SINK = (1 << MAX_SINKS) - 1
 """The bits of all sinks."""
 

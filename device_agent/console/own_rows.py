@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from device_agent.agent.scans.rows import stored_rows
 from device_agent.agent.state.store import Store, existing_store
 from device_agent.console.own_windows import OwnWindow, own_windows
 from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.evaluation.rows import stored_rows
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.described import (
     RESULT,
@@ -63,6 +63,11 @@ def found_results(directory: str, wanted: RowsWanted) -> FoundRows:
         CommandError: there is no such directory, program or result, or a device does not keep that.
     """
     plan, meaning = _meaning(RESULT, wanted)
+    if wanted.name in plan.fleet_results:
+        raise UsageError(
+            f"{wanted.name!r} is in one order over the whole fleet, and no device has its rows; "
+            "name a gateway's directory by --gateway"
+        )
     with _opened(directory) as store:
         rows = stored_rows(store.history, plan.stream_results[wanted.name], 0, EVERY)
     columns = ["key", "time_us", *meaning.parts, "present", "status", "revision"]

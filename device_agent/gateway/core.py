@@ -13,7 +13,7 @@ every device holds the fleet's values itself.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
@@ -51,6 +51,9 @@ from lasp_edge.protocol.waiting import (
     waits_of,
 )
 from lasp_edge.units import SECOND_US
+
+if TYPE_CHECKING:
+    from device_agent.gateway.streams import FleetStreams
 
 PRUNE_EVERY_US: Final = 3_600 * SECOND_US
 """How far the frontier moves between two times that what is of no use any more is forgotten."""
@@ -107,6 +110,7 @@ class GatewayCore:
         coverage: how far results are final, and over whom.
         waiting: since when windows wait.
         windows: of the program.
+        streams: of the program, in one order over the fleet; None where there is no such stream.
     """
 
     def __init__(
@@ -138,6 +142,7 @@ class GatewayCore:
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
         self.windows.promised(steps, None)
+        self.streams = _streams(plan, keeper, terms)
         self._ticks = 0
 
     @property
@@ -183,6 +188,8 @@ class GatewayCore:
             self.coverage, self.waiting, partial(awaited, *terms), self._promised(), self._begun
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
+        if self.streams is not None:
+            self.streams.advance(self.coverage.frontier, changes, is_over=self._is_over())
         self._state = self._state_after(accepted)
         if self._state != before:
             changes.state = self._state
@@ -231,10 +238,14 @@ class GatewayCore:
         late = 0
         for rows in accepted.rows:
             # Variables, and rows of results, are kept by their devices.
-            if isinstance(rows, PaneRows) and self._regimes.window_of(rows.block.stream):
+            if not isinstance(rows, PaneRows):
+                continue
+            if self._regimes.window_of(rows.block.stream):
                 entries, missed = self.windows.take_entries(rows, before_us)
                 changes.entries += entries
                 late += missed
+            elif self.streams is not None and self.streams.has(rows.block.stream):
+                late += self.streams.take_entries(rows, before_us)
         return late
 
     def _join_liveness(self, accepted: Accepted, listening: Listening | None) -> list[Step]:
@@ -259,6 +270,12 @@ class GatewayCore:
         if begun:
             self._begun = {at: each for at, each in {**self._begun, **begun}.items() if each}
         return steps_of(found[d] for d in accepted.promises.entries if found[d] != known.get(d))
+
+    def _is_over(self) -> bool:
+        """Return whether all that are waited for have read their last reading, and sent it."""
+        promises, (_, expected, excluded) = self.promises, self.coverage
+        left = [promises.get(device) for device in expected if device not in excluded]
+        return bool(left) and all(promise is not None and promise.done for promise in left)
 
     def _join_waiting(self, steps: list[Step], before_us: int | None) -> None:
         """Join since when windows wait; while F cannot move yet, nobody is late."""
@@ -285,8 +302,9 @@ class GatewayCore:
 
     @property
     def failed(self) -> Counter[str]:
-        """How often a fold of the user's own raised something, by reason."""
-        return self.windows.failed
+        """How often a function of the user's own raised something, by reason."""
+        streams = self.streams.failed if self.streams is not None else Counter[str]()
+        return self.windows.failed + streams
 
     @property
     def due_at_us(self) -> int | None:
@@ -304,9 +322,20 @@ class GatewayCore:
         longest_us = max(
             (w.longest_us for w in map(self._regimes.of, self._regimes.windows)), default=0
         )
-        changes.panes_below = floors
         changes.others_below = min(
             [frontier_us - self._terms.retain_us - longest_us, *floors.values()]
         )
+        items_us = {} if self.streams is None else self.streams.needed_from_us(frontier_us)
+        changes.panes_below = {**floors, **items_us}
         kept_us = max(self._terms.history_us, self._terms.retain_us) + longest_us
         changes.rows_below = frontier_us - kept_us
+
+
+def _streams(plan: Plan, keeper: FleetKeeper, terms: WaitingTerms) -> "FleetStreams | None":
+    """Return the streams over the fleet; without any a gateway does without the modules."""
+    if not plan.fleet_streams:
+        return None
+    from device_agent.gateway.streams import FleetStreams  # noqa: PLC0415 - see above
+
+    rows_us = max(0, terms.history_us - terms.retain_us)
+    return FleetStreams(plan, keeper, terms.retain_us, rows_us)

@@ -31,7 +31,8 @@ def line_of(
     frontier_us, expected, excluded = core.coverage
     devices = "device" if len(expected) == 1 else "devices"
     words = [f"{name}: {len(expected)} {devices} heard"]
-    words.append(f"{counts['entries']:,} panes and {counts['rows']:,} rows written")
+    rows = counts["rows"] + (0 if core.streams is None else core.streams.written)
+    words.append(f"{counts['entries']:,} panes and {rows:,} rows written")
     if counts["late"]:
         words.append(f"{counts['late']:,} panes too late for their windows")
     final = "nothing final yet" if frontier_us is None else f"final up to {_moment(frontier_us)}"

@@ -24,6 +24,7 @@ from device_agent.gateway.failures import count_failure
 from device_agent.outputs.announced import Announced, Components
 from device_agent.outputs.discovery import BIRTH, SPREAD_US
 from device_agent.outputs.retained import Content, Retained
+from lasp_edge.evaluation.rows import Newest
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.lowered import lowered
 from lasp_edge.language.declarations import Window
@@ -61,6 +62,7 @@ class FleetResults:
         every_us: how often a result is published at most; 0 for never.
         home: the first topic level of Home Assistant, "" for none; and the URL of a dashboard.
         fold_at: gives the fold of a window that starts at a time.
+        newest: gives result, key and newest rows of streams over the fleet.
 
     Attributes:
         failed: how often a fold of the user's own gave no value, by reason.
@@ -74,8 +76,9 @@ class FleetResults:
         every_us: int,
         home: tuple[str, str],
         fold_at: FoldAt = _declared,
+        newest: Callable[[], Iterable[tuple[str, str, Newest]]] = tuple,
     ) -> None:
-        self._fold_at = fold_at
+        self._fold_at, self._newest = fold_at, newest
         self.failed: Counter[str] = Counter()
         self._plan, self._topics, self._gateway = plan, topics, gateway
         self._timer = Timer(every_us) if every_us else None
@@ -165,6 +168,9 @@ class FleetResults:
             made = (window, rows, self._fold_at, self.failed)
             mark = [(each.at.start_us, each.revision) for each in rows.values()]
             yield Content(topic, tuple(mark), partial(_as_json, *made))
+        for name, key, newest in self._newest():
+            topic = self._topics.result(name, self._gateway, key or None)
+            yield Content(topic, newest.mark, newest.as_json)
         if self._birth_topic:
             yield self._entities()
 

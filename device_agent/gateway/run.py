@@ -123,7 +123,7 @@ class GatewayRun:
         topics = self._topics = Topics(settings.fleet or plan.name)
         former = store.begin(store_id)
         self._acceptance = Acceptance(
-            plan.pane_streams,
+            plan.sent_streams,
             plan.published_folds.values(),
             topics,
             (settings.name, store.facts()[STORE_ID]),
@@ -134,7 +134,8 @@ class GatewayRun:
         self.core = GatewayCore(plan, self._acceptance, store, sender, settings.terms, former)
         home = settings.home_assistant, settings.dashboard_url
         published = (settings.name, settings.results_us, home)
-        self._results = FleetResults(plan, topics, *published, fold_at=self.core.fold_at)
+        newest = self.core.streams.newest if self.core.streams is not None else tuple
+        self._results = FleetResults(plan, topics, *published, self.core.fold_at, newest)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
         self._results.take(restored, self.core.coverage)
         self.will = self._results.will

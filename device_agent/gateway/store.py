@@ -25,6 +25,8 @@ from device_agent.gateway.kept import (
     WriterOfPanes,
 )
 from device_agent.gateway.partials import packed_partial, unpacked_partial
+from device_agent.gateway.stored_history import TABLE as HISTORY
+from device_agent.gateway.stored_history import forget_history, put_history, stored_history
 from device_agent.storage.damage import DamagedStoreError
 from device_agent.storage.opening import StoreForm, check_format
 from device_agent.storage.sealed_file import (
@@ -36,6 +38,7 @@ from device_agent.storage.sealed_file import (
     unsealed,
 )
 from lasp_edge.errors import NotFound
+from lasp_edge.evaluation.stored import HistoryRow
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acks import FORMER_STORES, FormerStore
 from lasp_edge.protocol.waiting import Step
@@ -90,7 +93,7 @@ CREATE TABLE IF NOT EXISTS step (
     PRIMARY KEY (received_us, lead_us)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fact (
     name TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
-"""
+{HISTORY}"""
 _PANES_GONE: Final = "DELETE FROM entry WHERE stream = ? AND pane_us < ?"
 _STREAMS: Final = """
 WITH RECURSIVE each(stream) AS (
@@ -216,6 +219,11 @@ class FleetStore(SealedFile):
         return self._db.execute(query, (stream, first_us, last_us)).fetchall()
 
     @finding_damage
+    def history(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
+        """Return what is kept of a stream with least_us <= time < end_us, each with its time."""
+        return stored_history(self._rows, stream, least_us, end_us)
+
+    @finding_damage
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
         window, key, start_us = at
@@ -298,6 +306,7 @@ class FleetStore(SealedFile):
         with transaction(self._db) as db:
             put(db, "entry", map(_of_entry, changes.entries))
             put(db, "revision", map(_of_row, changes.rows))
+            put_history(db, changes.history)
             if changes.state is not None:
                 _put_state(db, self._state or self.restored(), changes.state)
             _forget(db, changes)
@@ -352,6 +361,7 @@ def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
         known, others_us = changes.panes_below, changes.others_below
         streams = [stream for (stream,) in db.execute(_STREAMS) if stream not in known]
         db.executemany(_PANES_GONE, [(stream, others_us) for stream in streams])
+        forget_history(db, others_us)
     if changes.rows_below is not None:
         db.execute("DELETE FROM revision WHERE end_us <= ?", (changes.rows_below,))
 

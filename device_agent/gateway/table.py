@@ -12,7 +12,13 @@ from typing import Any
 from crdts import ControlLog
 from device_agent.gateway.store import PROGRAM, FleetStore, existing_fleet
 from lasp_edge.errors import NotFound
-from lasp_edge.language.described import WINDOW, ResultDefinition, definition_of, descriptions
+from lasp_edge.language.described import (
+    RESULT,
+    WINDOW,
+    ResultDefinition,
+    definition_of,
+    descriptions,
+)
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.window_rows import SERVED_BEFORE, SERVED_BEHIND, FleetRow
@@ -34,12 +40,16 @@ def meaning_of(plan: Plan, log: ControlLog) -> str:
             forms = WindowRegimes(window, plan.functions, log).forms
             by_time = [[form.from_us, form.fold.description()] for form in forms]
             windows[window.name] |= {"folds": by_time}
+    found = {"name": plan.name, "windows": windows}
+    results = {n: plain for kind, n, plain in descriptions(plan) if kind == RESULT}
+    if plan.fleet_results:
+        found["results"] = {name: results[name] for name in plan.fleet_results}
     # Not sorted: the parts of a struct stand in the order of the columns.
-    return json.dumps({"name": plan.name, "windows": windows})
+    return json.dumps(found)
 
 
-def definitions(store: FleetStore) -> dict[str, ResultDefinition]:
-    """Return what the windows of a gateway's file mean, by name.
+def definitions(store: FleetStore, kind: str = WINDOW) -> dict[str, ResultDefinition]:
+    """Return what the windows of a gateway's file mean, or its results, by name.
 
     Raises:
         NotFound: no gateway has begun to write the file yet.
@@ -50,8 +60,8 @@ def definitions(store: FleetStore) -> dict[str, ResultDefinition]:
         text = None
     if text is None:
         raise NotFound(f"{store.path.parent}: no gateway has kept anything here yet")
-    windows: dict[str, Any] = json.loads(text)["windows"]
-    return {name: definition_of(WINDOW, name, plain) for name, plain in windows.items()}
+    plains: dict[str, Any] = json.loads(text).get(f"{kind}s", {})
+    return {name: definition_of(kind, name, plain) for name, plain in plains.items()}
 
 
 def found(directory: str, wanted: RowsWanted) -> FoundRows:
@@ -62,11 +72,7 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
     """
     store = existing_fleet(Path(directory))
     try:
-        known = definitions(store)
-        if wanted.name not in known:
-            names = ", ".join(sorted(known)) or "none at all"
-            raise NotFound(f"no window {wanted.name!r} in {directory}; there are: {names}")
-        meaning = known[wanted.name]
+        meaning = meaning_in(store, WINDOW, wanted.name)
         rows = store.rows(
             meaning.name,
             meaning.stream,
@@ -87,6 +93,19 @@ def _is_of(meaning: ResultDefinition, row: FleetRow) -> bool:
     """Return whether a row is as long as its window: older ones are of a former definition."""
     size_us = row.end_us - row.at.start_us
     return not (row.devices_in and meaning.size_us) or size_us == meaning.size_us
+
+
+def meaning_in(store: FleetStore, kind: str, name: str) -> ResultDefinition:
+    """Return what a window or result means.
+
+    Raises:
+        NotFound: the file has no window or result of that name.
+    """
+    known = definitions(store, kind)
+    if name not in known:
+        names = ", ".join(sorted(known)) or "none at all"
+        raise NotFound(f"no {kind} {name!r} in {store.path.parent}; there are: {names}")
+    return known[name]
 
 
 def columns_of(meaning: ResultDefinition, *, with_bytes: bool) -> list[str]:

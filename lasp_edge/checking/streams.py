@@ -31,7 +31,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import graph_of
+from lasp_edge.language.streaming import whole_graph
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.places import Place, reading_place
@@ -130,7 +130,7 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
 def _run(plan: Plan, asked: _AskedTags, found: Findings) -> None:
     """Run all streams, one after the other, and try each function on what reaches it."""
     deltas = _readings(plan, asked)
-    for node in graph_of(plan, _DEVICE).nodes:
+    for node in whole_graph(plan, _DEVICE).nodes:
         name, stage, sources = node
         asked.user = _title(plan, name)
         given = [deltas.get(source, {}) for source in sources]
@@ -209,7 +209,7 @@ def _bytes(given: Any) -> bytes:
 def _price(plan: Plan, asked: _AskedTags, found: Findings) -> None:
     """Let one reading of each event come late, and count what that takes."""
     readings = _readings(plan, asked)
-    graph = graph_of(plan, _DEVICE)
+    graph = whole_graph(plan, _DEVICE)
     late = {name: sorted(delta)[len(delta) // 2] for name, delta in readings.items()}
     early = {
         name: {place: change for place, change in delta.items() if place != late[name]}

@@ -17,6 +17,7 @@ from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
+    from lasp_edge.ordered.sent_items import ItemForm
     from lasp_edge.ordered.sent_rows import RowForm
 
 
@@ -271,6 +272,8 @@ class Stream:
         stateless: neither it nor what it is made from is a scan.
         events: the events that it is made from.
         fingerprint: differs for streams that do not mean the same.
+        fleet: it is of one order over the whole fleet: a scan that is not of each device by itself,
+            or made of such a one. Gateways evaluate it, and no device.
     """
 
     name: str
@@ -282,8 +285,12 @@ class Stream:
     stateless: bool
     events: tuple[str, ...]
     fingerprint: str
+    fleet: bool = False
 
-    runs_on: ClassVar = (Tier.DEVICE,)
+    @property
+    def runs_on(self) -> tuple[Tier, ...]:
+        """Where it is evaluated."""
+        return (Tier.CLOUD,) if self.fleet else (Tier.DEVICE,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +323,32 @@ class StreamResult:
         from lasp_edge.ordered.sent_rows import RowForm  # noqa: PLC0415 - of programs with streams
 
         return RowForm(tuple(step == TEXT for _, step in self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStream:
+    """The readings of an event that leave their devices as they are, for an order over the fleet.
+
+    Attributes:
+        name: the event's.
+        text: its readings are texts.
+        stream: signed 64-bit id of what its items mean.
+        span_us: each cell of items is a pane.
+    """
+
+    name: str
+    text: bool
+    stream: int
+
+    span_us: ClassVar = 10_000_000
+    size_us: ClassVar = 10_000_000
+
+    @property
+    def fold(self) -> "ItemForm":
+        """The form in which its cells travel."""
+        from lasp_edge.ordered.sent_items import ItemForm  # noqa: PLC0415 - of programs with streams
+
+        return ItemForm(self.text)
 
 
 class Derivation(NamedTuple):

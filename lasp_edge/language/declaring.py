@@ -130,8 +130,8 @@ class Declaring:
             source: an event or stream; a list of several is their union.
             scan: a scan such as `scans.differences()`.
             key: gives the text by which events are grouped; each key is scanned by itself.
-            per_device: each device scans what it reads itself. It is needed: one order over all
-                devices is not built yet.
+            per_device: each device scans what it reads itself; else the readings of all devices
+                are in one order, which gateways evaluate.
             version: raise it when the meaning of a function of the scan, or of `key`, changes.
         """
         from lasp_edge.language.ordering import declare_scan  # noqa: PLC0415 - see there
@@ -184,7 +184,13 @@ class Declaring:
         """
         from lasp_edge.language.ordering import known_stream  # noqa: PLC0415 - see there
 
-        draft, name = self._draft, known_stream(self._draft, stream, "on_result").name
+        draft, found = self._draft, known_stream(self._draft, stream, "on_result")
+        name = found.name
+        if found.fleet:
+            raise ValueError(
+                f"on_result: {name!r} is in one order over the whole fleet, so no device has its "
+                "rows; a gateway prints and publishes them"
+            )
         if name not in draft.stream_results:
             raise ValueError(f"on_result: write program.result({name}) first")
 

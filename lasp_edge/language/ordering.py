@@ -18,9 +18,13 @@ from lasp_edge.variables import named
 
 RESERVED = frozenset({"name", *ROW_IDENTITY, *ROW_RECORD})
 """Names that a row of results has already."""
-_FLEET = (
-    "scan {0!r}: one order over the devices of the whole fleet is not built yet; write "
-    "per_device=True, and each device scans what it reads itself"
+_OF_FLEET = (
+    "scan {0!r}: {1!r} is in one order over the whole fleet, which no single device has; leave out "
+    "per_device=True"
+)
+_OF_DEVICE = (
+    "{0}: {1!r} is made by a scan of each device, and devices send only readings for an order over "
+    "the fleet; leave out per_device=True there"
 )
 
 
@@ -79,21 +83,23 @@ def declare_scan(
             f"{what}: a scan such as scans.differences(), or of a class that extends scans.Scan, "
             f"is needed, not {scan!r}"
         )
-    if not per_device:
-        raise ValueError(_FLEET.format(name))
     found = _sources(draft, sources, what)
+    for each in found:
+        if per_device and getattr(each, "fleet", False):
+            raise ValueError(_OF_FLEET.format(name, each.name))
     seen = sorted({each for one in found for each in _names(draft, one)})
     for unseen in [each for each in scan.tells_apart if each not in seen]:
         raise ValueError(
             f"{what}: {scan!r} asks for {unseen!r}, and its source gives {', '.join(seen)} alone"
         )
-    source = _one(draft, found, name)
+    source = _one(draft, found, name, fleet=not per_device)
     try:
         made = scan.at(_step([source]))
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
     parts = tuple(made.parts.items())
-    meaning = _Made("scan", name, made, made.resolution, parts, version, keyed=key is not None)
+    sides = {"keyed": key is not None, "fleet": not per_device}
+    meaning = _Made("scan", name, made, made.resolution, parts, version, **sides)
     added = _add(draft, meaning, [source])
     if key is not None:
         draft.keys[name] = key
@@ -173,6 +179,11 @@ def source_of_window(draft: Draft, stream: Any, what: str) -> tuple[EventType, s
         ValueError: a window cannot be made of it.
     """
     found = known_stream(draft, stream, what)
+    if found.fleet:
+        raise ValueError(
+            f"{what}: {found.name!r} is in one order over the whole fleet, and a window is made on "
+            f"devices; write program.result({found.name}), and its rows are at a gateway"
+        )
     if found.resolution is None:
         raise ValueError(
             f"{what}: the step of the values of {found.name!r} is not known; write "
@@ -213,12 +224,27 @@ def _names(draft: Draft, source: EventType | Stream) -> Iterator[str]:
         yield from _names(draft, draft.streams.get(name) or draft.events[name])
 
 
-def _one(draft: Draft, sources: list[EventType | Stream], name: str) -> EventType | Stream:
+def _one(
+    draft: Draft, sources: list[EventType | Stream], name: str, *, fleet: bool = False
+) -> EventType | Stream:
     """Return the only source, or the union of several, which has a name of its own."""
     if len(sources) == 1:
+        _check_sides(sources, f"scan {name!r}", fleet=fleet)
         return sources[0]
     step, parts = _step(sources), _parts(sources)
-    return _add(draft, _Made("union", f"{name}: sources", None, step, parts), sources)
+    made = _Made("union", f"{name}: sources", None, step, parts, fleet=fleet)
+    return _add(draft, made, sources)
+
+
+def _check_sides(sources: list[EventType | Stream], what: str, *, fleet: bool) -> None:
+    """Check that what is in an order over the fleet is made of no device's own scan.
+
+    Raises:
+        ValueError: it is.
+    """
+    for each in sources:
+        if fleet and isinstance(each, Stream) and not (each.stateless or each.fleet):
+            raise ValueError(_OF_DEVICE.format(what, each.name))
 
 
 class _Made(NamedTuple):
@@ -231,14 +257,19 @@ class _Made(NamedTuple):
     parts: tuple[tuple[str, str], ...]
     version: int = 1
     keyed: bool = False
+    fleet: bool = False
 
 
 def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream:
-    operator, name, function, resolution, parts, version, keyed = made
+    operator, name, function, resolution, parts, version, keyed, fleet = made
+    fleet = fleet or any(getattr(source, "fleet", False) for source in sources)
+    _check_sides(sources, f"{operator} {name!r}", fleet=fleet)
     events = [event for each in sources for event in getattr(each, "events", (each.name,))]
     scan = function.fingerprint if isinstance(function, Scan) else ""
     step = resolution.canonical if resolution else ""
-    meaning = [operator, name, version, scan, step, keyed]
+    meaning: list[Any] = [operator, name, version, scan, step, keyed]
+    if operator == "scan" and fleet:
+        meaning.append("fleet")
     stream = Stream(
         name,
         operator,
@@ -249,6 +280,7 @@ def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream
         stateless=operator != "scan" and all(getattr(s, "stateless", True) for s in sources),
         events=tuple(dict.fromkeys(events)),
         fingerprint=json.dumps([*meaning, *(_fingerprint(draft, made, s) for s in sources)]),
+        fleet=fleet,
     )
     draft.streams[name] = stream
     if function is not None:

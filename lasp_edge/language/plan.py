@@ -28,6 +28,7 @@ from lasp_edge.language.declarations import (
     Derivation,
     DynamicFold,
     EventType,
+    ItemStream,
     LocalFold,
     Parameter,
     Shown,
@@ -197,10 +198,62 @@ class Plan:
         """The events whose readings are texts."""
         return frozenset(name for name, event in self.events.items() if event.text)
 
+    @cached_property
+    def fleet_streams(self) -> Mapping[str, Stream]:
+        """The streams of the order over the fleet, and what they are made from; in order."""
+        needed: set[str] = set()
+        for name, each in reversed(list(self.streams.items())):
+            if each.fleet or name in needed:
+                needed |= {name, *each.sources}
+        return {name: each for name, each in self.streams.items() if name in needed}
+
+    @cached_property
+    def device_streams(self) -> Mapping[str, Stream]:
+        """The streams that each device evaluates; not those of which only the fleet's are made."""
+        used = {source for each in self.streams.values() for source in each.sources}
+        needed = {window.source.name for window in self.windows.values()} | set(self.stream_results)
+        needed |= self.streams.keys() - used
+        for name, each in reversed(list(self.streams.items())):
+            if name in needed and not each.fleet:
+                needed |= set(each.sources)
+        return {n: each for n, each in self.streams.items() if n in needed and not each.fleet}
+
     @property
     def streamed_events(self) -> frozenset[str]:
         """The events that streams are made from."""
         return frozenset(event for each in self.streams.values() for event in each.events)
+
+    @cached_property
+    def evaluated_events(self) -> frozenset[str]:
+        """The events of which a device keeps the items: those of the streams that it evaluates.
+
+        And those that leave and have a window, out of which a reading can be taken back.
+        """
+        found = {event for each in self.device_streams.values() for event in each.events}
+        windows = {window.source.name for window in self.windows.values()}
+        return frozenset(found | (windows & self.item_streams.keys()))
+
+    @cached_property
+    def item_streams(self) -> Mapping[str, ItemStream]:
+        """Event -> what leaves of it as it is, for streams over the fleet."""
+        found: dict[str, list[str]] = {}
+        for each in self.fleet_streams.values():
+            for source in each.sources if each.operator == "scan" else ():
+                made = self.streams.get(source)
+                for event in [source] if made is None else made.events if made.stateless else ():
+                    # A filter on the device decides what leaves, so its meaning is the stream's.
+                    found.setdefault(event, []).append("" if made is None else made.fingerprint)
+        return {event: _item_stream(self, event, found[event]) for event in sorted(found)}
+
+    @property
+    def device_results(self) -> Mapping[str, StreamResult]:
+        """The results that each device makes."""
+        return {n: each for n, each in self.stream_results.items() if not self.streams[n].fleet}
+
+    @property
+    def fleet_results(self) -> Mapping[str, StreamResult]:
+        """The results of the order over the fleet."""
+        return {n: each for n, each in self.stream_results.items() if self.streams[n].fleet}
 
     @property
     def windows_of_readings(self) -> list[Window]:
@@ -209,8 +262,13 @@ class Plan:
 
     @property
     def pane_streams(self) -> tuple[Window | StreamResult, ...]:
-        """What devices send pane entries of: windows, and the rows of results."""
-        return (*self.windows.values(), *self.stream_results.values())
+        """What devices send pane entries of to a lake, too: windows, and the rows of results."""
+        return (*self.windows.values(), *self.device_results.values())
+
+    @property
+    def sent_streams(self) -> tuple[Window | StreamResult | ItemStream, ...]:
+        """What devices send pane entries of to gateways: that, and items for the fleet's order."""
+        return (*self.pane_streams, *self.item_streams.values())
 
     @property
     def published_folds(self) -> dict[str, LocalFold]:
@@ -251,6 +309,14 @@ class Plan:
         used = [source for made in self.derivations.values() for source in made.sources]
         used += [awaited.variable for awaited in self.awaited]
         return tuple(name for name in dict.fromkeys(used) if name not in self.derivations)
+
+
+def _item_stream(plan: Plan, event: str, chains: list[str]) -> ItemStream:
+    """Return what leaves of an event, by the fingerprints of what filters it; "" for nothing."""
+    declared = plan.events[event]
+    filters = () if "" in chains else sorted(set(chains))
+    meaning = (event, declared.resolution.canonical, declared.text, *filters)
+    return ItemStream(event, declared.text, stream_id(plan.name, "fleet_items", *meaning))
 
 
 def _span(declared: EventType | Parameter) -> tuple[str, ...]:

@@ -9,7 +9,7 @@
 ['much', 'used']
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import TEXT, Stream, StreamResult
 from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.cells import Item
 from lasp_edge.ordered.engine import StreamPlan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.places import Place
@@ -38,20 +39,68 @@ PART_LIMIT = 2**63
 """Steps of a number in a row of results are less than these: a BIGINT."""
 
 
+FLEET = ""
+"""In place of a device: the order is over all of them."""
+
+
+def streams_of(plan: Plan, device: str) -> Mapping[str, Stream]:
+    """Return the streams that a device evaluates, or those of the order over the fleet."""
+    return plan.device_streams if device else plan.fleet_streams
+
+
 def graph_of(plan: Plan, device: str) -> StreamGraph:
-    """Return the streams of a plan, as one device runs them."""
-    return StreamGraph(
-        [
-            StreamNode(stream.name, _stage(plan, stream, device), stream.sources)
-            for stream in plan.streams.values()
-        ]
-    )
+    """Return the streams of a plan, as one device runs them, or a sink those of the fleet."""
+    return StreamGraph(_nodes(plan, streams_of(plan, device).values(), device))
+
+
+def whole_graph(plan: Plan, device: str) -> StreamGraph:
+    """Return all streams of a plan, wherever they run, over the readings of one device."""
+    return StreamGraph(_nodes(plan, plan.streams.values(), device))
+
+
+def _nodes(plan: Plan, streams: Iterable[Stream], device: str) -> list[StreamNode]:
+    return [
+        StreamNode(stream.name, _stage(plan, stream, device), stream.sources) for stream in streams
+    ]
+
+
+def events_of(plan: Plan, device: str) -> frozenset[str]:
+    """Return the events that a device keeps items of for its streams, or a sink for the fleet's."""
+    if device:
+        return plan.evaluated_events
+    return frozenset(event for each in plan.fleet_streams.values() for event in each.events)
 
 
 def stream_plan(plan: Plan, device: str) -> StreamPlan:
-    """Return the streams of a plan, as one device evaluates them."""
-    events = {name: plan.events[name].resolution for name in plan.streamed_events}
-    return StreamPlan(partial(graph_of, plan, device), events, meanings_of(plan))
+    """Return the streams of a plan, as one device evaluates them, or a sink those of the fleet."""
+    events = {name: plan.events[name].resolution for name in events_of(plan, device)}
+    return StreamPlan(partial(graph_of, plan, device), events, meanings_of(plan, device))
+
+
+class Leaving:
+    """Which readings of an event leave: those of which a stream over the fleet makes something.
+
+    Args:
+        plan: the program.
+        event: the event's name.
+    """
+
+    def __init__(self, plan: Plan, event: str) -> None:
+        scans = [each for each in plan.fleet_streams.values() if each.operator == "scan"]
+        heads = {source for each in scans for source in each.sources}
+        self._heads = () if event in heads else tuple(sorted(heads & plan.streams.keys()))
+        self._event, self._resolution = event, plan.events[event].resolution
+        chains = [each for each in plan.fleet_streams.values() if each.stateless]
+        self._graph = StreamGraph(_nodes(plan, chains, FLEET))
+
+    def leaves(self, item: Item, device: str) -> bool:
+        """Return whether a reading of a device leaves."""
+        if not self._heads:
+            return True
+        event = item.event(self._event, device, self._resolution)
+        changes = {self._event: {item.place(self._event, device): (None, event)}}
+        found = self._graph.update(changes)
+        return any(found.get(head) for head in self._heads)
 
 
 def _stage(plan: Plan, stream: Stream, device: str) -> StreamStage:
@@ -90,11 +139,11 @@ def states_stream(plan: Plan, era: int) -> int:
     return stream_id(plan.name, "states", era)
 
 
-def meanings_of(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """Return the name of each stream, and the fingerprint of its meaning."""
+def meanings_of(plan: Plan, device: str) -> tuple[tuple[str, str], ...]:
+    """Return the name of each stream that a device, or the fleet, has, and its fingerprint."""
     return tuple(
         (each.name, sha256(each.fingerprint.encode()).hexdigest()[:16])
-        for each in plan.streams.values()
+        for each in streams_of(plan, device).values()
     )
 
 

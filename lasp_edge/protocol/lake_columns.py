@@ -70,6 +70,10 @@ RESULT_ROW: Final = "said"
 """The column of a landed row that holds a row of a result, packed; only programs with results have
 it."""
 
+ITEMS: Final = "items"
+"""The column of a pane entry that holds a cell of items, packed; only programs with an order over
+the fleet have it."""
+
 CONTROL_ENTRY: Final = "control_entry"
 """The column of a landed row that holds an entry of the log of parameters, as a delta of the log;
 only programs with parameters have it."""
@@ -93,7 +97,7 @@ ROW_RECORD: Final[Mapping[str, str]] = {
 """The columns of its record, which follow the parts."""
 
 LAKE_COLUMNS: Final = frozenset(
-    {PANE_DATE, RESULT_ROW, CONTROL_ENTRY}.union(
+    {PANE_DATE, RESULT_ROW, ITEMS, CONTROL_ENTRY}.union(
         LANDED, WINDOW_IDENTITY, LAKE_RECORD, VALUE_IDENTITY, VALUE_RECORD
     )
 )

@@ -21,8 +21,8 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
-from device_agent.agent.scans.history import StreamHistory
 from lasp_edge import Event, Program, folds, scans
+from lasp_edge.evaluation.history import StreamHistory
 from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.streaming import stream_plan

@@ -1,11 +1,11 @@
-"""What streams emit of readings, each device's by themselves, by the oracle beside the engine."""
+"""What streams emit of readings, each device's by themselves or all in one order, by the oracle."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from lasp_edge.event import tags_text, text_of_stream
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import graph_of, plain_parts
+from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import Place, reading_place
@@ -60,14 +60,16 @@ def rows(
 def _items(
     plan: Plan, stream: str, readings: Iterable[Reading], frontiers_us: Mapping[str, int]
 ) -> Iterator[tuple[str, Content]]:
-    """Yield the items of a stream for each device."""
+    """Yield the items of a stream for each device; of one over the fleet once, for all of them."""
     by_device: dict[str, dict[str, Content]] = {}
+    fleet = plan.streams[stream].fleet
     for sample in accepted(plan, readings):
         name, value, time_us, device, tags, _ = sample.event
         read = value if plan.events[name].text else sample.quantised
-        source = text_of_stream(sample.place, tags_text(tags))
-        place = reading_place(name, source, read, time_us, device)
-        by_device.setdefault(device, {}).setdefault(name, {})[place] = sample.event
+        text = text_of_stream(sample.place, tags_text(tags))
+        place = reading_place(name, text, read, time_us, device)
+        of = FLEET if fleet else device
+        by_device.setdefault(of, {}).setdefault(name, {})[place] = sample.event
     for device, contents in sorted(by_device.items()):
         frontier_us = frontiers_us.get(device, AT_THE_END_US)
         yield device, outputs_of(graph_of(plan, device).nodes, contents, frontier_us)[stream]

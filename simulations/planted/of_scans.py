@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 from device_agent.agent.changes import Changes
-from device_agent.agent.scans import history
-from device_agent.agent.scans.history import StreamHistory
-from device_agent.agent.scans.rows import ResultBook
 from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.state.store import Store
+from lasp_edge.evaluation import history
+from lasp_edge.evaluation.history import StreamHistory
+from lasp_edge.evaluation.rows import ResultBook
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.event import Event, StreamItem, tags_of_stream
 from lasp_edge.ordered import cells
 from lasp_edge.ordered import log as ordered_log
@@ -57,12 +58,9 @@ def rows_are_committed_without_the_states() -> Iterator[None]:
     """An agent restarts and goes on from states that are older than its last cut."""
     right = StreamHistory.take_changes
 
-    def take_changes(self: StreamHistory) -> Changes | None:
+    def take_changes(self: StreamHistory) -> dict[HistoryId, HistoryRow]:
         states, changes = self._states, right(self)
-        if changes is not None:
-            for at in [at for at in changes.history if at.stream == states and at.at_us]:
-                del changes.history[at]
-        return changes
+        return {at: row for at, row in changes.items() if at.stream != states or not at.at_us}
 
     with replaced(StreamHistory, "take_changes", take_changes):
         yield

@@ -27,7 +27,8 @@ from tempfile import TemporaryDirectory
 from device_agent.agent.changes import Changes
 from device_agent.agent.state.pane_table import PaneTable
 from device_agent.agent.state.store import FILE_NAME, Store
-from device_agent.agent.stored_rows import BlockId, HistoryRow, PaneId, PaneRow, WaitingRow
+from device_agent.agent.stored_rows import BlockId, PaneId, PaneRow, WaitingRow
+from lasp_edge.evaluation.stored import HistoryRow
 
 IMAGES = 4
 """Older images that are kept of a disk."""

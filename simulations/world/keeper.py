@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from crdts import Membership
 from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
@@ -30,6 +31,7 @@ class SimulatedKeeper:
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
+        self._history: dict[HistoryId, HistoryRow] = {}
         self.state = FleetState(membership=membership or Membership())
 
     def keep(self, rows: PaneRows) -> None:
@@ -62,6 +64,14 @@ class SimulatedKeeper:
             for key in sorted({at[1] for at in self._places[stream][pane_us]}):
                 yield pane_us, key
 
+    def history(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
+        """Return what is kept of a stream with least_us <= time < end_us, each with its time."""
+        return sorted(
+            (at.at_us, row)
+            for at, row in self._history.items()
+            if at.stream == stream and least_us <= at.at_us < end_us
+        )
+
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
         return self.revisions[at][-1] if at in self.revisions else None
@@ -83,4 +93,5 @@ class SimulatedKeeper:
             places.setdefault(pane_us, set()).add(at)
         for row in changes.rows:
             self.revisions.setdefault(row.at, []).append(row)
+        self._history |= changes.history
         self.state = changes.state or self.state

@@ -13,6 +13,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.sent_rows import Landed, SentRow, newest_rows
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
@@ -71,6 +72,7 @@ class SimulatedLander:
 
     Attributes:
         process, plan: see there; others after a restart.
+        core: keeps windows and streams.
         shared: the join of what has landed of each shared variable.
         refused: what was not taken, by topic and reason.
         listening: its clock at its last commit, and since when it listened by then.
@@ -95,7 +97,7 @@ class SimulatedLander:
         self.shared: dict[str, Lattice] = {} if shared is None else shared
         self.refused: dict[tuple[str, str], Refusal] = {}
         self._acceptance = _Acceptance(
-            plan.pane_streams,
+            plan.sent_streams,
             plan.published_folds.values(),
             topics or Topics(plan.name),
             (sink, lake),
@@ -103,7 +105,7 @@ class SimulatedLander:
             overheard=_overheard(plan, self.shared),
         )
         self._results = {result.stream for result in plan.stream_results.values()}
-        self._core = GatewayCore(plan, self._acceptance, self._keeper, process, terms)
+        self.core = GatewayCore(plan, self._acceptance, self._keeper, process, terms)
         self._pending = Accepted()
         self._since_us: int | None = None
         self.listening: Listening | None = None
@@ -161,7 +163,7 @@ class SimulatedLander:
     @property
     def coverage(self) -> Coverage:
         """How far results are final, and over whom."""
-        return self._core.coverage
+        return self.core.coverage
 
     def commit(self, now_us: int | None) -> None:
         """Join what was accepted, and keep what comes of it.
@@ -176,7 +178,7 @@ class SimulatedLander:
         if now_us is not None and self._since_us is not None:
             listening = self.listening = Listening(now_us, self._since_us)
         pending, self._pending = self._pending, Accepted()
-        self._keeper.commit(self._core.join(pending, listening).changes)
+        self._keeper.commit(self.core.join(pending, listening).changes)
 
     def disconnected(self) -> None:
         """Note that nothing is heard: nobody's silence counts."""
@@ -243,7 +245,13 @@ class SimulatedLander:
         return frame
 
     def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SentRow]:
-        """Return (device, place) -> the row of a result that is there."""
+        """Return (device, place) -> the row of a result that is there; `FLEET` for a device."""
+        if plan.streams[name].fleet:
+            self.commit(None)
+            streams = self.core.streams
+            return (
+                {} if streams is None else {(FLEET, row.place): row for row in streams.rows(name)}
+            )
         stream = plan.stream_results[name].stream
         landed = [
             Landed(device, time_us, key, (incarnation, nonce, seq), partial[0])

@@ -22,11 +22,11 @@ from typing import Final
 
 from device_agent.agent.intake import identities, intake
 from device_agent.agent.panes import cache, sender
-from device_agent.agent.scans import history
 from device_agent.agent.state import stored
 from device_agent.agent.timing import waiting
 from device_agent.agent.variables import states
 from device_agent.gateway import panes as fleet_panes
+from lasp_edge.evaluation import history
 from lasp_edge.units import SECOND_US
 
 NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (

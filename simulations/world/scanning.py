@@ -275,5 +275,5 @@ def _content(plan: Plan, device: str, items: dict[str, Cell]) -> dict[str, Conte
             for item, state in items[event].items()
             if state == PRESENT
         }
-        for event in plan.streamed_events
+        for event in plan.evaluated_events
     }

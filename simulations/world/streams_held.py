@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from device_agent.agent.scans.rows import rows_in
 from device_agent.agent.state.pane_table import pane_of
 from device_agent.agent.stored_rows import PaneRow
 from device_agent.storage.sealed_file import finding_damage
+from lasp_edge.evaluation.rows import rows_in
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import items_stream, standing_stream
@@ -129,5 +129,5 @@ def _rows(
 
 def _streams(plan: Plan) -> tuple[dict[str, int], int]:
     """Return event -> the stream of its items, and the stream that says how far they have come."""
-    items = {event: items_stream(plan, event) for event in sorted(plan.streamed_events)}
+    items = {event: items_stream(plan, event) for event in sorted(plan.evaluated_events)}
     return items, standing_stream(plan)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from device_agent.agent.scans.history import StreamHistory
-from device_agent.agent.scans.rows import rows_in
+from lasp_edge.evaluation.history import StreamHistory
+from lasp_edge.evaluation.rows import rows_in
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.plain import encoded
 from simulations.planted import of_scans
@@ -109,7 +109,7 @@ class LooksTwice(Checks):
                     for _, cell in history.cells(event, 0, FOR_EVER_US)
                     for item in cell
                 }
-                for event in sorted(plan.streamed_events)
+                for event in sorted(plan.evaluated_events)
             }
             rows = {
                 name: {

@@ -119,7 +119,7 @@ class Fence(Part):
         self._is_new = restored.incarnation == 0
         self._met: list[int] = []
         self._random = Random(me.nonce + 2)
-        self._needs_lander = bool(agent.plan.pane_streams)
+        self._needs_lander = bool(agent.plan.sent_streams)
         self._challenge = self._attempt = self._hellos = 0
         self.is_asking = self._is_landed = self._is_renewed = False
         self._began_us: int | None = None

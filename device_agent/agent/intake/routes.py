@@ -84,11 +84,12 @@ class Route:
         )
         self.collecting = plan.collections.get(event.name, ())
         keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
-        streamed = event.name in plan.streamed_events
-        self.passed_on = streamed or self.kept
-        self.revisable = streamed and _is_revisable(plan, event.name)
+        streamed = event.name in plan.evaluated_events
+        leaves = event.name in plan.item_streams
+        self.passed_on = streamed or leaves or self.kept
+        self.revisable = (streamed or leaves) and _is_revisable(plan, event.name)
         handled = bool(plan.functions.handlers.get(event.name))
-        self.needs_event = keyed or handled or streamed
+        self.needs_event = keyed or handled or streamed or event.text
         fallible = {f.source.name for f in plan.local_folds.values() if not f.fold.is_built_in}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)

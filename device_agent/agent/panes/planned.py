@@ -48,7 +48,7 @@ class PlannedStreams:
     def __init__(self, plan: Plan) -> None:
         self.windows: dict[int, FoldedPanes] = {w.stream: w for w in plan.windows.values()}
         self.names = {w.stream: w.name for w in plan.windows.values()}
-        self.spans_us = {each.stream: each.span_us for each in plan.pane_streams}
+        self.spans_us = {each.stream: each.span_us for each in plan.sent_streams}
         self.pieces: frozenset[int] = frozenset()
         self.regimes: tuple[WindowRegimes, ...] = ()
         self.is_new = True

@@ -36,7 +36,7 @@ class StreamPanes:
     def __init__(self, agent: Agent, panes: Panes) -> None:
         self._agent, self._panes = agent, panes
         plan = agent.plan
-        self._raw = [w for w in plan.windows.values() if w.source.name in plan.streamed_events]
+        self._raw = [w for w in plan.windows.values() if w.source.name in plan.evaluated_events]
         self._regimes = {
             w.name: WindowRegimes(w, plan.functions, ControlLog())
             for w in plan.windows.values()

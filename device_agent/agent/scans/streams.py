@@ -8,9 +8,7 @@ What streams say becomes panes, which land like all others
 (`device_agent.agent.scans.stream_panes`).
 """
 
-import json
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from device_agent.agent.agent import Agent
@@ -18,12 +16,12 @@ from device_agent.agent.changes import Changes
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreReader
-from device_agent.agent.scans.history import StreamHistory
-from device_agent.agent.scans.rows import Newest, ResultBook
 from device_agent.agent.scans.stream_panes import StreamPanes
-from device_agent.agent.stored_rows import HistoryRow
 from device_agent.agent.variables.variables import PendingUpdates, Variables
 from device_agent.outputs.retained import Content, Retained
+from lasp_edge.evaluation.history import StreamHistory
+from lasp_edge.evaluation.rows import ResultBook
+from lasp_edge.evaluation.stored import HistoryRow
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.streaming import StreamRow, stream_plan
 from lasp_edge.language.updates import Update, ValueOf
@@ -66,8 +64,8 @@ class Streams(Part):
         self._stream_panes = StreamPanes(agent, panes)
         self._store: StoreReader | None = None
         self._load()
-        self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
-        self._events = plan.streamed_events
+        self._windows = [w for w in plan.windows.values() if w.source.name in plan.device_streams]
+        self._events = plan.evaluated_events
         self._known = frozenset(agent.facts.streams or ())
         self._waits = False
         self._now_us = 0
@@ -85,7 +83,7 @@ class Streams(Part):
         live_most = self._agent.settings.live_items
         self.engine = StreamEngine(stream_plan(plan, device), self._history, live_most)
         self.books = {
-            name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
+            name: ResultBook(result, self._history) for name, result in plan.device_results.items()
         }
 
     def _stored(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
@@ -226,7 +224,8 @@ class Streams(Part):
         self._failing = set(failing)
 
     def take_changes(self) -> Changes | None:
-        return self._history.take_changes()
+        taken = self._history.take_changes()
+        return Changes(history=taken) if taken else None
 
     def connected(self, _now_us: int) -> None:
         self._retained.again()
@@ -247,7 +246,7 @@ class Streams(Part):
         for name, book in self.books.items():
             for key, newest in sorted(book.newest.items()):
                 topic = self._agent.topics.result(name, device, key or None)
-                yield Content(topic, _mark(newest), partial(_as_json, newest))
+                yield Content(topic, newest.mark, newest.as_json)
 
     def shown(self) -> Iterator[tuple[str, str]]:
         """Yield result and key of each row that people are shown."""
@@ -260,24 +259,8 @@ class Streams(Part):
             "streams": {
                 "final_before_us": frontier_us,
                 "results": {
-                    name: {key: _plain(newest) for key, newest in sorted(book.newest.items())}
+                    name: {key: newest.plain() for key, newest in sorted(book.newest.items())}
                     for name, book in self.books.items()
                 },
             }
         }
-
-
-def _mark(newest: Newest) -> tuple[Any, ...]:
-    return tuple(None if row is None else (row.place, row.revision) for row in newest)
-
-
-def _plain(newest: Newest) -> dict[str, Any]:
-    return {
-        name: row.plain() for name, row in newest._asdict().items() if isinstance(row, StreamRow)
-    }
-
-
-def _as_json(newest: Newest) -> bytes:
-    if not any(newest):
-        return b""  # the broker forgets what it retained
-    return json.dumps(_plain(newest), sort_keys=True).encode()

@@ -20,12 +20,12 @@ import msgpack
 from device_agent.agent.stored_rows import (
     EVERY_SINK,
     EntryKey,
-    HistoryRow,
     PaneId,
     PaneRow,
     Undelivered,
 )
 from device_agent.storage.sealed_file import unsealed_pane
+from lasp_edge.evaluation.stored import HistoryRow
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS pane (

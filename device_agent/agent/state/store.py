@@ -23,7 +23,6 @@ from device_agent.agent.stored_rows import (
     EVERY_SINK,
     BlockId,
     EntryKey,
-    HistoryRow,
     PaneId,
     PaneRow,
     ReadingRow,
@@ -47,6 +46,7 @@ from device_agent.storage.sealed_file import (
     unsealed,
 )
 from lasp_edge.errors import NotFound
+from lasp_edge.evaluation.stored import HistoryRow
 
 KEPT_LIVES = 1_000
 """Lives of the device that an agent remembers, the last ones: 0.1 MB. Who speaks of an earlier one

@@ -64,8 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logs(arguments, "%(asctime)s gateway: %(message)s", program="gateway")
     plan = load_plan(arguments.program)
-    if not plan.windows:
-        raise UsageError(f"{arguments.program} declares no window, so there is nothing to keep")
+    if not plan.windows and not plan.fleet_results:
+        raise UsageError(
+            f"{arguments.program} declares no window, and no result of a scan over the fleet, so "
+            "there is nothing to keep"
+        )
     patience = Patience.of(arguments, plan.windows.values())
     settings = _settings(arguments, patience)
     broker = broker_of(arguments)

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         plan = load_plan(arguments.program)
     store = existing_store(arguments.data_dir)
     status = status_of(store)
-    if plan is not None and plan.stream_results:
+    if plan is not None and plan.device_results:
         status["results"] = _results(store, plan)
     if plan is not None and last is not None:
         status["windows"] = {
@@ -245,12 +245,12 @@ def _notices(status: dict[str, Any]) -> list[str]:
 
 def _results(store: Store, plan: Plan) -> dict[str, list[dict[str, Any]]]:
     """Return the last rows of each result."""
-    from device_agent.agent.scans.rows import stored_rows  # noqa: PLC0415 - of programs with streams
+    from lasp_edge.evaluation.rows import stored_rows  # noqa: PLC0415 - of programs with streams
 
     high_us = store.restored().facts.high_us or 0
     return {
         name: [row.plain() for row in stored_rows(store.history, result, high_us, ROWS)]
-        for name, result in plan.stream_results.items()
+        for name, result in plan.device_results.items()
     }
 
 

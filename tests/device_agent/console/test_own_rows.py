@@ -82,7 +82,10 @@ def test_results_of_a_device_are_printed(tmp_path, monkeypatch, capsys):
         (["windows", "w", "--data-dir", "D", "--as-of", "5"], "a device does not keep what was"),
         (["windows", "w", "--data-dir", "D", "--all-revisions"], "a device keeps none"),
         (["windows", "w", "--data-dir", "D", "--lake", "L"], "not allowed with"),
-        (["results", "r", "--gateway", "G"], "one of the arguments --lake --data-dir is required"),
+        (
+            ["results", "r", "--gateway", "G"],
+            "one of the arguments --lake --gateway --data-dir is required",
+        ),
     ],
 )
 def test_what_a_device_does_not_keep_is_said(words, said, capsys):

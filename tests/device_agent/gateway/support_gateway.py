@@ -36,7 +36,7 @@ class GatewayUnderTest:
     def restart(self):
         """Begin a process: what the one before held in memory is gone."""
         self.acceptance = Acceptance(
-            self.plan.pane_streams,
+            self.plan.sent_streams,
             self.plan.published_folds.values(),
             Topics(self.plan.name),
             ("gateway", self.store),

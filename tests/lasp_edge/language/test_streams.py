@@ -96,9 +96,9 @@ def test_names_of_streams_stand_for_streams():
 
 def test_another_meaning_is_another_stream():
     plans = [laundry()[0].plan(), laundry(version=2)[0].plan()]
-    assert meanings_of(plans[0]) != meanings_of(plans[1])
+    assert meanings_of(plans[0], "pi-1") != meanings_of(plans[1], "pi-1")
     assert plans[0].digest != plans[1].digest
-    assert meanings_of(plans[0]) == meanings_of(laundry()[0].plan())
+    assert meanings_of(plans[0], "pi-1") == meanings_of(laundry()[0].plan(), "pi-1")
 
 
 def test_a_window_over_another_scan_is_another_stream():
@@ -138,10 +138,6 @@ def water():
 
 
 REFUSED = {
-    "no per_device": (
-        lambda p: p.scan("s", source="litres", scan=scans.changes()),
-        "scan 's': one order over the devices of the whole fleet is not built yet; write per_dev",
-    ),
     "no scan": (
         lambda p: p.scan("s", source="litres", scan=folds.sum(), per_device=True),
         "a scan such as scans.differences",

@@ -1,4 +1,4 @@
-"""Where streams stand in the store: in rows of their own, which go to no sink.
+"""Where streams stand in a store: in rows of their own, which go to no sink.
 
 Three kinds, each under stream ids of its own: the cells of items, the cuts (at which the state of
 all scans is known, and everything before is packed away), and the cells of rows of results; and one
@@ -10,10 +10,9 @@ and that of a cell is at least the end of its block: what a late reading may nee
 
 from collections.abc import Callable, Iterator
 
-from device_agent.agent.changes import Changes
-from device_agent.agent.stored_rows import HistoryId, HistoryRow
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import items_stream, standing_stream, states_stream
+from lasp_edge.language.streaming import events_of, items_stream, standing_stream, states_stream
 from lasp_edge.ordered.cells import CELL_US, Cell, CellId, packed, unpacked
 from lasp_edge.ordered.item_store import FOR_EVER_US, Cut, EngineProgress
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -31,7 +30,7 @@ class StreamHistory:
 
     Args:
         plan: the plan.
-        device: whose readings its items are.
+        device: whose readings its items are; `FLEET` for those of all.
         read: reads the store.
 
     Attributes:
@@ -40,16 +39,16 @@ class StreamHistory:
 
     def __init__(self, plan: Plan, device: str, read: Read) -> None:
         self._device, self._read = device, read
-        self._items = {name: items_stream(plan, name) for name in sorted(plan.streamed_events)}
+        self._items = {name: items_stream(plan, name) for name in sorted(events_of(plan, device))}
         self._plan, self._progress = plan, standing_stream(plan)
         self._states = states_stream(plan, 0)
         self._rows = {name: each.stream for name, each in plan.stream_results.items()}
         self.changes: dict[HistoryId, HistoryRow] = {}
 
-    def take_changes(self) -> Changes | None:
+    def take_changes(self) -> dict[HistoryId, HistoryRow]:
         """Return what is to be committed and was not taken yet."""
         taken, self.changes = self.changes, {}
-        return Changes(history=taken) if taken else None
+        return taken
 
     def progress(self) -> EngineProgress | None:
         """Return how far the streams had come; None where there never were any."""

@@ -1,16 +1,17 @@
-"""The rows of a device's results: in memory since the last cut, and before it in the store.
+"""The rows of an evaluator's results: in memory since the last cut, and before it in the store.
 
 A row in the store is what a handler sees and people read, with its place. The newest final row and
 the newest tentative one of each key are remembered for the topics. Where one of them is taken back,
 the newest that still counts is looked for in the store.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgpack
 
-from device_agent.agent.scans.history import Read, StreamHistory
+from lasp_edge.evaluation.history import Read, StreamHistory
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts
@@ -35,6 +36,19 @@ class Newest(NamedTuple):
     final: StreamRow | None = None
     tentative: StreamRow | None = None
 
+    @property
+    def mark(self) -> tuple[Any, ...]:
+        """What differs where the rows do."""
+        return tuple(None if row is None else (row.place, row.revision) for row in self)
+
+    def plain(self) -> dict[str, Any]:
+        """Return them for JSON, by name."""
+        return {name: row.plain() for name, row in self._asdict().items() if row is not None}
+
+    def as_json(self) -> bytes:
+        """Return them as a retained topic holds them: nothing where there is no row."""
+        return json.dumps(self.plain(), sort_keys=True).encode() if any(self) else b""
+
 
 class ResultBook:
     """The rows of one result.
@@ -47,13 +61,14 @@ class ResultBook:
         newest: key -> its newest rows.
         unfit: how many values did not have the parts of the result.
         why: what was wrong with the last of them.
+        written: how many rows were new or have changed.
     """
 
     def __init__(self, result: StreamResult, history: StreamHistory) -> None:
         self.result, self._history = result, history
         self._live = ResultRows()
         self.newest: dict[str, Newest] = {}
-        self.unfit, self.why = 0, ""
+        self.unfit, self.why, self.written = 0, "", 0
         self._overdue: set[int] = set()
 
     def begin(self, since_us: int) -> None:
@@ -89,6 +104,7 @@ class ResultBook:
         if frontier_us is not None:
             self._live.advance(frontier_us)
         live = self._live.take_changed()
+        self.written += len(changed) + len(live)
         self._write({place[0] // CELL_US * CELL_US for place, _ in live}, self._live)
         if since_us > before_us:
             self._live.cut(since_us)

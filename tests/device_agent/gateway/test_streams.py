@@ -1,0 +1,270 @@
+"""A gateway's streams over the fleet: the oracle's rows, whatever comes late, twice or never."""
+
+from random import Random
+
+import pytest
+
+from crdts import Frontier, Version
+from crdts.frontier import Promise
+from device_agent.gateway import streams as streams_module
+from device_agent.gateway.core import WaitingTerms
+from device_agent.gateway.store import FleetStore
+from lasp_edge import Program, scans
+from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
+from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, cell_of, packed
+from lasp_edge.ordered.oracle import outputs_of
+from lasp_edge.protocol.acceptance import Accepted, PaneRows
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frontier import Listening
+from simulations.world.keeper import SimulatedKeeper
+from tests.device_agent.gateway.support_gateway import GatewayUnderTest
+
+FIRST_US = 1_700_000_000_000_000
+SECOND_US = 1_000_000
+DEVICES = ("pi-0", "pi-1", "pi-2")
+TERMS = WaitingTerms(DEVICES, retain_us=3_600 * SECOND_US)
+
+
+def doors(scan=None, version=1):
+    """Return a program of one scan over all doors, and a shared one by room."""
+    program = Program("doors")
+    door = program.event("door")
+    scan = scan or scans.differences()
+    program.result(program.scan("all", source=door, scan=scan, version=version))
+    by_room = program.scan(
+        "by_room", source=door, key=lambda event: event.tags["room"], scan=scans.sessions(gap_s=30)
+    )
+    program.result(by_room)
+    return program.plan()
+
+
+class Fleet:
+    """Devices that send cells of items to a gateway.
+
+    Attributes:
+        items: (device, item) -> its state.
+    """
+
+    def __init__(self, plan, keeper=None, terms=TERMS):
+        self.plan, self.items = plan, {}
+        self.gateway = GatewayUnderTest(plan, keeper, terms)
+        self._seq, self._ticks = 0, 0
+        self._now_us = FIRST_US + 86_400 * SECOND_US
+
+    def restart(self):
+        self.gateway.restart()
+
+    def reads(self, device, at_s, value, room="hall", state=PRESENT):
+        """Let a device read something, or take it back; return the entry that it sends."""
+        item = Item(FIRST_US + round(at_s * SECOND_US), value, f'{{"room":"{room}"}}')
+        self.items[device, item] = max(state, self.items.get((device, item), 0))
+        cell_us = cell_of(item.time_us)
+        own = {each: state for (of, each), state in self.items.items() if of == device}
+        cell = {each: state for each, state in own.items() if cell_of(each.time_us) == cell_us}
+        return self.entry(device, cell_us, cell)
+
+    def entry(self, device, cell_us, cell, seq=None, nonce=7):
+        """Return a cell as it lands."""
+        self._seq += 1
+        stream = self.plan.item_streams["door"].stream
+        columns = ((packed(cell),),)
+        at = (stream, CELL_US, 1, nonce, columns, ("",), (cell_us,), (seq or self._seq,))
+        return PaneRows(device, PaneEntries(*at), self._now_us)
+
+    def land(self, entries=(), promised_s=None):
+        """Let entries land, and all devices promise; return the turn."""
+        self._ticks += 1
+        accepted = Accepted(rows=list(entries))
+        if promised_s is not None:
+            low_us, version = FIRST_US + round(promised_s * SECOND_US), Version(1, 7, self._ticks)
+            promise = Promise(version, low_us, False, self._now_us)  # noqa: FBT003
+            accepted.promises = Frontier(dict.fromkeys(DEVICES, promise))
+        listening = Listening(self._now_us, FIRST_US)
+        turn = self.gateway.core.join(accepted, listening)
+        self.gateway.keeper.commit(turn.changes)
+        return turn
+
+    def rows(self, name):
+        """Return place -> (key, parts) of a result's rows that are there."""
+        rows = self.gateway.core.streams.rows(name)
+        return {row.place: (row.key, row.parts) for row in rows}
+
+    def statuses(self, name):
+        """Return place -> status and revision."""
+        return {place: (row.status, row.revision) for place, row in self.stored(name).items()}
+
+    def stored(self, name):
+        return dict(self.gateway.core.streams.stored(name))
+
+    def truth(self, name):
+        """Return what the oracle makes of all items, by the same frontier."""
+        resolution, result = self.plan.events["door"].resolution, self.plan.stream_results[name]
+        content = {
+            item.place("door", device): item.event("door", device, resolution)
+            for (device, item), state in self.items.items()
+            if state == PRESENT
+        }
+        frontier_us = self.gateway.core.streams.frontier_us
+        found = outputs_of(graph_of(self.plan, FLEET).nodes, {"door": content}, frontier_us)[name]
+        return {at: (each.key, plain_parts(result, each.value)) for at, each in found.items()}
+
+    def check(self):
+        for name in self.plan.fleet_results:
+            assert self.rows(name) == self.truth(name), name
+
+
+@pytest.fixture(params=["tables", "file"])
+def keeper(request, tmp_path):
+    return SimulatedKeeper() if request.param == "tables" else FleetStore(tmp_path / "gateway")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("live", [50_000, 20])
+def test_shuffled_late_repeated_and_restarted_gives_what_the_oracle_says(
+    keeper, monkeypatch, seed, live
+):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", live)
+    monkeypatch.setattr(streams_module, "MOST_CELLS", 3 if seed % 2 else 20_000)
+    rng, fleet = Random(seed), Fleet(doors(), keeper)
+    sent = []
+    for n in range(120):
+        promised_s = 4 * n if n % 5 == 0 else None
+        at_s = 4 * n + rng.choice([0, 1, 2, -rng.random() * 4 * n])
+        entries = [fleet.reads(rng.choice(DEVICES), at_s, rng.randrange(9), rng.choice("ab"))]
+        if n % 9 == 0:
+            device, item = rng.choice(sorted(fleet.items))
+            seconds = (item.time_us - FIRST_US) / SECOND_US
+            room = item.tags[9]
+            entries.append(fleet.reads(device, seconds, item.value, room, RETRACTED))
+        sent += entries
+        entries.append(rng.choice(sent))  # it comes once more, perhaps an older one
+        rng.shuffle(entries)
+        fleet.land(entries, promised_s)
+        if n % 17 == 0:
+            fleet.restart()
+            fleet.check()
+    fleet.land([], 1_000)
+    fleet.check()
+    assert {status for status, _ in fleet.statuses("all").values()} <= {"final", "revised"}
+
+
+def test_a_row_is_tentative_then_final_then_revised_by_what_comes_late(keeper):
+    fleet = Fleet(doors(), keeper)
+    fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-1", 3, 8)])
+    (row,) = fleet.stored("all").values()
+    assert (row.event.value, row.status) == (3, "tentative")
+    fleet.land([], 20)
+    assert [status for status, _ in fleet.statuses("all").values()] == ["final"]
+    fleet.restart()
+    fleet.land([fleet.reads("pi-2", 2, 6)])
+    found = sorted(
+        (place[0] - FIRST_US, row.event.value, row.status)
+        for place, row in fleet.stored("all").items()
+    )
+    assert found == [(2_000_000, 1, "final"), (3_000_000, 2, "revised")]
+
+
+def test_what_is_final_does_not_change_without_something_late(keeper):
+    fleet = Fleet(doors(), keeper)
+    fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-1", 3, 8)], 20)
+    before = fleet.stored("all")
+    fleet.restart()
+    fleet.land([fleet.reads("pi-0", 25, 5)], 60)
+    assert {at: fleet.stored("all")[at] for at in before} == before
+
+
+def test_several_lives_of_a_device_are_united(keeper):
+    """A store was lost, and the file was read again from its middle: the newest cell has less."""
+    fleet = Fleet(doors(), keeper)
+    first, second = Item(FIRST_US + 1, 5, ""), Item(FIRST_US + 2, 9, "")
+    cell_us = cell_of(FIRST_US)
+    fleet.items |= {("pi-0", first): PRESENT, ("pi-0", second): PRESENT}
+    fleet.land([fleet.entry("pi-0", cell_us, {first: PRESENT})])
+    fleet.land([fleet.entry("pi-0", cell_us, {second: PRESENT}, nonce=8)])
+    fleet.restart()
+    fleet.land([], 100)
+    fleet.check()
+    assert [row.event.value for row in fleet.stored("all").values()] == [4]
+
+
+def test_an_older_version_of_a_cell_does_not_take_the_place_of_a_newer_one(keeper):
+    fleet = Fleet(doors(), keeper)
+    older = fleet.reads("pi-0", 1, 5)
+    fleet.land([fleet.reads("pi-0", 2, 6)])
+    fleet.restart()
+    fleet.land([older])
+    fleet.restart()
+    fleet.land([], 100)
+    fleet.check()
+    assert len(fleet.rows("all")) == 1
+
+
+def test_time_alone_ends_a_session_of_the_fleet(keeper):
+    fleet = Fleet(doors(), keeper)
+    fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-1", 20, 5)], 25)
+    assert not fleet.rows("by_room")
+    fleet.land([], 60)
+    ((_, parts),) = fleet.rows("by_room").values()
+    assert parts[-1] == 2
+    fleet.check()
+
+
+def test_items_outside_of_their_cell_are_counted_and_nothing_else_is_lost(keeper):
+    fleet = Fleet(doors(), keeper)
+    strange = fleet.entry("pi-0", cell_of(FIRST_US) + CELL_US, {Item(FIRST_US, 5, ""): PRESENT})
+    fleet.land([strange, fleet.reads("pi-1", 1, 2), fleet.reads("pi-1", 2, 3)], 30)
+    fleet.check()
+    assert fleet.gateway.core.failed == {"door: items outside of their cell, from pi-0": 1}
+
+
+def test_what_is_older_than_late_items_are_taken_is_counted(keeper):
+    fleet = Fleet(doors(), keeper)
+    fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-0", 2, 6)], 10_000)
+    late = fleet.reads("pi-1", 1.5, 7)
+    turn = fleet.land([late])
+    assert turn.too_late == 1
+    assert not turn.changes.entries
+    assert len(fleet.rows("all")) == 1
+
+
+def test_a_function_that_raises_is_counted_and_the_gateway_goes_on(keeper):
+    class Broken(scans.Scan):
+        name, parts = "broken", {"value": "1"}
+
+        def step(self, state, event):
+            return (), [1 // round(event.value)]
+
+    fleet = Fleet(doors(Broken()), keeper)
+    fleet.land([fleet.reads("pi-0", 1, 0), fleet.reads("pi-0", 2, 1)], 20)
+    assert len(fleet.rows("all")) == 1
+    ((reason, times),) = fleet.gateway.core.failed.items()
+    assert times == 1
+    assert "ZeroDivisionError" in reason
+
+
+def test_another_release_of_one_scan_is_made_of_what_is_there(keeper):
+    fleet = Fleet(doors(), keeper)
+    fleet.land([fleet.reads(d, n, n) for n in range(20) for d in DEVICES], 30)
+    kept = fleet.stored("by_room")
+    fleet.gateway.plan = fleet.plan = doors(scans.changes(), version=2)
+    fleet.restart()
+    fleet.land([fleet.reads("pi-0", 40, 3)], 300)
+    fleet.check()
+    assert {at: row for at, row in fleet.stored("by_room").items() if at in kept} == kept
+
+
+def test_what_is_forgotten_is_not_needed_for_a_late_item(keeper, monkeypatch):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 40)
+    fleet = Fleet(doors(), keeper)
+    for n in range(300):
+        fleet.land([fleet.reads(DEVICES[n % 3], 60 * n, n % 7)], 60 * n)
+    since_us = fleet.gateway.core.coverage.frontier - TERMS.retain_us
+    stream = fleet.plan.item_streams["door"].stream
+    kept = list(fleet.gateway.keeper.entries(stream, 0, FIRST_US + 10**12))
+    if isinstance(keeper, FleetStore):
+        assert len(kept) < 200
+    late_us = since_us + 60 * SECOND_US
+    fleet.restart()
+    fleet.land([fleet.reads("pi-0", (late_us - FIRST_US) / SECOND_US, 3)])
+    truth = {at: row for at, row in fleet.truth("all").items() if at[0] >= since_us}
+    assert {at: row for at, row in fleet.rows("all").items() if at[0] >= since_us} == truth
