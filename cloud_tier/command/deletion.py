@@ -43,7 +43,7 @@ def forget_rows(arguments: argparse.Namespace) -> str:
         ) from None
     tables = LakeTables(arguments.lake)
     tables.table(tables.landing)
-    with _no_job(tables):
+    with no_job(tables):
         OpenTables(tables).claim()  # a job on another machine ends
         counts = forget(tables, Wanted(arguments.device, arguments.key, before_us))
     lines = [_counted(counts), "start `lasp-edge cloud` again: it makes the windows from the rest"]
@@ -73,7 +73,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def _no_job(tables: LakeTables) -> Iterator[None]:
+def no_job(tables: LakeTables) -> Iterator[None]:
     """Keep a job off a lake of this machine while the block lasts."""
     if not tables.is_local:
         yield

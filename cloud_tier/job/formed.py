@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from cloud_tier.job.control import ControlState, due_under_log_us
-from cloud_tier.job.finality import StepFinality
+from cloud_tier.job.finality import BEFORE_ALL_US, StepFinality
 from cloud_tier.job.job import Job
 from cloud_tier.job.starts import RecomputedStarts, spans_by_window
 from cloud_tier.lake.sqltext import any_of, one_of, within
@@ -36,6 +36,7 @@ RECORD: Final = {
     "_excluded": pa.string(),
     "_excluded_devices": pa.int32(),
     "_due": pa.int64(),
+    "_since": pa.int64(),
     "_after_us": pa.int64(),
     "_until_us": pa.int64(),
     "_missing": pa.string(),
@@ -193,10 +194,16 @@ class StepWindows:
         coverage = finality.coverage
         excluded = (listed(coverage.excluded), len(coverage.excluded))
         record = (coverage.frontier, len(coverage.expected), *excluded)
+        since_us = self.job.since_us
         rows = [
             (
                 *(form.stream, form.of, form.size_us),
-                *(*record, finality.due_us[form.of], *stretch),
+                *(
+                    *record,
+                    finality.due_us[form.of],
+                    since_us.get(form.of, BEFORE_ALL_US),
+                    *stretch,
+                ),
                 *(form.of_stream, form.from_us, form.until_us - 1),
             )
             for form in self.forms

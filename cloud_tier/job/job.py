@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cloud_tier.job.opened import OpenTables
+from cloud_tier.lake.backfill import Backfill, backfills
+from cloud_tier.lake.definitions import since_us
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
@@ -81,6 +83,16 @@ class Job:
     def listen_us(self) -> int:
         """For how long a job without a roster listens before anything is final."""
         return listen_us(self.waits, self.dead_after_us)
+
+    @cached_property
+    def backfills(self) -> tuple[Backfill, ...]:
+        """The streams whose panes count for windows that came later."""
+        return backfills(self.plan, self.lake)
+
+    @cached_property
+    def since_us(self) -> dict[str, int]:
+        """Since when the lake has windows that came later, by name."""
+        return since_us(self.lake)
 
     @cached_property
     def tables(self) -> OpenTables:

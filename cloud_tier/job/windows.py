@@ -35,7 +35,7 @@ from cloud_tier.lake.sqltext import (
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.spans import Starts
 from lasp_edge.protocol.status import STATUSES, TENTATIVE, TRANSITIONS, Transition
-from lasp_edge.protocol.window_rows import COMPARED, COUNTED, LAKE_RECORD
+from lasp_edge.protocol.window_rows import COMPARED, COUNTED, COVERED, LAKE_RECORD
 
 _IDENTITY = ("window", "key", "start_us")
 _RECORDED: Final = ("_size_us", "_of", *(name for name in RECORD if not name.endswith("_us")))
@@ -214,6 +214,7 @@ def _revisions(
         **{name: f"_now_{name}" if name in COMPARED else f"_{name}" for name in LAKE_RECORD},
         "excluded": f"if({tentative} OR {held}, _missing, _excluded)",
         COUNTED[0]: f"if({tentative}, _missing_devices, 0)",
+        COVERED: "start_us >= _since",
         COUNTED[1]: f"if({tentative}, 0, if({held}, _missing_devices, _excluded_devices))",
         "status": f"element_at(array({statuses}), {after} + 1)",
         "revision": "coalesce(_revision + 1, 0)",

@@ -8,13 +8,13 @@ of an older definition of the same name are left out.
 
 import json
 import logging
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.query import in_one_line, selected
 from cloud_tier.lake.shared import SharedMeaning, described, meaning_of, stored
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
@@ -26,6 +26,9 @@ from lasp_edge.language.plan import Plan
 log = logging.getLogger(__name__)
 
 SHARED = "shared"
+BACKFILL: Final = "backfill"
+"""The kind of row that has panes of another window count (`cloud_tier.lake.backfill`)."""
+_SINCE: Final = "since_us"
 
 Known = dict[tuple[str, str], tuple[int, str]]
 """(kind, name) -> (revision, description) of the newest definitions."""
@@ -46,7 +49,7 @@ def prepare(plan: Plan, lake: LakeTables) -> list[str]:
         for torn in mend_tables(lake):
             log.warning("%s", torn)
         if DeltaTable.is_deltatable(lake.programs):
-            _check_program(plan, lake, _newest(lake))
+            _check_program(plan, lake, newest_definitions(lake))
         lake.create(plan.columns, plan.stream_results.values(), plan.parameters)
         return record(plan, lake)
     except (DeltaError, OSError) as error:
@@ -55,7 +58,7 @@ def prepare(plan: Plan, lake: LakeTables) -> list[str]:
 
 def program_of(lake: LakeTables) -> str | None:
     """Return the name of the program whose results the lake holds; None before there are any."""
-    programs = {json.loads(text)["program"] for _, text in _newest(lake).values()}
+    programs = {json.loads(text)["program"] for _, text in newest_definitions(lake).values()}
     return min(programs, default=None)
 
 
@@ -68,10 +71,8 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
     Raises:
         UsageError: the lake holds another program's results.
     """
-    known = _newest(lake)
+    known, known_us = newest_definitions(lake), since_us(lake)
     _check_program(plan, lake, known)
-    for line in _partial(plan, known):
-        log.warning("%s", line)
     fresh, changed = [], []
     texts = [
         (kind, name, json.dumps(description, ensure_ascii=False))
@@ -82,7 +83,16 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
         revision, before = known.get((kind, name), (-1, ""))
         if text == before:
             continue
-        fresh.append((kind, name, revision + 1, text))
+        since = known_us.get(name)
+        if kind == WINDOW and known and not _has_past(known, name, json.loads(text)["stream"]):
+            since = host_us()
+            log.warning(
+                "the window %r is %s: rows that begin before now may lack readings, also where "
+                "they are final (`covered` is false); see `lasp-edge lake plan`",
+                name,
+                "defined otherwise than before" if before else "new",
+            )
+        fresh.append((kind, name, revision + 1, text, since if kind == WINDOW else None))
         if before and kind == WINDOW and _meant(before) != _meant(text):
             changed.append(name)
     if fresh:
@@ -92,38 +102,17 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
     return changed
 
 
+def _has_past(known: Known, name: str, stream: int) -> bool:
+    """Return whether the lake has the panes of a window, or others that count for it."""
+    texts = (known.get((kind, name), (0, "{}"))[1] for kind in (WINDOW, BACKFILL))
+    return stream in {json.loads(text).get("stream") for text in texts}
+
+
 def _meant(text: str) -> dict[str, Any]:
     """Return a description without what changes no row."""
     plain: dict[str, Any] = json.loads(text)
     plain.pop(UNIT, None)
     return plain
-
-
-def _partial(plan: Plan, known: Known) -> Iterator[str]:
-    """Yield a line about each window whose first rows lack the readings of an earlier definition.
-
-    Windows of one stream are made from the panes that are there; a changed fold, event, key or
-    name is another stream, for which devices have panes from their next start on.
-    """
-    before = {name: json.loads(text) for (kind, name), (_, text) in known.items() if kind == WINDOW}
-    for name, window in plan.windows.items() if before else ():
-        former = before.get(name)
-        if former is not None and former["stream"] == window.stream:
-            continue
-        what = "new" if former is None else "defined otherwise than before"
-        alike = [
-            other
-            for other, each in before.items()
-            if other not in plan.windows
-            and former is None
-            and each["fold"] == window.fold.description()
-        ]
-        renamed = f" Rows of {alike[0]!r} stay under that name." if len(alike) == 1 else ""
-        yield (
-            f"the window {name!r} is {what}: it has readings from the time at which each device "
-            f"starts with this program, and rows of windows that begin before that hold a part "
-            f"of them, also where they are final.{renamed}"
-        )
 
 
 def definitions(lake: LakeTables, kind: str) -> dict[str, ResultDefinition]:
@@ -133,7 +122,7 @@ def definitions(lake: LakeTables, kind: str) -> dict[str, ResultDefinition]:
         NotFound: there is no such lake.
     """
     found = {}
-    for (kind_, name), (_, text) in sorted(_newest(lake).items()):
+    for (kind_, name), (_, text) in sorted(newest_definitions(lake).items()):
         if kind_ == kind:
             found[name] = definition_of(kind, name, json.loads(text))
     return found
@@ -145,7 +134,7 @@ def shared_meanings(lake: LakeTables) -> dict[str, SharedMeaning]:
     Raises:
         NotFound: there is no such lake.
     """
-    newest = sorted(_newest(lake).items())
+    newest = sorted(newest_definitions(lake).items())
     return {name: meaning_of(name, text) for (kind, name), (_, text) in newest if kind == SHARED}
 
 
@@ -158,7 +147,21 @@ def _check_program(plan: Plan, lake: LakeTables, known: Known) -> None:
         )
 
 
-def _newest(lake: LakeTables) -> Known:
+def since_us(lake: LakeTables) -> dict[str, int]:
+    """Return since when the lake has the present stream of windows that came later, by name."""
+    found: dict[str, tuple[int, int]] = {}
+    table = lake.table(lake.programs)
+    if _SINCE not in {field.name for field in table.schema().fields}:
+        return {}  # an earlier release made it
+    query = f"SELECT name, revision, {_SINCE} FROM source WHERE kind = '{WINDOW}'"  # noqa: S608 - ours
+    for row in selected(table, query).to_pylist():
+        at = (row["revision"], row[_SINCE] or 0)
+        found[row["name"]] = max(at, found.get(row["name"], at))
+    return {name: at_us for name, (_, at_us) in found.items() if at_us}
+
+
+def newest_definitions(lake: LakeTables) -> Known:
+    """Return the newest description of each window, value and variable of a lake."""
     newest: Known = {}
     for row in selected(lake.table(lake.programs), "SELECT * FROM source").to_pylist():
         entry = (row["revision"], row["description"])

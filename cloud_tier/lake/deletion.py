@@ -79,7 +79,7 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
         tables: of the lake.
         wanted: the rows.
     """
-    _set(tables.table(tables.lattice), DUE, "true")
+    ask_recompute(tables)
     panes = wanted.rows(f"kind = '{PANE}'", "pane_us")
     kinds = f"kind = '{PANE}'"
     if wanted.before_us is None:
@@ -133,6 +133,11 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
         },
         at_once=False,
     )
+
+
+def ask_recompute(tables: LakeTables) -> None:
+    """Have the next start of a job make all windows again, however old they are."""
+    _set(tables.table(tables.lattice), DUE, "true")
 
 
 def recompute_is_due(tables: LakeTables) -> bool:

@@ -106,6 +106,7 @@ PROGRAMS: Final = {
     "name": "string",
     "revision": "integer",
     "description": "string",
+    "since_us": "long",
 }
 
 _OF_NOTHING: Final[Mapping[str, Any]] = {"string": "", "long": 0}

@@ -21,6 +21,9 @@ from lasp_edge.protocol.status import TENTATIVE
 COUNTED: Final = ("devices_awaited", "devices_excluded")
 """Columns of a lake: how many devices are in `excluded`. A tentative row waits for the former,
 any other is made without the latter."""
+COVERED: Final = "covered"
+"""A column of a lake: false where the window begins before the lake had its definition, so that it
+may lack readings of devices that had not started with it; null where that is unknown."""
 MOST_NAMES: Final = 8
 """Names of devices that a row of a lake has, at most: a thousand dead ones would be 9 kB a row."""
 
@@ -88,6 +91,7 @@ class FleetRow(NamedTuple):
         values = dict(zip(WINDOW_RECORD, self[-len(WINDOW_RECORD) :], strict=True))
         is_open, count = self.status == TENTATIVE, len(self.excluded)
         values |= {"excluded": listed(self.excluded)}
+        values[COVERED] = None
         return values | dict(zip(COUNTED, (count, 0) if is_open else (0, count), strict=True))
 
     @classmethod
@@ -140,15 +144,21 @@ SERVED_BEFORE: Final = tuple(name for name in WINDOW_IDENTITY if name != "window
 LAKE_RECORD: Final[Mapping[str, str]] = {
     **WINDOW_RECORD,
     **dict.fromkeys(COUNTED, "integer"),
+    COVERED: "boolean",
 }
 """The columns of a row's record in a lake, by name: Delta's type."""
 SERVED_BEHIND: Final = (
     *(each.column or name for name, each in FIELDS.items() if each.is_served),
     *COUNTED,
+    COVERED,
 )
 """The columns that they get, and that stand behind the fold's."""
 NOT_PRINTED: Final = frozenset(
-    (*(each.column or name for name, each in FIELDS.items() if not each.is_printed), *COUNTED)
+    (
+        *(each.column or name for name, each in FIELDS.items() if not each.is_printed),
+        *COUNTED,
+        COVERED,
+    )
 )
 """The columns that only whoever looks into a table itself, or asks for JSON, reads."""
 _result_of: Final = attrgetter(

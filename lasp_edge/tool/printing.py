@@ -16,7 +16,7 @@ from lasp_edge.folds.numbers import Resolution, decimals
 from lasp_edge.language.declarations import TEXT
 from lasp_edge.language.described import ResultDefinition
 from lasp_edge.protocol.status import TENTATIVE
-from lasp_edge.protocol.window_rows import COUNTED, MOST_NAMES, NOT_PRINTED
+from lasp_edge.protocol.window_rows import COUNTED, COVERED, MOST_NAMES, NOT_PRINTED
 from lasp_edge.tool.screen import aligned
 from lasp_edge.tool.times import read_time, shown_time
 
@@ -196,12 +196,14 @@ def _places(meaning: ResultDefinition | None) -> dict[str, int]:
 def _missing(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], *, every: bool
 ) -> dict[str, list[str]]:
-    """Return the columns that name devices which are missing, as far as some row misses one."""
+    """Return the columns that tell what is missing, as far as some row misses something."""
     if "excluded" not in columns:
         return {}
     names, status = columns.index("excluded"), columns.index("status")
     counts = [columns.index(name) for name in COUNTED if name in columns]
     found: dict[str, list[str]] = {_WAITING_FOR: [], _WITHOUT: []}
+    covered = columns.index(COVERED) if COVERED in columns else None
+    parts = [covered is not None and row[covered] is False for row in rows]
     for row in rows:
         text = (row[names] or "").replace(",", ", ")
         more = max((row[at] or 0 for at in counts), default=0) - MOST_NAMES
@@ -209,7 +211,8 @@ def _missing(
         is_open = row[status] == TENTATIVE
         found[_WAITING_FOR].append(text if is_open else "")
         found[_WITHOUT].append("" if is_open else text)
-    return {name: cells for name, cells in found.items() if every or any(cells)}
+    shown = {name: cells for name, cells in found.items() if every or any(cells)}
+    return shown | ({COVERED: ["no" if each else "" for each in parts]} if any(parts) else {})
 
 
 def _in_json(value: Any) -> int | str:

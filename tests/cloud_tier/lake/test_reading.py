@@ -37,7 +37,7 @@ def test_current_windows_are_sorted_lowered_and_of_the_newest_definition(lake):
     assert found.column_names == [
         *("key", "start_us", "end_us", "mean", "count", "total_q", "devices_in"),
         *("devices_expected", "excluded", "status", "revision", "frontier"),
-        *("devices_awaited", "devices_excluded"),
+        *("devices_awaited", "devices_excluded", "covered"),
     ]
     assert [(r["key"], r["start_us"], r["mean"], r["count"]) for r in found.to_pylist()] == [
         ("a", 30, 0.3, 10**20),

@@ -12,7 +12,7 @@ from device_agent.gateway.table import found, meaning_of
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.protocol.waiting import Step
-from lasp_edge.protocol.window_rows import COUNTED, FleetRow, WindowStart
+from lasp_edge.protocol.window_rows import COUNTED, COVERED, FleetRow, WindowStart
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.printing import RowsWanted
 from tests.cloud_tier.support_devices import rooms
@@ -52,7 +52,7 @@ def test_rows_have_a_lakes_columns_and_are_chosen_as_there(store, tmp_path, caps
     now = shown(tmp_path)
     assert list(now[0]) == [
         *("key", "start_us", "end_us", "sum", "total_q", "devices_in", "devices_expected"),
-        *("excluded", "status", "revision", "frontier", *COUNTED),
+        *("excluded", "status", "revision", "frontier", *COUNTED, COVERED),
     ]
     assert [(each["total_q"], each["revision"]) for each in now] == [(7, 1), (2**70, 0)]
     assert [each["total_q"] for each in shown(tmp_path, all_revisions=True)] == [5, 7, 2**70]
