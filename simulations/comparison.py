@@ -191,9 +191,10 @@ def _why_not(plan: Plan, fold: LocalFold | DynamicFold) -> str:
     local = fold.source if isinstance(fold, DynamicFold) else fold
     if isinstance(fold, DynamicFold) and fold.absence is not None:
         return "it depends on who is silent"
+    of_others = next(filter(None, (_why_not(plan, each) for each in local.made_of)), "")
     bottom = local.source.bottom
-    if not isinstance(bottom, BoundedLWWSet):
-        return "it is no fold of a bounded set"
+    if of_others or not isinstance(bottom, BoundedLWWSet):
+        return of_others or "it is no fold of a bounded set"
     if bottom.max_age_s is not None:
         return "its samples go by age"
     for event, handlers in plan.functions.handlers.items():

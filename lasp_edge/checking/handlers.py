@@ -41,7 +41,7 @@ def fleet_readers(plan: Plan) -> list[str]:
 
 def unfilled(plan: Plan) -> list[str]:
     """Return a line for each variable that a fold reads, and that no event writes."""
-    sources = {fold.source.name for fold in plan.local_folds.values()}
+    sources = {name for fold in plan.local_folds.values() for name in fold.sources}
     return [
         f"nothing fills variable {name}, so its folds have no value: program.collect(EVENT, "
         f"into={name}), or a handler that updates it, is missing"

@@ -16,6 +16,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from lasp_edge.checking.programs import folds_of
+from lasp_edge.folds.derived import CombinedFold, FoldOfFolds
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
@@ -73,6 +74,7 @@ def _carriers(plan: Plan) -> Iterator[Carrier]:
         version = plan.derivations[derived].version
         name = f"variable {derived}"
         yield f"{name}, function", str(version), function, f"version= of {derived}"
+    yield from _of_values(plan)
     yield from _of_streams(plan)
     handlers = [(f"event {e}", h) for e, each in plan.functions.handlers.items() for h in each]
     reacting = zip(plan.reactions, plan.functions.reacting, strict=True)
@@ -80,9 +82,17 @@ def _carriers(plan: Plan) -> Iterator[Carrier]:
     for what, handler in handlers:
         yield from _handler(what, handler)
     for fold in [found.fold for found in folds_of(plan)]:
-        if not fold.is_built_in:
+        if not fold.is_built_in and not isinstance(fold, FoldOfFolds):
             name = f"fold {fold.name} {fold.parameters}".strip()
             yield name, str(fold.version), fold, f"the version of class {type(fold).__name__}"
+
+
+def _of_values(plan: Plan) -> Iterator[Carrier]:
+    """Yield the functions of values that are made of others."""
+    for name, made in plan.local_folds.items():
+        if isinstance(made.fold, CombinedFold):
+            number, function = str(made.fold.version), made.fold.function
+            yield f"value {name}, function", number, function, f"version= of {name}"
 
 
 def _of_streams(plan: Plan) -> Iterator[Carrier]:

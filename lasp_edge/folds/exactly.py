@@ -45,7 +45,7 @@ def exact_part(fold: Fold, partial: Partial, resolution: Resolution, part: str) 
     Raises:
         ValueError: the part is no number. What a fold of the user's raises is passed on.
     """
-    fold, partial = of_samples(fold), samples_of(fold, partial)
+    fold, partial = of_samples(fold.outer or fold), samples_of(fold, partial)
     if isinstance(fold, Struct):
         return _of_struct(fold, partial, resolution, part)
     if isinstance(fold, Mean):

@@ -52,6 +52,7 @@ class Fold(ABC):
         parameters: whatever else gives the partial its meaning, as canonical text.
         columns: the columns of a partial, in order.
         parts: names of the values that `lower` gives.
+        outer: of a fold of devices' results, what folds them; None of others.
         combines_itself: its own `combine` counts, and not what the columns' ops say. Spark then
             runs it in Python, so its class has to be importable on Spark's machines.
     """
@@ -59,6 +60,7 @@ class Fold(ABC):
     name: str
     version: int = 1
     combines_itself: bool = False
+    outer: "Fold | None" = None
     parameters: str = ""
     columns: tuple[Column, ...]
     parts: tuple[str, ...]

@@ -40,7 +40,7 @@ class Struct(Fold):
             if fold.combines_itself:
                 raise ValueError(f"struct: {part}={fold!r} combines by itself; use it alone")
         self.columns = tuple(
-            _prefixed_column(part, column)
+            prefixed_column(part, column)
             for part, fold in self._folds.items()
             for column in fold.columns
         )
@@ -102,6 +102,7 @@ def _prefixed(part: str, name: str) -> str:
     return name if name == part or name.startswith(f"{part}_") else f"{part}_{name}"
 
 
-def _prefixed_column(part: str, column: Column) -> Column:
+def prefixed_column(part: str, column: Column) -> Column:
+    """Return a column of a fold that is a part of another one, under the name that it has there."""
     by = _prefixed(part, column.by) if column.by else ""
     return column._replace(name=_prefixed(part, column.name), by=by)

@@ -204,13 +204,19 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class LocalFold:
-    """A fold over one device's own state of a dynamic variable: one partial a device and key."""
+    """A fold over one device's own state of a dynamic variable: one partial a device and key.
+
+    Attributes:
+        made_of: the local folds whose partials its own is made of (`lasp_edge.folds.derived`);
+            none of one that folds samples.
+    """
 
     name: str
     source: Variable
     fold: Fold
     resolution: Resolution
     stream: int
+    made_of: "tuple[LocalFold, ...]" = ()
 
     runs_on: ClassVar = (Tier.DEVICE,)
 
@@ -221,6 +227,12 @@ class LocalFold:
     def keyed(self) -> bool:
         """Whether there is a partial for each key; else the only key is ""."""
         return self.source.keyed
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The variables whose samples are in it."""
+        inner = {name for each in self.made_of for name in each.sources}
+        return frozenset(inner or {self.source.name})
 
 
 @dataclass(frozen=True, slots=True)

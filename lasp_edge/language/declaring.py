@@ -284,6 +284,30 @@ class Declaring:
         """Derive all pairs of an element of either set, left first. Arguments as for `map`."""
         return self._derived_sets().derive(name, "product", (left, right), None, 1)
 
+    def combine(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *values: Variable,
+        resolution: str,
+        version: int = 1,
+    ) -> Variable:
+        """Derive a value from other values, such as the spread between two of the fleet.
+
+            program.combine("spread", lambda warm, cold: warm - cold, warm, cold, resolution="0.1")
+
+        Args:
+            name: a new name.
+            function: gives the value of the others, in their order: each a number, or all its
+                parts by name where it has several. Where one has no sample there is no value.
+            *values: targets of `fold_dynamic`, or of `fold` for a value of each device.
+            resolution: the step to which the value is rounded, as decimal text.
+            version: raise it when the meaning of `function` changes.
+        """
+        from lasp_edge.language.combining import combine_values  # noqa: PLC0415 - few use it
+
+        return combine_values(self._draft, name, function, values, resolution, version)
+
     def bind_to(self, name: str, source: Variable) -> Variable:
         """Derive what `source` is under a name of its own; `source` is any shared variable."""
         return self._derived_sets().derive(name, "bind_to", (source,), None, 1)

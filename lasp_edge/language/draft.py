@@ -3,21 +3,23 @@
 `Program` writes it, and `planning` makes a plan of it once it is complete.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from crdts import GCounter, Lattice, PNCounter, Product
 from crdts.wire import CODES
 from lasp_edge.aggregates.absence import Absent
 from lasp_edge.folds.columns import Column, Op, need_alike
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import (
     Awaited,
     Derivation,
     EventType,
     Key,
+    LocalFold,
     Parameter,
     Shown,
     Stream,
@@ -29,6 +31,20 @@ from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
 from lasp_edge.variables import Variable, named
 
 
+class MadeOf(NamedTuple):
+    """How a local fold is made of others (`lasp_edge.folds.derived`).
+
+    Attributes:
+        targets: of those others.
+        resolution: the step of its values; None: that of the first of them.
+        fold: gives it, once the others are at their resolutions.
+    """
+
+    targets: tuple[str, ...]
+    resolution: Resolution | None
+    fold: Callable[[Sequence[LocalFold], Resolution], Fold]
+
+
 class Draft:
     """The tables of a program that is being written, by name.
 
@@ -37,6 +53,7 @@ class Draft:
         writes: event -> the variables that `writes=` declares for its handlers.
         local: target -> the variable and the fold of a local fold.
         dynamic: target -> the local fold that a dynamic fold combines.
+        made_of: target of a local fold -> those that its partials are made of, and how.
         derived: the functions of derived sets.
         reached: the handler of each entry of `awaited`.
         reactions: what the handlers of `on_value` watch.
@@ -61,8 +78,8 @@ class Draft:
         self.writes: dict[str, list[Variable]] = {}
         self.collections: dict[str, list[Variable]] = {}
         self.local: dict[str, tuple[Variable, Fold]] = {}
-        self.dynamic: dict[str, str] = {}
-        self.stale_us: dict[str, int] = {}
+        self.dynamic, self.stale_us = dict[str, str](), dict[str, int]()
+        self.made_of: dict[str, MadeOf] = {}
         self.derivations: dict[str, Derivation] = {}
         self.derived: dict[str, Callable[[Any], Any]] = {}
         self.awaited: list[Awaited] = []

@@ -41,7 +41,9 @@ def plan_of(draft: Draft) -> Plan:
 
         check_used(draft)
     meanings = _meanings(draft, resolutions)
-    local = {name: _local_fold(draft, name, resolutions, meanings) for name in draft.local}
+    local: dict[str, LocalFold] = {}
+    for name in draft.local:  # each after those that it is made of
+        local[name] = _local_fold(draft, name, resolutions, meanings, local)
     columns = {column.name: column for column in draft.columns}
     made = Plan(
         name=draft.name,
@@ -95,9 +97,23 @@ def _kind(draft: Draft, name: str) -> str:
 
 
 def _local_fold(
-    draft: Draft, name: str, resolutions: Mapping[str, Resolution], meanings: Mapping[str, Meaning]
+    draft: Draft,
+    name: str,
+    resolutions: Mapping[str, Resolution],
+    meanings: Mapping[str, Meaning],
+    known: Mapping[str, LocalFold],
 ) -> LocalFold:
     source, fold = draft.local[name]
+    if name in draft.made_of:
+        targets, step, made = draft.made_of[name]
+        others = tuple(known[each] for each in targets)
+        resolution = step or others[0].resolution
+        fold = made(others, resolution)
+        streams = [each.stream for each in others]
+        stream = stream_id(
+            draft.name, "fold of folds", name, fold.fingerprint(resolution), *streams
+        )
+        return LocalFold(name, source, fold, resolution, stream, others)
     resolution = resolutions[source.name]
     fold = fold.at(resolution)
     # Its words are part of the stream id, and so of every store and lake: they never change.

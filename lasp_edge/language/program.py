@@ -32,17 +32,16 @@ from lasp_edge.language.arguments import need_function, need_key, shown
 from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, UserHandler, Window
 from lasp_edge.language.declaring import Declaring, Decorator
 from lasp_edge.language.draft import Draft
+from lasp_edge.language.folding import declare_dynamic_fold
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
-from lasp_edge.language.triggers import stale_time, wait_time
+from lasp_edge.language.triggers import wait_time
 from lasp_edge.language.watching import declare_alert, react, watch_value
 from lasp_edge.language.windowing import WindowArguments, declare_window
 from lasp_edge.variables import Variable, named
 
 if TYPE_CHECKING:
     from lasp_edge.language.derivations import Derivations
-
-_ONE = Resolution("1")
 
 
 class Program(Declaring):
@@ -249,38 +248,27 @@ class Program(Declaring):
         fold: Any = None,
         target: Variable | str | None = None,
         *,
+        part: str | None = None,
+        resolution: str | None = None,
         stale_after_s: float | None = None,
     ) -> Variable:
         """Derive a fleet-wide value: the partials of all devices, combined.
 
+        With another fold than that of `source` it is a fold over the devices' results: of the
+        numbers that `source` gives on each of them, `folds.quantile(0.95)` is their percentile.
+
         Args:
             source: the target of a `fold`.
             fold: the fold that made the partials, as in the talk's `fold_dynamic(local, fold,
-                target)`; it may be left out, as in `fold_dynamic(local, target)`.
+                target)`; it may be left out, as in `fold_dynamic(local, target)`. Or another one.
             target: a new name or a declared variable.
+            part: which part of the devices' results is folded; needed where they have several.
+            resolution: the step to which a device's result is rounded, that of the samples if it
+                is left out. With it, or with `part`, a fold of the same kind is over results, too.
             stale_after_s: a device that is silent for longer does not count until it is heard.
         """
-        draft = self._draft
-        if target is None:
-            fold, target = None, fold
-        if draft.variable(source).name not in draft.local:
-            raise ValueError(f"fold_dynamic: {source.name!r} must be the target of a fold")
-        if not isinstance(target, Variable | str):
-            raise ValueError(
-                "fold_dynamic: write fold_dynamic(local, target) or fold_dynamic(local, fold, "
-                f"target); the target is a name or a declared variable, not {target!r}"
-            )
-        folded, made = draft.local[source.name]
-        given = made if fold is None else draft.fold_over(folded, as_fold(fold))
-        if given.fingerprint(_ONE) != made.fingerprint(_ONE):
-            raise ValueError(
-                f"fold_dynamic: {source.name!r} holds partials of {made}, not of {fold!r}"
-            )
-        derived = draft.add_target(target, made)
-        draft.dynamic[derived.name] = source.name
-        if stale_after_s is not None:
-            draft.stale_us[derived.name] = stale_time(stale_after_s, derived.name)
-        return derived
+        given = (source, fold, target, part, resolution)
+        return declare_dynamic_fold(self._draft, *given, stale_after_s)
 
     def window(  # noqa: PLR0913 - what a window can have
         self,

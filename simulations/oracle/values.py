@@ -8,6 +8,7 @@ from crdts import BoundedLWWSet, ControlLog
 from crdts.control_log import ControlEntry
 from lasp_edge.folds.bounds import of_samples
 from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.derived import FoldOfFolds
 from lasp_edge.language.declarations import LocalFold, Parameter
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update
@@ -86,6 +87,9 @@ def local_partials(
         ValueError: the set is bounded by age, and `now_us` or an `accepted_us` is missing.
     """
     fold = plan.local_folds[name]
+    if fold.made_of:
+        given = list(readings)
+        return _of_others(plan, fold, [(plan, e.name, given, now_us, log) for e in fold.made_of])
     bottom = fold.source.bottom
     assert isinstance(bottom, BoundedLWWSet), "a local fold reads a bounded set"
     keys = added(plan, fold.source, readings)
@@ -103,6 +107,20 @@ def local_partials(
         if kept or not fold.keyed:
             held[key] = folded(fold.fold, [(each.quantised, each.time_us) for each in kept])
     return held
+
+
+def _of_others(plan: Plan, fold: LocalFold, of: list[tuple[Any, ...]]) -> dict[str, Partial]:
+    """Return the partials of a fold that is made of others, by key."""
+    held = [local_partials(*arguments) for arguments in of]
+    zeros = [plan.local_folds[each.name].fold.zero for each in fold.made_of]
+    made = fold.fold
+    assert isinstance(made, FoldOfFolds), "it is made of other folds"
+    return {
+        key: made.of_partials(
+            *[each.get(key, zero) for each, zero in zip(held, zeros, strict=True)]
+        )
+        for key in sorted({key for each in held for key in each})
+    }
 
 
 def _under_bounds(plan: Plan, fold: LocalFold, samples: list[Added], log: ControlLog) -> Partial:

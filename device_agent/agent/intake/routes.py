@@ -90,7 +90,8 @@ class Route:
         self.revisable = (streamed or leaves) and _is_revisable(plan, event.name)
         handled = bool(plan.functions.handlers.get(event.name))
         self.needs_event = keyed or handled or streamed or event.text
-        fallible = {f.source.name for f in plan.local_folds.values() if not f.fold.is_built_in}
+        own = [f for f in plan.local_folds.values() if not f.made_of and not f.fold.is_built_in]
+        fallible = {fold.source.name for fold in own}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)
         self.by_column = infallible and not self.needs_event and not self.validate_each

@@ -20,6 +20,7 @@ from device_agent.agent.parts import Part
 from device_agent.agent.state.stored import UNREADABLE
 from device_agent.agent.stored_rows import VariableId
 from device_agent.agent.variables.budget import FrameBudget
+from device_agent.agent.variables.made_of import DerivedPartials
 from device_agent.agent.variables.published_fold import PublishedFold
 from lasp_edge.aggregates.absence import PresentFold
 from lasp_edge.aggregates.fleet import FleetFold
@@ -261,8 +262,11 @@ class Samples(Part):
         self.variables = frozenset(variable.name for variable in bounded)
         self.sets = Sets(agent, bounded)
         folds: dict[str, dict[str, Fold]] = {variable.name: {} for variable in bounded}
+        every = plan.local_folds.values()
+        self._derived = DerivedPartials(every, agent.guard, self.partials, self.partial)
         for name, made in sorted(plan.local_folds.items()):
-            folds[made.source.name][name] = of_samples(made.fold)
+            if not made.made_of:
+                folds[made.source.name][name] = of_samples(made.fold)
         self._local = WindowFolds(folds)
         self._targets = {name: list(targets) for name, targets in folds.items()}
         self._fallible = {
@@ -274,7 +278,7 @@ class Samples(Part):
         self._budgets = {v.name: self._budget(v.name) for v in bounded if v.keyed}
 
     def _budget(self, name: str) -> FrameBudget:
-        folds = [p.fold.fold for p in self.published.values() if p.fold.source.name == name]
+        folds = [p.fold.fold for p in self.published.values() if name in p.fold.sources]
         budget = FrameBudget(name, folds)
         for key, state in self.sets.held[name].items():
             budget.settle(key, len(state))
@@ -282,6 +286,9 @@ class Samples(Part):
 
     def partials(self, target: str) -> dict[str, Partial]:
         """Return a local fold's partials by key; a variable without keys has the key ""."""
+        made = self._plan.local_folds[target]
+        if made.made_of:
+            return self._derived.of(made)
         return {
             key: self._bounded(target, key, p) for key, p in self._local.partials(target).items()
         }
@@ -292,6 +299,9 @@ class Samples(Part):
 
     def partial(self, target: str, key: str) -> Partial | None:
         """Return a local fold's partial of one key; None where the key is unknown."""
+        made = self._plan.local_folds[target]
+        if made.made_of:
+            return self._derived.at(made, key)
         partial = self._local.partial(target, key)
         return None if partial is None else self._bounded(target, key, partial)
 
@@ -380,3 +390,5 @@ class Samples(Part):
         if published is not None:
             own = None if partial is None else self._bounded(target, key, partial)
             published.put_own(key, own)
+        for made in self._derived.following(target):
+            self._put(made.name, key, self._derived.at(made, key))

@@ -170,10 +170,6 @@ WRONG = {
         lambda p: p.fold_dynamic(p.plan().variables["local"], folds.mean(), 5),
         "the target is a name or a declared variable, not 5",
     ),
-    "fold_dynamic with another fold": (
-        lambda p: p.fold_dynamic(p.plan().variables["local"], folds.sum(), "x"),
-        "holds partials of",
-    ),
     "fold_dynamic into its source": (
         lambda p: p.fold_dynamic(p.plan().variables["local"], "local"),
         "a fold already",
