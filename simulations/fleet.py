@@ -128,7 +128,9 @@ class Fleet:
     @property
     def lander(self) -> SimulatedLander:
         """What has landed."""
-        return self.world.sinks[0].lander
+        lander = self.world.sinks[0].lander
+        assert isinstance(lander, SimulatedLander), "a fleet in a test has no gateway"
+        return lander
 
     @property
     def now_us(self) -> int:

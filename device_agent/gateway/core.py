@@ -286,6 +286,11 @@ class GatewayCore:
         self.windows.promised(steps, now_us)
 
     @property
+    def listening(self) -> Listening | None:
+        """The clock by which silence was counted last; None before the first turn."""
+        return self._liveness.listening
+
+    @property
     def holding(self) -> dict[str, str]:
         """Who holds the frontier, and which of its sources is silent; "" for none."""
         terms, sources = (self._terms.roster, self._terms.dead_after_us), self._acceptance.held_by

@@ -16,8 +16,7 @@ from typing import Final
 
 from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
-from device_agent.gateway.store import PROGRAM, FleetStore
-from device_agent.gateway.table import meaning_of
+from device_agent.gateway.store import FleetStore
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import UsageError
 from lasp_edge.language.plan import Plan
@@ -141,7 +140,7 @@ class GatewayProcess:
         )
 
     def _opened(self) -> FleetStore:
-        """Return the file, with an id, and with what the program's windows mean.
+        """Return the file.
 
         Raises:
             UsageError: another gateway runs there, or it is of another program.
@@ -152,20 +151,13 @@ class GatewayProcess:
             raise UsageError(f"another gateway runs on {self._directory}") from None
         if store.news:
             log.warning("%s: %s", store.path, store.news)
-        facts = store.facts()
-        program = facts.get("name", self._plan.name)
+        program = store.facts().get("name", self._plan.name)
         if program != self._plan.name:
             store.close()
             raise UsageError(
                 f"{self._directory} holds windows of the program {program!r}; give "
                 f"{self._plan.name!r} a --data-dir of its own"
             )
-        wanted = {
-            PROGRAM: meaning_of(self._plan, store.restored().control),
-            "name": self._plan.name,
-        }
-        if wanted != {name: facts.get(name) for name in wanted}:
-            store.put_facts(wanted)
         return store
 
 

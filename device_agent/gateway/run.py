@@ -104,6 +104,7 @@ class GatewayRun:
         subscriptions: the filters of the topics that it listens to.
         will: what the broker tells for a gateway that vanishes.
         core: the state machine.
+        acceptance: what it takes from messages.
     """
 
     def __init__(
@@ -121,8 +122,9 @@ class GatewayRun:
         self._plan = plan
         self._store, self._settings, self._say = store, settings, say
         topics = self._topics = Topics(settings.fleet or plan.name)
+        _describe(plan, store)
         former = store.begin(store_id)
-        self._acceptance = Acceptance(
+        self.acceptance = Acceptance(
             plan.sent_streams,
             plan.published_folds.values(),
             topics,
@@ -131,7 +133,7 @@ class GatewayRun:
             is_signed=is_signed,
         )
         sender = Replica(1, nonce, f"gateway-{settings.name}")
-        self.core = GatewayCore(plan, self._acceptance, store, sender, settings.terms, former)
+        self.core = GatewayCore(plan, self.acceptance, store, sender, settings.terms, former)
         home = settings.home_assistant, settings.dashboard_url
         published = (settings.name, settings.results_us, home)
         newest = self.core.streams.newest if self.core.streams is not None else tuple
@@ -183,7 +185,7 @@ class GatewayRun:
     def connected(self) -> None:
         """Note a new connection to the broker."""
         self._clock.begin()
-        self._acceptance.connected(self._clock.now_us)
+        self.acceptance.connected(self._clock.now_us)
         self._results.connected()
 
     def disconnected(self) -> None:
@@ -267,6 +269,14 @@ class GatewayRun:
         if line != self._line:
             self._line = line
             self._say(line)
+
+
+def _describe(plan: Plan, store: FleetStore) -> None:
+    """Let a file state what the program's windows mean."""
+    meaning = {PROGRAM: meaning_of(plan, store.restored().control), "name": plan.name}
+    facts = store.facts()
+    if any(facts.get(name) != value for name, value in meaning.items()):
+        store.put_facts(meaning)
 
 
 def _subscriptions(topics: Topics) -> list[str]:

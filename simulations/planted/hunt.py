@@ -17,8 +17,10 @@ from simulations.planted import (
     of_control,
     of_delivery,
     of_lives,
+    of_promises,
     of_scans,
     of_the_fleet,
+    of_the_gateway,
     of_the_store,
     of_waiting,
     of_windows,
@@ -32,7 +34,7 @@ SEEDS = 1_000
 """A planted bug that this many seeds do not find is not found."""
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
-    *(of_windows, of_waiting, of_control, of_lives),
+    *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway),
 )
 """The modules that fill the table of bugs."""
 

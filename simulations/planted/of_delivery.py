@@ -16,24 +16,24 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.acks import Seqs
 from simulations.planted.bug import omitted, planted, replaced
-from simulations.world.landing import VirtualLander
+from simulations.world.landing import Inbox, VirtualLander
 
 
 @planted
 def the_lander_acknowledges_before_its_commit() -> Iterator[None]:
     """The lander crashes after its answer: a device forgets what nobody holds."""
-    right_commit, right_crash = VirtualLander.commit, VirtualLander.crash
+    right_take, right_restart = VirtualLander.take, VirtualLander.restart
     before: dict[int, Any] = {}
 
-    def commit(self: VirtualLander, step: int, now_us: int) -> Iterator[Any]:
+    def take(self: VirtualLander, inbox: Inbox, now_us: int) -> Iterator[Any]:
         before[id(self)] = dict(self.lander.panes)
-        yield from right_commit(self, step, now_us)
+        yield from right_take(self, inbox, now_us)
 
-    def crash(self: VirtualLander, until: int) -> int:
+    def restart(self: VirtualLander) -> None:
         self.lander._keeper.panes = before.get(id(self), {})  # noqa: SLF001
-        return right_crash(self, until)
+        right_restart(self)
 
-    with replaced(VirtualLander, "commit", commit), replaced(VirtualLander, "crash", crash):
+    with replaced(VirtualLander, "take", take), replaced(VirtualLander, "restart", restart):
         yield
 
 

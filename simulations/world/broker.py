@@ -114,6 +114,10 @@ class VirtualBroker:
         ]
         return [*waiting, *kept]
 
+    def kept_for_landers(self) -> list[tuple[str, bytes]]:
+        """Return what a sink that connects gets of what is retained."""
+        return [each for each in sorted(self.retained.items()) if self.route(each[0]).landers]
+
     def disconnect(self, device: str) -> LastWill | None:
         """Return the Last Will of a device whose connection broke."""
         return self.wills.pop(device, None)

@@ -7,7 +7,8 @@
 - states only grow, as long as a process lives
 - what was in flight is sent again over a new connection; what was acknowledged is not in flight
 - at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
-- each sink's windows are what its panes give, final at most once (`window_checks`)
+- each sink's windows are what its panes give, final at most once (`window_checks`), and as far as
+  promises let them be (`frontier_checks`)
 - nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..), and what
   no store can know of any more (`unreported`)
 """
@@ -26,10 +27,10 @@ from simulations.world.acting import ActingChecks
 from simulations.world.age_checks import check_ages
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
-from simulations.world.device import OUTCOMES, VirtualDevice
-from simulations.world.landing import VirtualLander
-from simulations.world.process_checks import check_process, check_reading
-from simulations.world.programs import BOUND, STAMPED, TIMED
+from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
+from simulations.world.frontier_checks import FrontierWatch
+from simulations.world.process_checks import check_clock, check_process, check_reading
+from simulations.world.programs import BOUND, COLUMN_ROOM, COLUMNS, STAMPED, TIMED
 from simulations.world.promise_checks import (
     check_done,
     check_highs,
@@ -38,8 +39,10 @@ from simulations.world.promise_checks import (
     check_waiting,
 )
 from simulations.world.scanning import ScanChecks
+from simulations.world.sinks import AnySink
 from simulations.world.truth import LONG_S, came_later, counted_lines, live_landed
-from simulations.world.window_checks import FrontierWatch, wrong_windows
+from simulations.world.window_checks import wrong_windows
+from simulations.world.workload import PANE_US
 from simulations.world.world import World
 
 KEPT_NAMES = 260
@@ -135,7 +138,7 @@ class Checks:
     def stepped(self, world: World) -> None:
         """Look at each sink, and at one device, a different one after each step."""
         for sink in world.sinks:
-            world.trouble += self._frontiers.wrong(sink.lander, world.now_us)
+            world.trouble += self._frontiers.wrong(sink, world.step_number)
         devices = world.running()
         if not devices:
             return
@@ -151,6 +154,7 @@ class Checks:
             self._grows(world, each)
             check_landed_since(world, each)
             check_reading(world, each)
+            check_clock(world, each)
 
     def _settled(self, world: World, device: VirtualDevice) -> None:
         core = device.core
@@ -185,15 +189,17 @@ class Checks:
         """Look for entries that are not held for a sink any more, and have not landed there."""
         memory = device.core.panes.memory
         stores = {sink.lander.lake: sink for sink in world.sinks}
+        results = {each.stream for each in world.plans[-1].stream_results.values()}
         for sink in device.core.panes.sinks:
             store = stores.get(sink.store)
             if store is None:
                 continue
             landed, not_taken = store.lander.panes, store.not_taken[device.name]
+            unkept = set() if store.lander.keeps_all else results
             for pane, entry in memory.entries.items():
                 if entry.refused & sink.bit and memory.key(pane) not in not_taken:
                     world.trouble.append(f"{device.name}: {sink.name} never refused this {pane}")
-                if entry.dirty & sink.bit:
+                if entry.dirty & sink.bit or pane.stream in unkept:
                     continue
                 pane_us, stream, key, *of = pane
                 of_lake = (stream, key, pane_us, device.name, *of)
@@ -241,19 +247,15 @@ class Checks:
                 }:
                     world.trouble.append(f"{other.name} holds another {name} than {first.name}")
 
-    def _landed(
-        self, world: World, device: VirtualDevice, sink: VirtualLander, *, clones: bool
-    ) -> None:
+    def _landed(self, world: World, device: VirtualDevice, sink: AnySink, *, clones: bool) -> None:
         """Compare what has landed of a device in a sink with what its sources gave."""
         plan, lander = world.plans[-1], sink.lander
         is_short = came_later(device, sink) and world.scenario.retain_s < LONG_S
         came_late = bool(sink.former) or is_short
         landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
-        sure = set(device.recording[device.sure_from :])
-        if came_late:
-            newest_us = max([line.time_us for line in device.recording], default=0)
-            oldest_us = newest_us - (world.scenario.retain_s - 20) * SECOND_US
-            sure = {line for line in sure if line.time_us >= oldest_us}
+        sure = _sure_lines(world, device, came_late=came_late)
+        if world.scenario.columns:
+            self._columns(world, device, sink, sure)
         times = {
             line: landed.get((line.time_us // 10_000_000, line.room), 0) // line.value % 4
             for line in device.recording
@@ -279,6 +281,22 @@ class Checks:
                 f"{device.name}: {live} stamped readings landed, it read {least} to {most}"
             )
 
+    def _columns(
+        self, world: World, device: VirtualDevice, sink: AnySink, sure: set[RecordedLine]
+    ) -> None:
+        """Demand that each line of one room landed, as it came in columns, too."""
+        stream = world.plans[-1].windows[COLUMNS].stream
+        landed = counted_lines(sink.lander, stream, device.name)
+        lost = [
+            line
+            for line in sure
+            if line.room == COLUMN_ROOM
+            and not landed.get((line.time_us // PANE_US, ""), 0) // line.value % 4
+        ]
+        retired = device.name in world.operator.commands.membership.entries
+        if len(lost) > device.counted(*OUTCOMES) and not retired:
+            world.trouble.append(f"{device.name}: {len(lost)} lines are lost that came in columns")
+
     def _own_samples(self, world: World, device: VirtualDevice) -> None:
         """Compare what a device folds of its samples with the last ones that it took in."""
         if device.forgot or device.uncertain or device.counted(*OUTCOMES):
@@ -301,6 +319,16 @@ class Checks:
             if found != total:
                 world.trouble.append(f"{device.name} counts {found} readings of {total}")
         for sink in world.sinks:
-            landed = sink.lander.shared["total"].value
+            landed = sink.lander.shared["total"].value if sink.lander.keeps_all else total
             if landed != total:
                 world.trouble.append(f"{sink.sink} counts {landed} readings of {total}")
+
+
+def _sure_lines(world: World, device: VirtualDevice, *, came_late: bool) -> set[RecordedLine]:
+    """Return the lines that were never lost with a store, nor too old for one that came late."""
+    sure = set(device.recording[device.sure_from :])
+    if not came_late:
+        return sure
+    newest_us = max([line.time_us for line in device.recording], default=0)
+    oldest_us = newest_us - (world.scenario.retain_s - 20) * SECOND_US
+    return {line for line in sure if line.time_us >= oldest_us}

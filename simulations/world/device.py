@@ -11,11 +11,11 @@ from device_agent.agent.settings import Settings
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.publication import Publication
 from simulations.world.clock import Clock
-from simulations.world.disk import Disk
+from simulations.world.disk import AgentDisk
 from simulations.world.links import LegMessage
 from simulations.world.meters import Arrivals, MeterFile
 from simulations.world.process import AgentProcess
-from simulations.world.programs import LIVE, RECORDED
+from simulations.world.programs import COLUMN, COLUMN_ROOM, LIVE, RECORDED
 from simulations.world.sensors import Sensors
 from simulations.world.streamed import METERS
 from simulations.world.unreported import UnreportedLines
@@ -52,6 +52,7 @@ class VirtualDevice(AgentProcess):
 
     Attributes:
         clock: what it takes for the time.
+        unsynchronised: its kernel never knows that its clock is right.
         recording: what its first source gives, line by line; it outlives everything.
         position: the next line; set back to the durable cursor at each start.
         acknowledged: the first line that is not known to be durable.
@@ -87,11 +88,11 @@ class VirtualDevice(AgentProcess):
     """
 
     def __init__(
-        self, name: str, disk: Disk, plan: Plan, settings: Settings, sources: tuple[str, ...]
+        self, name: str, disk: AgentDisk, plan: Plan, settings: Settings, sources: tuple[str, ...]
     ) -> None:
         super().__init__(name, disk, plan, settings, sources)
         self.clock = Clock()
-        self._ahead_us = 0
+        self._ahead_us, self.unsynchronised = 0, False
         self.recording: list[RecordedLine] = []
         self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
         self.sure_from = 0
@@ -164,7 +165,8 @@ class VirtualDevice(AgentProcess):
 
     def _tell_clock(self, true_us: int) -> None:
         clock = self.clock
-        reading = ClockReading(clock.read(true_us), true_us, self.name, not clock.wrong)
+        is_known = not clock.wrong and not self.unsynchronised
+        reading = ClockReading(clock.read(true_us), true_us, self.name, is_known)
         self.core.handle_clock(reading, self.now_us(true_us))
 
     def read_recording(self, true_us: int) -> None:
@@ -177,6 +179,11 @@ class VirtualDevice(AgentProcess):
         if not lines:
             return
         after = self.position + len(lines)
+        if COLUMN in self.plan.events:
+            column = _column([line for line in lines if line.room == COLUMN_ROOM], self.position)
+            self.core.intake.column_least = 1
+            if len(column):  # before they are given one by one: they come again if not
+                self._take(column, true_us, lambda: None)
         self._given_us.update(dict.fromkeys(range(self.position, after), true_us))
         batch = Batch(
             RECORDED,
@@ -279,3 +286,15 @@ class VirtualDevice(AgentProcess):
         """Return how many readings were counted under these names, by what it knows."""
         totals = self.core.counters.totals
         return sum(totals.get(name, 0) for name in names)
+
+
+def _column(lines: list[RecordedLine], position: int) -> Batch:
+    """Return lines as a column; its source goes no further by it."""
+    return Batch(
+        RECORDED,
+        [COLUMN] * len(lines),
+        [line.time_us for line in lines],
+        [line.value for line in lines],
+        [{"room": line.room} for line in lines],
+        cursor=str(position),
+    )

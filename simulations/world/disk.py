@@ -20,9 +20,11 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Generic, Protocol, TypeVar
 
 from device_agent.agent.changes import Changes
 from device_agent.agent.state.pane_table import PaneTable
@@ -103,8 +105,19 @@ class MemoryStore(OpenedStore):
             self._db.rollback()
 
 
-class Disk(ABC):
-    """What a device's process finds when it starts.
+class OpenDatabase(Protocol):
+    """A store that is open."""
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        """The connection on which it works."""
+
+
+AnyStore = TypeVar("AnyStore", bound=OpenDatabase)
+
+
+class Disk(ABC, Generic[AnyStore]):
+    """What a process finds when it starts.
 
     Attributes:
         images: older contents, the newest last.
@@ -115,12 +128,12 @@ class Disk(ABC):
     def __init__(self) -> None:
         self.images: deque[bytes] = deque(maxlen=IMAGES)
         self.recent: deque[bytes] = deque(maxlen=3)
-        self.store: OpenedStore | None = None
+        self.store: AnyStore | None = None
         self._fails_after: tuple[int, int] | None = None
         self._spent: Callable[[], bool] | None = None
 
     @abstractmethod
-    def found(self) -> OpenedStore:
+    def found(self) -> AnyStore:
         """Return a store on what is there."""
 
     @abstractmethod
@@ -146,7 +159,7 @@ class Disk(ABC):
             content[random.randrange(len(content))] ^= 1 << random.randrange(8)
         self.restore(bytes(content))
 
-    def open(self) -> OpenedStore:
+    def open(self) -> AnyStore:
         """Return a store on what is there; the one before must be closed."""
         self.store = self.found()
         if self._fails_after is not None:
@@ -189,29 +202,22 @@ class Disk(ABC):
                 db.set_progress_handler(None, 1)
 
 
-class MemoryDisk(Disk):
-    """A disk in memory: fast."""
+AgentDisk = Disk[OpenedStore]
+"""A device's disk."""
 
-    _fresh: bytes = b""
+
+class DiskInMemory(Disk[AnyStore]):
+    """A disk in memory: fast."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._db = _in_memory(self._empty())
+        self._db = _in_memory(self.empty())
         self._image, self._imaged = b"", -1
 
     @classmethod
-    def _empty(cls) -> bytes:
-        if not MemoryDisk._fresh:
-            with TemporaryDirectory(prefix="store-") as name:
-                disk = FileDisk(Path(name))
-                disk.open().close()
-                image = bytearray(disk.image())
-            image[18:20] = b"\x01\x01"  # a database in memory has no write-ahead log
-            MemoryDisk._fresh = bytes(image)
-        return MemoryDisk._fresh
-
-    def found(self) -> OpenedStore:
-        return MemoryStore(self._db)
+    @abstractmethod
+    def empty(cls) -> bytes:
+        """Return the image of a store that holds nothing."""
 
     def image(self) -> bytes:
         changes = self._db.total_changes
@@ -221,13 +227,28 @@ class MemoryDisk(Disk):
 
     def restore(self, image: bytes) -> None:
         self._db.close()
-        self._db, self._imaged = _in_memory(image or self._empty()), -1
+        self._db, self._imaged = _in_memory(image or self.empty()), -1
 
     def remove(self) -> None:
         self._db.close()
 
 
-class FileDisk(Disk):
+class MemoryDisk(DiskInMemory[OpenedStore]):
+    """A device's disk in memory."""
+
+    @classmethod
+    @cache
+    def empty(cls) -> bytes:
+        with TemporaryDirectory(prefix="store-") as name:
+            disk = FileDisk(Path(name))
+            disk.open().close()
+            return without_log(disk.image())
+
+    def found(self) -> OpenedStore:
+        return MemoryStore(self._db)
+
+
+class FileDisk(Disk[OpenedStore]):
     """A disk with the agent's real files.
 
     Args:
@@ -271,10 +292,15 @@ class FileDisk(Disk):
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
+def without_log(image: bytes) -> bytes:
+    """Return an image of a file as one of a database in memory, which has no write-ahead log."""
+    return image[:18] + b"\x01\x01" + image[20:]
+
+
 def _in_memory(image: bytes) -> sqlite3.Connection:
     db = sqlite3.connect(":memory:", isolation_level=None, cached_statements=64)
     db.deserialize(image)
     return db
 
 
-__all__ = ["Changes", "Disk", "FileDisk", "MemoryDisk", "MemoryStore", "OpenedStore"]
+__all__ = ["AgentDisk", "Changes", "FileDisk", "MemoryDisk", "MemoryStore", "OpenedStore"]

@@ -89,14 +89,33 @@ KINDS: Final[dict[str, FaultKind]] = {
     "retire": _of_device(3, 30),
     "new_lake": _of_fleet(),
     "held_up": _of_device(1, 12),
+    "power_lost": _of_fleet(0, 14),
+    "gateway_torn": _of_fleet(1, 600),
+    "gateway_old": _of_fleet(),
+    "gateway_jump": _of_fleet(-4_000, 4_000),
+    "gateway_1970": _of_fleet(1, 40),
+    "gateway_drift": _of_fleet(-3, 3),
+    "sink_dead": _of_fleet(20, 90),
+    "kept_beat": _of_fleet(),
 }
 """Every kind of structural fault. The amount of a clock's jump is seconds, of its drift parts in
-10,000, of hostile frames how many, and of `unsynced_lost` how many commits; a torn commit ends
-after as many operations of the database, or, where that is a multiple of `BEHIND`, right
-behind a whole one."""
+10,000, of hostile frames how many, of `unsynced_lost` how many commits, of `power_lost` how many
+calls; a torn commit ends after as many operations of the database, or, where that is a multiple of
+`BEHIND`, right behind a whole one."""
 LATER: Final[dict[str, tuple[int, ...]]] = {"held_up": (0, 0, 0, 0, 0, 60)}
 """Kinds that are drawn from a stream of their own, so that what a seed draws of others stays, with
 the rates that theirs is drawn from."""
+OF_GATEWAYS: Final[dict[str, tuple[int, ...]]] = {
+    "power_lost": (0, 120, 480),
+    "gateway_torn": (0, 0, 240),
+    "gateway_old": (0, 0, 0, 120),
+    "gateway_jump": (0, 0, 0, 180),
+    "gateway_1970": (0, 0, 0, 120),
+    "gateway_drift": (0, 0, 120),
+    "sink_dead": (0, 0, 0, 0, 60),
+    "kept_beat": (0, 0, 240),
+}
+"""The same of what befalls sinks whose processes run as they are, from a third stream."""
 CARDS: Final[dict[str, tuple[int, ...]]] = {
     "kill": (0, 60, 240),
     "unsynced_lost": (0, 60),
@@ -177,6 +196,14 @@ class FaultRates:
         hostile: frames that no agent sends: mutated, forged, on strange topics.
         retire: an operator retires the device, and admits it again later.
         new_lake: the lake is lost; an empty one takes its place.
+        power_lost: a gateway's power goes after some more calls: commits, and messages that leave.
+        gateway_torn: its power goes in the middle of a commit.
+        gateway_old: its disk is replaced by an older copy.
+        gateway_jump: its clock is set wrong; every second time it is set right after a while.
+        gateway_1970: it starts in 1970 until its clock is set.
+        gateway_drift: its clock runs too fast or too slow from now on.
+        sink_dead: the last sink is off for long.
+        kept_beat: the broker keeps a beat, as if somebody had published it so.
         held_up: what a device sends is held up for some steps, and comes when its card was replaced
             by an empty one and its next life has asked who it was.
     """
@@ -219,6 +246,14 @@ class FaultRates:
     retire: float = 0.0
     new_lake: float = 0.0
     held_up: float = 0.0
+    power_lost: float = 0.0
+    gateway_torn: float = 0.0
+    gateway_old: float = 0.0
+    gateway_jump: float = 0.0
+    gateway_1970: float = 0.0
+    gateway_drift: float = 0.0
+    sink_dead: float = 0.0
+    kept_beat: float = 0.0
 
     @classmethod
     def drawn(
@@ -238,6 +273,8 @@ class FaultRates:
             "delay_steps": random.choice((2, 5, 20)),
         }
         for kind in kinds:
+            if kind in OF_GATEWAYS:
+                continue
             if kind in LATER:
                 rates[kind] = 0 if later is None else later.choice(LATER[kind])
                 continue

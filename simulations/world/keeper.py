@@ -34,6 +34,19 @@ class SimulatedKeeper:
         self._history: dict[HistoryId, HistoryRow] = {}
         self.state = FleetState(membership=membership or Membership())
 
+    def copy(self) -> "SimulatedKeeper":
+        """Return another one that holds the same."""
+        after = SimulatedKeeper()
+        after.panes, after.state = dict(self.panes), self.state
+        after._history = dict(self._history)
+        after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
+        after._starts = {stream: list(starts) for stream, starts in self._starts.items()}
+        after._places = {
+            stream: {pane_us: set(panes) for pane_us, panes in places.items()}
+            for stream, places in self._places.items()
+        }
+        return after
+
     def keep(self, rows: PaneRows) -> None:
         """Take rows of results, which no window is made of: of each the greatest version."""
         block = rows.block

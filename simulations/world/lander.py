@@ -4,32 +4,25 @@ What is accepted is joined when somebody looks, or when the lander commits: so t
 commit are made once.
 """
 
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from crdts import Frontier, Lattice, Membership, Replica
 from device_agent.gateway.core import GatewayCore, WaitingTerms
-from lasp_edge.folds.columns import Partial
-from lasp_edge.folds.fold import Fold
-from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import FLEET
-from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.sent_rows import Landed, SentRow, newest_rows
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
-from lasp_edge.protocol.commands import CommandFrame, CommandLog
+from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.fencing import VouchFrame
-from lasp_edge.protocol.frontier import Coverage, Listening
+from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import SummaryFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
-from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.units import SECOND_US
 from simulations.world.decoding import decoded
-from simulations.world.keeper import PaneKey, SimulatedKeeper
+from simulations.world.keeper import SimulatedKeeper
+from simulations.world.landed import LandedState
 
 LANDER = Replica(1, 1, "lander")
 """Who acknowledges, unless a test says otherwise."""
@@ -38,25 +31,13 @@ TERMS = WaitingTerms(dead_after_us=20 * SECOND_US)
 """Twenty steps of silence, less than many faults last: then windows do not wait for the device."""
 
 
-class WindowEntry(NamedTuple):
-    """A pane entry that counts in a window.
-
-    Attributes:
-        fold: of the pane.
-    """
-
-    device: str
-    fold: Fold
-    partial: Partial
-
-
 class _Acceptance(Acceptance):
     """The rules of the real lander; a frame that others receive, too, is decoded once."""
 
     decode = staticmethod(decoded)
 
 
-class SimulatedLander:
+class SimulatedLander(LandedState):
     """What has landed: the greatest version of each pane entry, and the windows made from them.
 
     Args:
@@ -71,11 +52,8 @@ class SimulatedLander:
         terms: for whom windows wait.
 
     Attributes:
-        process, plan: see there; others after a restart.
-        core: keeps windows and streams.
-        shared: the join of what has landed of each shared variable.
+        process: see there; another one after a restart.
         refused: what was not taken, by topic and reason.
-        listening: its clock at its last commit, and since when it listened by then.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first two have a default
@@ -91,7 +69,7 @@ class SimulatedLander:
         keeper: SimulatedKeeper | None = None,
         terms: WaitingTerms = TERMS,
     ) -> None:
-        self.process, self.plan, self._terms = process, plan, terms
+        self.process, self.plan, self._terms, self.file = process, plan, terms, lake
         self._sink = sink
         self._keeper = keeper or SimulatedKeeper(membership)
         self.shared: dict[str, Lattice] = {} if shared is None else shared
@@ -108,7 +86,6 @@ class SimulatedLander:
         self.core = GatewayCore(plan, self._acceptance, self._keeper, process, terms)
         self._pending = Accepted()
         self._since_us: int | None = None
-        self.listening: Listening | None = None
         self._greetings = Greetings()
         self._acks_sent = 0
 
@@ -127,50 +104,7 @@ class SimulatedLander:
         after.refused = self.refused
         return after
 
-    @property
-    def lake(self) -> str:
-        """The lake's id."""
-        return self._acceptance.sink[1]
-
-    @property
-    def membership(self) -> Membership:
-        """All member commands that were taken."""
-        return self._acceptance.membership
-
-    @property
-    def commands(self) -> CommandLog:
-        """All commands of operators that were taken."""
-        return self._acceptance.commands
-
-    @property
-    def panes(self) -> dict[PaneKey, tuple[int, Partial]]:
-        """Pane -> its greatest seq, and the partial at that."""
-        self.commit(None)
-        return self._keeper.panes
-
-    @property
-    def revisions(self) -> dict[WindowStart, list[FleetRow]]:
-        """Window -> all its rows."""
-        self.commit(None)
-        return self._keeper.revisions
-
-    @property
-    def promises(self) -> Frontier:
-        """The newest low watermark of each device."""
-        self.commit(None)
-        return self._keeper.state.promises
-
-    @property
-    def coverage(self) -> Coverage:
-        """How far results are final, and over whom."""
-        return self.core.coverage
-
     def commit(self, now_us: int | None) -> None:
-        """Join what was accepted, and keep what comes of it.
-
-        Args:
-            now_us: the lander's clock; None: no time has passed.
-        """
         pending = self._pending
         if now_us is None and not (pending.rows or pending.promises.entries):
             return
@@ -197,12 +131,14 @@ class SimulatedLander:
         """Yield what it asks devices for, of shared variables."""
         return self._acceptance.overheard.asks(self.process, now_us)
 
-    def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | VouchFrame | None:
+    def hear(
+        self, topic: str, payload: bytes, now_us: int, *, retained: bool = False
+    ) -> AckFrame | VouchFrame | None:
         """Take a message; return the answer to its sender.
 
         A device learns of this store where its beats do not name it, and else now and then.
         """
-        accepted = self._acceptance.take([Record(now_us, topic, False, payload)])  # noqa: FBT003
+        accepted = self._acceptance.take([Record(now_us, topic, retained, payload)])
         self._land(accepted)
         for hello in accepted.hellos.values():
             self._acks_sent += 1
@@ -243,49 +179,6 @@ class SimulatedLander:
         known = 0 if control is None else control.control
         (frame,) = answer.frames(*head, now_us // SECOND_US, known)
         return frame
-
-    def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SentRow]:
-        """Return (device, place) -> the row of a result that is there; `FLEET` for a device."""
-        if plan.streams[name].fleet:
-            self.commit(None)
-            streams = self.core.streams
-            return (
-                {} if streams is None else {(FLEET, row.place): row for row in streams.rows(name)}
-            )
-        stream = plan.stream_results[name].stream
-        landed = [
-            Landed(device, time_us, key, (incarnation, nonce, seq), partial[0])
-            for (of, key, time_us, device, incarnation, nonce), (seq, partial) in self.panes.items()
-            if of == stream
-        ]
-        return {at: row for at, row in newest_rows(landed).items() if row.parts is not None}
-
-    def windows(
-        self, plan: Plan, name: str, without: Collection[str] = ()
-    ) -> dict[tuple[str, int], Partial]:
-        """Return (key, start_us) -> partial of every window, combined from the panes.
-
-        The panes of the devices `without` are left out.
-        """
-        found: dict[tuple[str, int], Partial] = {}
-        for at, entry in self.window_entries(plan):
-            if at.window == name and entry.device not in without:
-                before = found.get(at[1:], entry.fold.zero)
-                found[at[1:]] = entry.fold.combine(before, entry.partial)
-        return found
-
-    def window_entries(self, plan: Plan) -> Iterator[tuple[WindowStart, WindowEntry]]:
-        """Yield each window, once with each landed pane entry that is part of it.
-
-        An entry counts under the parameters that the lander knows, as its device has them.
-        """
-        regimes = FleetRegimes(plan, self.commands.control)
-        for (stream, key, pane_us, device, *_), (_, partial) in self.panes.items():
-            window, piece = regimes.window_of(stream), regimes.piece_of(device, stream, pane_us)
-            if window is not None and piece is not None:
-                for start_us, _ in regimes.of(window.name, device).starts_over(piece, pane_us):
-                    at = WindowStart(window.name, key, start_us)
-                    yield at, WindowEntry(device, piece.fold, partial)
 
 
 def _overheard(plan: Plan, states: dict[str, Lattice]) -> Overheard:

@@ -1,92 +1,123 @@
-"""A lander's process around what it has landed, with latency and crashes.
+"""A sink's process around what it holds, with latency and crashes; and the lander as one.
 
 What arrives waits for the next commit. A crash before it loses that, and nothing was acknowledged
-of it; what was committed stays.
+of it; what was committed stays. The other sink is a gateway (`gateway`).
 """
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
-from crdts import Membership, Replica
+from crdts import Membership, Replica, Version
 from device_agent.agent.stored_rows import EntryKey
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.sinks import DEFAULT_SINK
+from lasp_edge.protocol.topics import Topics, topic_of
+from simulations.world.clock import Clock
+from simulations.world.decoding import decoded
+from simulations.world.landed import LandedState
 from simulations.world.lander import TERMS, SimulatedLander
 
-ARCHIVE = "archive"
-"""The name of the second sink, where a world has one."""
+BEATS = f"/{FRAME_KINDS[BeatFrame.kind].topic}/"
+"""Stands in the topics of beats."""
+
+Inbox = Sequence[tuple[str, bytes, bool]]
+"""Topic, payload, and whether the broker had kept it, of each message."""
+AnyLanded_co = TypeVar("AnyLanded_co", bound=LandedState, covariant=True)
 
 
-class VirtualLander:
-    """One lander with its store, which is one sink.
+class SinkMessage(NamedTuple):
+    """A message that a sink publishes; what is for people has no frame."""
+
+    topic: str
+    payload: bytes
+    retain: bool
+    frame: Frame | None
+
+
+class VirtualSink(ABC, Generic[AnyLanded_co]):
+    """The process of a sink, with its store.
 
     Args:
         plan: the program whose panes it takes.
         sink: the sink's name.
+        name: the process's, as it answers.
         terms: for whom windows wait.
 
     Attributes:
-        name: the lander's, as it answers.
-        lander: what has landed, by the rules of the real lander.
-        former: the stores that were lost.
+        sink, name, terms: see there.
+        lander: what it holds.
+        former: the stores that were lost, as they were.
+        clock: its wall clock.
+        running: the program that it runs.
         refused: it ran a program that lacks a window, so it refused what devices had promised.
         not_taken: device -> which versions of its entries the present store did not take.
+        beats: device -> when each of its beats came first that the broker had not kept.
+        is_connected: whether there is a connection to the broker.
+        inbox: what waits for its next turn.
         down_until, cut_until, slow_until: until which step it is off, hears nothing, is slow.
         due_step: when it commits next.
     """
 
-    def __init__(self, plan: Plan, sink: str = DEFAULT_SINK, terms: WaitingTerms = TERMS) -> None:
-        self.sink, self.name, self._terms = sink, f"lander of {sink}", terms
-        self._plan = self._running = plan
-        self._processes = 0
-        self.lander = self._on_new_store(1)
-        self.former: list[SimulatedLander] = []
-        self.refused = False
+    lander: AnyLanded_co
+    former: list[AnyLanded_co]
+
+    def __init__(self, plan: Plan, sink: str, name: str, terms: WaitingTerms) -> None:
+        self.sink, self.name, self.terms = sink, name, terms
+        self._plan = self.running = plan
+        self.former = []
+        self.clock = Clock()
+        self.refused = self.is_connected = False
         self.not_taken: dict[str, set[EntryKey]] = defaultdict(set)
+        self.beats: dict[str, dict[Version, int]] = defaultdict(dict)
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
-        self._inbox: list[tuple[str, bytes]] = []
+        self.inbox: list[tuple[str, bytes, bool]] = []
         self._slow_steps = 0
-        self._is_connected = False
-
-    def _on_new_store(self, number: int, known: Membership | None = None) -> SimulatedLander:
-        store = f"{self.sink}-{number}"
-        process = self._new_process()
-        return SimulatedLander(store, self._running, known, self.sink, process, terms=self._terms)
-
-    def _new_process(self) -> Replica:
-        self._processes += 1
-        return Replica(1, self._processes, self.name)
 
     def holds(self, device: str) -> bool:
         """Return whether something of a device is in its store."""
         return any(of == device for _, _, _, of, *_ in self.lander.panes)
 
-    def hear(self, topic: str, payload: bytes, step: int) -> None:
-        """Note a message for the next commit, if it runs and is connected."""
-        if step >= max(self.down_until, self.cut_until):
-            self._inbox.append((topic, payload))
+    def is_due(self, step: int) -> bool:
+        """Return whether it does something in a step."""
+        return step >= max(self.due_step, self.down_until)
 
-    def commit(self, step: int, now_us: int) -> Iterator[Frame]:
-        """Commit what is due, and only then yield the answers."""
-        if step < max(self.due_step, self.down_until):
+    def hear(self, topic: str, payload: bytes, step: int, *, retained: bool = False) -> None:
+        """Note a message for the next commit, if it runs and is connected."""
+        if step < max(self.down_until, self.cut_until):
+            return
+        self.inbox.append((topic, payload, retained))
+        if BEATS in topic and not retained:
+            self._note_beat(payload, step)
+
+    def _note_beat(self, payload: bytes, step: int) -> None:
+        try:
+            beat = decoded(payload)
+        except FrameError:
+            return
+        self.beats[beat.about].setdefault(Version.of(beat.sender, beat.number), step)
+
+    def commit(self, step: int, now_us: int) -> Iterator[SinkMessage]:
+        """Commit what is due, and only then yield what it answers."""
+        if not self.is_due(step):
             return
         self.due_step = step + (self._slow_steps if step < self.slow_until else 1)
-        inbox, self._inbox = self._inbox, []
-        answers = [self.lander.hear(topic, payload, now_us) for topic, payload in inbox]
-        if not self._is_connected:
-            self._is_connected = True
-            self.lander.connected(now_us)
-        self.lander.commit(now_us)
-        for answer in answers:
-            if answer is not None:
-                if type(answer) is AckFrame and answer.not_taken:
-                    self._note(answer)
-                yield answer
-        yield from self.lander.repeated(now_us)
-        yield from self.lander.asks(now_us)
+        inbox, self.inbox = self.inbox, []
+        for message in self.take(inbox, now_us):
+            if type(message.frame) is AckFrame and message.frame.not_taken:
+                self._note(message.frame)
+            yield message
+
+    @abstractmethod
+    def take(self, inbox: Inbox, now_us: int) -> Iterable[SinkMessage]:
+        """Take in what came, and yield what is sent of it once it is durable."""
 
     def _note(self, answer: AckFrame) -> None:
         """Note what an answer does not take."""
@@ -95,23 +126,33 @@ class VirtualLander:
             for first, last in runs:
                 known.update(EntryKey(incarnation, nonce, seq) for seq in range(first, last + 1))
 
+    @abstractmethod
     def disconnect(self) -> None:
         """Lose the connection until the next commit."""
-        self._is_connected = False
-        self.lander.disconnected()
+
+    @abstractmethod
+    def restart(self) -> None:
+        """End the process; the next one runs the present program."""
+
+    @abstractmethod
+    def lose_store(self) -> None:
+        """Put an empty store with another id in place of this one."""
+
+    def keep_image(self) -> None:
+        """Keep an image of its disk, to go back to; a lake is never put back."""
 
     def crash(self, until: int) -> int:
         """End the process; return how many messages are lost with it."""
-        lost, self._inbox = len(self._inbox), []
+        lost = len(self.inbox)
+        self.inbox.clear()
         self.down_until = until
-        self.lander = self.lander.restarted(self._running, self._new_process())
-        self.disconnect()
+        self.restart()
         return lost
 
     def run_program(self, plan: Plan | None = None) -> None:
         """Restart with another program; without one, with its own."""
         self.refused = self.refused or plan is not None
-        self._running = plan or self._plan
+        self.running = plan or self._plan
         self.crash(until=0)
 
     def slow_down(self, step: int, steps: int) -> None:
@@ -119,16 +160,62 @@ class VirtualLander:
         self._slow_steps, self.slow_until = steps, step + 2 * steps
         self.due_step = step + steps
 
-    def lose_store(self) -> None:
-        """Put an empty store with another id in place of this one."""
-        self.former.append(self.lander)
-        self.not_taken.clear()
-        self.lander = self._on_new_store(len(self.former) + 1, self.lander.membership)
-        self._inbox.clear()
-        self.disconnect()
-
     def heal(self) -> None:
         """Let it run its own program, hear, and commit at once."""
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
-        if self._running is not self._plan:
+        self.clock.heal()
+        if self.running is not self._plan:
             self.run_program()
+
+
+class VirtualLander(VirtualSink[SimulatedLander]):
+    """One lander with its store, which is one sink.
+
+    Args and attributes are those of `VirtualSink`.
+    """
+
+    def __init__(self, plan: Plan, sink: str = DEFAULT_SINK, terms: WaitingTerms = TERMS) -> None:
+        super().__init__(plan, sink, f"lander of {sink}", terms)
+        self._processes = 0
+        self._topics = Topics(plan.name)
+        self.lander = self._on_new_store(1)
+
+    def _on_new_store(self, number: int, known: Membership | None = None) -> SimulatedLander:
+        store = f"{self.sink}-{number}"
+        process = self._new_process()
+        return SimulatedLander(store, self.running, known, self.sink, process, terms=self.terms)
+
+    def _new_process(self) -> Replica:
+        self._processes += 1
+        return Replica(1, self._processes, self.name)
+
+    def take(self, inbox: Inbox, now_us: int) -> Iterator[SinkMessage]:
+        """Commit what came, and only then yield the answers."""
+        hear = self.lander.hear
+        answers = [
+            hear(topic, payload, now_us, retained=retained) for topic, payload, retained in inbox
+        ]
+        if not self.is_connected:
+            self.is_connected = True
+            self.lander.connected(now_us)
+        self.lander.commit(now_us)
+        frames: Iterable[Frame] = [answer for answer in answers if answer is not None]
+        for each in (frames, self.lander.repeated(now_us), self.lander.asks(now_us)):
+            for frame in each:
+                topic, is_kept = topic_of(frame, self._topics), FRAME_KINDS[frame.kind].retained
+                yield SinkMessage(topic, frame.encode(), is_kept, frame)
+
+    def disconnect(self) -> None:
+        self.is_connected = False
+        self.lander.disconnected()
+
+    def restart(self) -> None:
+        self.lander = self.lander.restarted(self.running, self._new_process())
+        self.disconnect()
+
+    def lose_store(self) -> None:
+        self.former.append(self.lander)
+        self.not_taken.clear()
+        self.lander = self._on_new_store(len(self.former) + 1, self.lander.membership)
+        self.inbox.clear()
+        self.disconnect()

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import BEHIND, Fault
 from simulations.world.hostile import hostile_messages
-from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.links import TO_BROKER, LegMessage
 from simulations.world.scenario import reconnects
+from simulations.world.sink_misfortunes import OF_SINKS
 from simulations.world.world import KEEPALIVE_STEPS, World
 
 LATE_STEPS = 4
@@ -91,40 +91,6 @@ def _broker_old(world: World, _device: VirtualDevice, _amount: int) -> bool:
 
 def _broker_queue_lost(world: World, _device: VirtualDevice, _amount: int) -> bool:
     return world.broker.drop_queues() > 0
-
-
-def _any_sink(world: World) -> VirtualLander:
-    return world.sinks[world.step_number % len(world.sinks)]
-
-
-def _lander_crash(world: World, _device: VirtualDevice, steps: int) -> bool:
-    _any_sink(world).crash(world.step_number + steps)
-    return True
-
-
-def _lander_slow(world: World, _device: VirtualDevice, steps: int) -> bool:
-    _any_sink(world).slow_down(world.step_number, steps)
-    return True
-
-
-def _lander_cut(world: World, _device: VirtualDevice, steps: int) -> bool:
-    _any_sink(world).cut_until = world.step_number + steps
-    return True
-
-
-def _former_lander(world: World, _device: VirtualDevice, steps: int) -> bool:
-    sink = _any_sink(world)
-    if world.former_plan is None:
-        return False
-    sink.run_program(world.former_plan)
-    world.later(steps, sink.run_program)
-    return True
-
-
-def _archive_away(world: World, _device: VirtualDevice, steps: int) -> bool:
-    *_, last = world.sinks
-    last.cut_until = world.step_number + (steps if last.sink == ARCHIVE else 0)
-    return last.sink == ARCHIVE
 
 
 def _torn_commit(world: World, device: VirtualDevice, operations: int) -> bool:
@@ -284,11 +250,6 @@ def _let_go(world: World, device: VirtualDevice) -> None:
         world.send(message)
 
 
-def _new_lake(world: World, _device: VirtualDevice, _amount: int) -> bool:
-    _any_sink(world).lose_store()
-    return True
-
-
 _BEFALL: dict[str, Befall] = {
     "kill": _kill,
     "cut": _cut,
@@ -300,11 +261,6 @@ _BEFALL: dict[str, Befall] = {
     "broker_forgets": _broker_forgets,
     "broker_old": _broker_old,
     "broker_queue_lost": _broker_queue_lost,
-    "lander_crash": _lander_crash,
-    "lander_slow": _lander_slow,
-    "lander_cut": _lander_cut,
-    "former_lander": _former_lander,
-    "archive_away": _archive_away,
     "torn_commit": _torn_commit,
     "disk_full": _disk_full,
     "disk_read_only": _disk_read_only,
@@ -320,8 +276,8 @@ _BEFALL: dict[str, Befall] = {
     "other_release": _other_release,
     "hostile": _hostile,
     "retire": _retire,
-    "new_lake": _new_lake,
     "held_up": _held_up,
+    **OF_SINKS,
 }
 
 

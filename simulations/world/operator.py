@@ -10,6 +10,7 @@ from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.topics import Topics, topic_of
 from simulations.world.decoding import decoded
+from simulations.world.hostile import FAR
 from simulations.world.links import TO_BROKER, LegMessage
 
 OPERATOR = Replica(1, 1, "operator")
@@ -37,6 +38,8 @@ class SimulatedOperator:
         except ValueError:
             return  # no frame of this fleet
         if isinstance(beat, BeatFrame) and topic_of(beat, self._topics) == topic:
+            if beat.sender.incarnation >= FAR:
+                return  # forged, and no reader believes it
             reported = Version.of(beat.sender, beat.seq)
             self._newest[beat.about] = max(reported, self._newest.get(beat.about, NEVER))
 
@@ -48,6 +51,11 @@ class SimulatedOperator:
     def admit(self, device: str) -> None:
         """Let a device count again."""
         self._command(device, self.commands.membership.admit(device))
+
+    def repeat_all(self) -> None:
+        """Give all commands on devices again: whoever knew them may have lost them."""
+        subjects = [(device,) for device in sorted(self.commands.membership.entries)]
+        self._pending = list(map(self._frame, subjects))
 
     def _command(self, device: str, command: Membership) -> None:
         self.commands |= CommandLog(command)

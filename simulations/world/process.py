@@ -16,7 +16,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.protocol.publication import Publication
 from simulations.world.decoding import decoded
-from simulations.world.disk import Disk
+from simulations.world.disk import AgentDisk
 from simulations.world.streams_held import StreamsHeld, streams_held
 
 STORE_ERRORS = (sqlite3.Error, DamagedStoreError)
@@ -45,7 +45,7 @@ class AgentProcess:
     """
 
     def __init__(
-        self, name: str, disk: Disk, plan: Plan, settings: Settings, sources: tuple[str, ...]
+        self, name: str, disk: AgentDisk, plan: Plan, settings: Settings, sources: tuple[str, ...]
     ) -> None:
         self.name = name
         self.disk = disk

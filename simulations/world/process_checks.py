@@ -5,11 +5,13 @@
   that an earlier life of it sent, or has had the time for it: peers know less
 - readings count unless there is a reason: none is doubtful where no store was lost or copied, none
   is late where all are kept, and none lies in the future of a clock that was always right
+- a clock that is right is never left, where those of all devices are, whatever sinks' clocks say
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
 
 from device_agent.agent.settings import Settings
 from simulations.world.device import TWICE, VirtualDevice
+from simulations.world.programs import COLUMN_ROOM
 from simulations.world.truth import LONG_S
 from simulations.world.world import World
 
@@ -26,6 +28,15 @@ def check_reading(world: World, device: VirtualDevice) -> None:
     is_known = device.vouched if world.seen["hostile"] else device.core.replica in device.vouched
     if not is_known:
         world.trouble.append(f"{device.name} reads after {waited_us} us, no lander knows of it")
+
+
+def check_clock(world: World, device: VirtualDevice) -> None:
+    """Demand that a clock that was right is never left, where no device's clock ever was wrong."""
+    if any(each.clock.wrong or each.clock.was_wrong for each in world.devices.values()):
+        return
+    state = device.core.timing.state
+    if state != "trusted" and device.starts:
+        world.trouble.append(f"{device.name}: its clock is right, and it is {state}")
 
 
 def check_process(world: World, device: VirtualDevice) -> None:
@@ -46,7 +57,8 @@ def _unreasonable(world: World, device: VirtualDevice) -> list[str]:
     reasons = ["refused", "doubtful", TWICE]
     if not (device.clock.wrong or device.clock.was_wrong):
         reasons.append("in_the_future")
-        first_lines = sum(line.time_us < 0 for line in device.recording)  # behind no promise at all
+        first = [line for line in device.recording if line.time_us < 0]  # behind no promise at all
+        first_lines = len(first) + sum(line.room == COLUMN_ROOM for line in first)  # and in columns
         if world.scenario.retain_s >= LONG_S and device.counted("too_late") > first_lines:
             reasons.append("too_late")
     return [reason for reason in reasons if device.counted(reason)]

@@ -9,11 +9,15 @@ digit of the total in base four is how often one reading was counted.
     ['added_later', 'stamped_in_all', 'timed_by_room']
 """
 
+from functools import lru_cache
+
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Event, Program, Update, folds
 from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import EventType
+from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable
+from simulations.world.scenario import Scenario
 from simulations.world.streamed import declare_streams
 
 SLOTS = 16
@@ -23,6 +27,8 @@ BOUND = 8
 AGE_S = 8
 """Seconds for which it keeps other ones of each room, where it has a value for each."""
 TIMED, STAMPED, LATELY = "timed_by_room", "stamped_in_all", "lately"
+COLUMN, COLUMNS, COLUMN_ROOM = "column", "columns_in_all", "a"
+"""An event that comes in columns, its window, and the room whose lines are given as it, too."""
 RECORDED, LIVE = "recorded", "live"
 """The sources: one has times and a cursor, one is stamped on acceptance."""
 
@@ -47,6 +53,7 @@ def trial(
     shared: bool = False,
     acting: bool = False,
     scans: bool = False,
+    columns: bool = False,
 ) -> Program:
     """Return a program that is small, and has what a fault can touch.
 
@@ -56,6 +63,7 @@ def trial(
             are kept for some seconds.
         shared: it has a counter that all devices share.
         acting: it acts on its values, and has one that silent devices leave.
+        columns: it has a window whose readings no function of its own sees.
         scans: it has streams, and windows over them; the second release has one stream more.
     """
     program = Program("trial")
@@ -73,6 +81,9 @@ def trial(
         _act(program, here, everywhere)
     if scans:
         declare_streams(program, timed, stamped, release=release)
+    if columns:
+        column = program.event(COLUMN, resolution="1")
+        program.window(COLUMNS, source=column, fold=folds.mean(), size_s=20, slide_s=10)
     if release >= 0:
         fold = folds.mean()
         program.window(TIMED, source=timed, fold=fold, size_s=20, slide_s=10, key=room)
@@ -80,6 +91,17 @@ def trial(
     if release > 0:
         program.window("added_later", source=timed, fold=folds.max(), size_s=40, slide_s=40)
     return program
+
+
+@lru_cache(maxsize=32)
+def _plan(release: int, **has: bool) -> Plan:
+    return trial(release=release, **has).plan()
+
+
+def plan_of(scenario: Scenario, release: int) -> Plan:
+    """Return the plan of a release of a scenario's program."""
+    names = ("keyed", "shared", "acting", "scans", "columns")
+    return _plan(release, **{name: getattr(scenario, name) for name in names})
 
 
 def _by_room(program: Program, timed: EventType) -> None:

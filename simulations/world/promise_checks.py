@@ -19,9 +19,9 @@ from device_agent.agent.stored_rows import PaneId
 from lasp_edge.protocol.fencing import SourceHigh, source_id
 from lasp_edge.protocol.frames import BeatFrame
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
-from simulations.world.landing import VirtualLander
-from simulations.world.programs import RECORDED, TIMED
-from simulations.world.truth import LONG_S, came_later, counted_lines
+from simulations.world.programs import COLUMN_ROOM, COLUMNS, RECORDED, TIMED
+from simulations.world.sinks import AnySink
+from simulations.world.truth import LONG_S, came_later, counted_lines, key_of
 from simulations.world.workload import PANE_US
 from simulations.world.world import World
 
@@ -30,13 +30,16 @@ LATENESS_US = Settings().lateness_us
 _RECORDED = source_id(RECORDED)
 
 
-def check_promise(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
+def check_promise(world: World, device: VirtualDevice, sink: AnySink, low_us: int) -> None:
     """Hold a low watermark against what has landed in the store that it is promised to."""
     if device.clock.wrong or device.name in world.operator.commands.membership.entries:
         return
     _check_sources(world, device, low_us)
-    spoken = (line for line in _known(device, sink) if line.time_us < low_us)
-    lacking = _lacking(world, device, sink, spoken)
+    spoken = [line for line in _known(device, sink) if line.time_us < low_us]
+    lacking = _lacking(world, device, sink, spoken, TIMED)
+    if world.scenario.columns:
+        in_columns = [line for line in spoken if line.room == COLUMN_ROOM]
+        lacking |= _lacking(world, device, sink, in_columns, COLUMNS)
     if len(lacking) > device.counted(*OUTCOMES):
         world.trouble.append(f"{device.name} promises {low_us}, and {min(lacking)} is not there")
 
@@ -52,7 +55,7 @@ def check_highs(world: World, device: VirtualDevice, highs: Iterable[SourceHigh]
         )
 
 
-def check_waiting(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
+def check_waiting(world: World, device: VirtualDevice, sink: AnySink, low_us: int) -> None:
     """Hold a low watermark against the entries that a store has neither taken nor refused."""
     memory = device.core.panes.memory
     for known in device.core.panes.sinks if memory.dirty else ():
@@ -66,7 +69,7 @@ def check_waiting(world: World, device: VirtualDevice, sink: VirtualLander, low_
                 world.trouble.append(f"{device.name} promises {low_us}, and {pane} has not landed")
 
 
-def check_done(world: World, device: VirtualDevice, sink: VirtualLander, frame: BeatFrame) -> None:
+def check_done(world: World, device: VirtualDevice, sink: AnySink, frame: BeatFrame) -> None:
     """Demand that a device that has ended is done for a sink that lacks nothing, and no other."""
     core, missing = device.core, device.core.missing
     memory, sources = core.panes.memory, core.intake.sources
@@ -109,11 +112,13 @@ def check_landed_since(world: World, device: VirtualDevice) -> None:
 
 
 def _check_entry(
-    world: World, device: VirtualDevice, sink: VirtualLander, pane: PaneId, since_us: int
+    world: World, device: VirtualDevice, sink: AnySink, pane: PaneId, since_us: int
 ) -> None:
     """Hold an entry of which everything before a time has landed against what has landed of it."""
     pane_us, stream, key, *_ = pane
-    if stream != device.core.agent.plan.windows[TIMED].stream:
+    name_of = {each.stream: each.name for each in device.core.agent.plan.windows.values()}
+    window = name_of.get(stream)
+    if window not in {TIMED, COLUMNS}:
         return
     _, here = device.core.panes.memory.entries[pane].partial
     of_world = (stream, key, pane_us, device.name, pane.incarnation, pane.nonce)
@@ -122,14 +127,15 @@ def _check_entry(
         line
         for line in device.recording
         if pane_us <= line.time_us < since_us
-        and (line.time_us // PANE_US, line.room) == (pane_us // PANE_US, key)
+        and (window == TIMED or line.room == COLUMN_ROOM)
+        and (line.time_us // PANE_US, key_of(window, line)) == (pane_us // PANE_US, key)
         and here // line.value % 4 > landed // line.value % 4
     ]
     if lacking:
         world.trouble.append(f"{device.name} takes {lacking[0]} for landed, and it is not there")
 
 
-def _known(device: VirtualDevice, sink: VirtualLander) -> list[RecordedLine]:
+def _known(device: VirtualDevice, sink: AnySink) -> list[RecordedLine]:
     """Return the lines that it has taken in, and knows of.
 
     What is older than a short retention may have left the device for a former store.
@@ -140,18 +146,23 @@ def _known(device: VirtualDevice, sink: VirtualLander) -> list[RecordedLine]:
 
 
 def _lacking(
-    world: World, device: VirtualDevice, sink: VirtualLander, spoken: Iterable[RecordedLine]
+    world: World,
+    device: VirtualDevice,
+    sink: AnySink,
+    lines: list[RecordedLine],
+    window: str,
 ) -> set[RecordedLine]:
     """Return those lines that are not in a sink, nor in one before it where retention is short."""
-    lines = list(spoken)
     if not lines:
         return set()
     landed: dict[tuple[int, str], int] = defaultdict(int)
-    stream = device.core.agent.plan.windows[TIMED].stream
+    stream = device.core.agent.plan.windows[window].stream
     is_short = world.scenario.retain_s < LONG_S
     for lander in (sink.lander, *(sink.former if is_short else ())):
         for at, total in counted_lines(lander, stream, device.name).items():
             landed[at] |= total
     return {
-        line for line in lines if not landed[line.time_us // PANE_US, line.room] // line.value % 4
+        line
+        for line in lines
+        if not landed[line.time_us // PANE_US, key_of(window, line)] // line.value % 4
     }

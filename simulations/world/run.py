@@ -16,7 +16,7 @@ from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
-from simulations.world.lander import SimulatedLander
+from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
 from simulations.world.narrow import narrowed
 from simulations.world.scenario import Scenario, reconnects, waits_for_silence
@@ -60,7 +60,7 @@ def run(scenario: Scenario) -> RunOutcome:
 
 def _run(scenario: Scenario) -> RunOutcome:
     checks = Checks()
-    world = World(scenario, checks)
+    world = World(scenario, checks, start_us=scenario.start_us)
     settled = 0
     try:
         list(disturbed(world))
@@ -135,6 +135,8 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
         repairing: steps from then on until landers knew what they did, too.
     """
     refuses = world.seen["retire"] or world.seen["former_lander"]  # what is refused waits longer
+    # A store in place of one whose clock was ahead is late by that, until that one was silent long.
+    refuses = refuses or (world.seen["gateway_jump"] and world.seen["new_lake"])
     sweeps = world.scenario.narrow  # what is in the store alone waits for its turn
     if not reconnects(world.scenario) or refuses or sweeps:
         return
@@ -180,12 +182,12 @@ def landers_know(world: World) -> bool:
     return all(_has_landed(device, sink.lander) for sink in world.sinks)
 
 
-def _has_landed(device: VirtualDevice, lander: SimulatedLander) -> bool:
+def _has_landed(device: VirtualDevice, lander: LandedState) -> bool:
     """Return whether all that a device knows of shared variables has landed.
 
     More may have: what a device knew alone that lost its store.
     """
-    return all(
+    return not lander.keeps_all or all(
         state.whole <= lander.shared.get(name, state.whole.bottom())
         for name, state in device.core.variables.shared_states.items()
     )

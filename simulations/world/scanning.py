@@ -206,6 +206,8 @@ class ScanChecks:
             for place, event in truth.items()
         }
         for sink in world.sinks:
+            if not sink.lander.keeps_all:
+                continue
             rows = sink.lander.rows(device.core.agent.plan, result.name)
             found = {
                 at: (row.key, row.parts) for (of, at), row in rows.items() if of == device.name

@@ -2,11 +2,29 @@
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from device_agent.agent.settings import Settings
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.units import SECOND_US
-from simulations.world.faults import BEHIND, CALM, CARDS, KINDS, LATER, Fault, FaultRates
+from simulations.world.faults import (
+    BEHIND,
+    CALM,
+    CARDS,
+    KINDS,
+    LATER,
+    OF_GATEWAYS,
+    START_US,
+    Fault,
+    FaultRates,
+)
 
+ARCHIVE = "archive"
+"""The name of the second sink, where a world has one."""
+ABSENT = "pi-absent"
+"""A device of the roster that is not there."""
+UNSYNCHRONISED_START_US = START_US + 80_000_000 * SECOND_US
+"""Two and a half years later."""
 SHORT = {1: (12, 20, 30), 2: (12, 20, 20, 30), 3: (12, 12, 20), 4: (12,), 5: (12,)}
 """Devices of short runs, and the steps with faults from which one is drawn. Planted bugs are found
 in short runs with many faults after less work than in long ones."""
@@ -24,6 +42,13 @@ older: the histories of several lives are long, and most other faults heal or en
 TORN = 0.5
 """The part of the seeds with streams in which the power goes once more on each device, right behind
 a commit: what should have been in it and comes in the next one is lost only there."""
+GATEWAYS = {DEFAULT_SINK: 0.3, ARCHIVE: 0.6}
+"""Sinks, and the part of the seeds in which each is a gateway."""
+WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15}
+"""What else a scenario may have, and in which part of the seeds."""
+CLOCKS = frozenset(kind for kind in KINDS if kind.startswith("clock_"))
+"""What befalls the clocks of devices: a fleet in which no kernel knows that its clock is right has
+none of it, as nobody could tell which ones are wrong."""
 LIVE_ITEMS = 8
 """Items of streams that agents keep in memory: so few that there are cuts in short runs."""
 
@@ -41,6 +66,10 @@ class Scenario:
         keyed, shared: what the program has; see `programs.trial`.
         files: stores are real files.
         archive: there is a second sink, to which everything is delivered as to the lake.
+        roster: sinks have one, every second time with a device that is not there.
+        columns: some readings come in columns, too; see `programs.trial`.
+        unsynchronised: no kernel knows whether its clock is right; all devices' are.
+        gateways: the sinks that are gateways' processes; the others are landers.
         sessions: the broker keeps messages for devices that are away.
         commit_s: least seconds between two commits of readings.
         retain_s: seconds that readings may be old.
@@ -63,6 +92,10 @@ class Scenario:
     files: bool = False
     sessions: bool = False
     archive: bool = False
+    gateways: tuple[str, ...] = ()
+    roster: bool = False
+    columns: bool = False
+    unsynchronised: bool = False
     retain_s: int = 7 * 86_400
     commit_s: int = 0
     interval_s: int = 1
@@ -79,6 +112,17 @@ class Scenario:
         return list(self.named) or [
             f"pi-{number}" for number in range(self.first, self.first + self.size)
         ]
+
+    @property
+    def start_us(self) -> int:
+        """When it begins: a clock that nobody bears out must be after this release."""
+        return UNSYNCHRONISED_START_US if self.unsynchronised else START_US
+
+    @property
+    def expected(self) -> list[str] | None:
+        """The roster of its sinks; None: they have no roster."""
+        absent = [ABSENT] if self.seed % 2 else []
+        return [*self.names, *absent] if self.roster else None
 
     def settings(self) -> Settings:
         """Return the settings of its agents."""
@@ -114,12 +158,28 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     if scenario.scans and "torn_commit" in kinds and torn.random() < TORN:
         more = [Fault(torn.randint(1, steps), "torn_commit", name, BEHIND) for name in names]
         scenario = replace(scenario, schedule=tuple(sorted([*scenario.schedule, *more])))
+    scenario = _with_sinks(scenario, Random(f"{seed} sinks"), kinds)
     if later.random() >= ALONE:
         return _of_cards(scenario, later, kinds) if later.random() < OF_CARDS else scenario
     kind = later.choice([each for each in LATER if each in kinds] or [""])
     steps = max(steps, 2 * KINDS[kind].most) if kind else steps
     alone = [Fault(later.randint(1, steps), kind, name, KINDS[kind].most) for name in names if kind]
     return replace(scenario, steps=steps, faults=CALM, schedule=tuple(sorted(alone)))
+
+
+def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
+    """Return the scenario with what its sinks are, and what befalls them."""
+    gateways = tuple([sink for sink, part in GATEWAYS.items() if random.random() < part])
+    has: dict[str, Any] = {name: random.random() < part for name, part in WIDER.items()}
+    rates = {kind: random.choice(drawn) for kind, drawn in OF_GATEWAYS.items() if kind in kinds}
+    if not gateways:
+        rates = {kind: rate for kind, rate in rates.items() if kind in {"sink_dead", "kept_beat"}}
+    faults = replace(scenario.faults, **rates)
+    more = FaultRates(**rates).schedule(random, scenario.names, scenario.steps)
+    schedule = sorted([*scenario.schedule, *more])
+    if has["unsynchronised"]:
+        schedule = [fault for fault in schedule if fault.kind not in CLOCKS]
+    return replace(scenario, gateways=gateways, faults=faults, schedule=tuple(schedule), **has)
 
 
 def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:

@@ -21,7 +21,19 @@ from simulations.world.scenario import Scenario
 TRIES = 60
 """Runs that shrinking takes, at most: some seconds."""
 
-EXTRAS = ("keyed", "shared", "files", "sessions", "archive", "acting", "scans", "narrow")
+EXTRAS = (
+    "keyed",
+    "shared",
+    "files",
+    "sessions",
+    "archive",
+    "acting",
+    "scans",
+    "narrow",
+    "roster",
+    "columns",
+    "unsynchronised",
+)
 """What a scenario may have besides, by the names of its fields."""
 
 _BRACKETED = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")

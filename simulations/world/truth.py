@@ -4,15 +4,16 @@ from collections import defaultdict
 
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
-from simulations.world.device import VirtualDevice
-from simulations.world.lander import SimulatedLander
-from simulations.world.landing import VirtualLander
+from simulations.world.device import RecordedLine, VirtualDevice
+from simulations.world.landed import LandedState
+from simulations.world.programs import COLUMNS
+from simulations.world.sinks import AnySink
 
 LONG_S = 3_600
 """Seconds of retention that no run passes."""
 
 
-def counted_lines(lander: SimulatedLander, stream: int, device: str) -> dict[tuple[int, str], int]:
+def counted_lines(lander: LandedState, stream: int, device: str) -> dict[tuple[int, str], int]:
     """Return (pane, room) -> total over all replicas: each digit in base four is one reading."""
     found: dict[tuple[int, str], int] = defaultdict(int)
     for (of, room, pane_us, name, *_), (_, partial) in lander.panes.items():
@@ -23,7 +24,12 @@ def counted_lines(lander: SimulatedLander, stream: int, device: str) -> dict[tup
     return found
 
 
-def live_landed(lander: SimulatedLander, stream: int, device: str) -> int:
+def key_of(window: str, line: RecordedLine) -> str:
+    """Return the key of a line in a window: readings that come in columns have none."""
+    return "" if window == COLUMNS else line.room
+
+
+def live_landed(lander: LandedState, stream: int, device: str) -> int:
     """Return how many readings of the second source have landed."""
     counts = [
         partial[0]
@@ -34,7 +40,7 @@ def live_landed(lander: SimulatedLander, stream: int, device: str) -> int:
 
 
 def landed_partials(
-    lander: SimulatedLander, window: Window, device: str
+    lander: LandedState, window: Window, device: str
 ) -> dict[tuple[int, str], Partial]:
     """Return (pane start, key) -> what has landed of a device, over all replicas."""
     found: dict[tuple[int, str], Partial] = {}
@@ -45,7 +51,7 @@ def landed_partials(
     return {at: partial for at, partial in found.items() if any(partial)}
 
 
-def came_later(device: VirtualDevice, sink: VirtualLander) -> bool:
+def came_later(device: VirtualDevice, sink: AnySink) -> bool:
     """Return whether a device heard another sink before this one.
 
     What is older than the retention may have left the device by then, for that one had it.

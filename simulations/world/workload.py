@@ -19,6 +19,10 @@ REPEATED = 0.1
 BEHIND_RATE, BEHIND_US = 0.15, 2_000_000
 """Lines that are a little older than the time before which the device has promised no more, and how
 much older they are at most, in microseconds."""
+AT_BORDER = 0.1
+"""Lines of the time of the nearest border of panes, or of a microsecond before or after it."""
+ROOMS = (*"aaaaabbbb", "A", "ab", "\u00e1", "a\u0301")
+"""From which a line's room is drawn: some differ by case, by length and by normal form alone."""
 PANE_US = 10_000_000
 """The span of the panes whose readings must be distinguished."""
 
@@ -34,7 +38,7 @@ def record(device: VirtualDevice, now_us: int, random: Random) -> None:
     if lines and random.random() < REPEATED:
         lines.append(random.choice(lines))
         return
-    time_us, room = _drawn_time(device, now_us, random), random.choice("ab")
+    time_us, room = _drawn_time(device, now_us, random), random.choice(ROOMS)
     slot = device.slots.get((time_us // PANE_US, room), 0)
     if slot < SLOTS:
         device.slots[time_us // PANE_US, room] = slot + 1
@@ -44,6 +48,8 @@ def record(device: VirtualDevice, now_us: int, random: Random) -> None:
 def _drawn_time(device: VirtualDevice, now_us: int, random: Random) -> int:
     """Return the time of the next line: often now, or late, or right behind the last promise."""
     late_us = random.choice((0, 0, 0, 1, 30)) * random.randint(0, 1_000_000)
+    if random.random() < AT_BORDER:
+        return (now_us - late_us) // PANE_US * PANE_US + random.randint(-1, 1)
     if random.random() >= BEHIND_RATE or device.durable is None:
         return now_us - late_us
     return min(device.core.intake.progress.promised_us, now_us) - random.randint(1, BEHIND_US)

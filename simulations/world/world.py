@@ -13,7 +13,6 @@ arrive, landers commit. A message to many receivers is one parcel, not a copy fo
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -24,22 +23,21 @@ from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.commands import SCHEDULE
 from lasp_edge.protocol.fencing import VouchFrame
-from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.protocol.sinks import DEFAULT_SINK
-from lasp_edge.protocol.topics import Topics, topic_of
+from lasp_edge.protocol.topics import Topics
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
-from simulations.world.disk import Disk, FileDisk, MemoryDisk
+from simulations.world.disk import AgentDisk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
 from simulations.world.lander import TERMS
-from simulations.world.landing import ARCHIVE, VirtualLander
+from simulations.world.landing import SinkMessage
 from simulations.world.links import TO_BROKER, Addresses, LegMessage, Links
 from simulations.world.operator import SimulatedOperator
 from simulations.world.process import STORE_ERRORS
-from simulations.world.programs import CALLED, LIVE, RECORDED, trial
+from simulations.world.programs import CALLED, LIVE, RECORDED, plan_of
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
+from simulations.world.sinks import AnySink, sinks_of
 from simulations.world.streamed import METERS
 from simulations.world.workload import LIVE_RATE, RECORD_RATE, rate_at, record
 
@@ -102,13 +100,12 @@ class World:
         self.seen: Counter[str] = Counter()
         self.links = Links(self.random, scenario.faults, self.seen)
         self._sensors, self.observer = sensors, observer
-        self.plans = [plan or _trial(scenario, release) for release in (0, 1)]
+        self.plans = [plan or plan_of(scenario, release) for release in (0, 1)]
         self.topics = Topics(self.plans[0].name)
         self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
         self.operator = SimulatedOperator(self.topics)
-        self.former_plan = None if plan else _trial(scenario, -1)
-        names = (DEFAULT_SINK, ARCHIVE) if scenario.archive else (DEFAULT_SINK,)
-        self.sinks = [VirtualLander(self.plans[1], name, terms) for name in names]
+        self.former_plan = None if plan else plan_of(scenario, -1)
+        self.sinks = sinks_of(scenario, self.plans[1], terms, start_us)
         self._by_key = {f"sink {sink.sink}": sink for sink in self.sinks}
         self._files = (
             TemporaryDirectory(prefix="world-", dir=QUICK_FILES) if scenario.files else None
@@ -126,10 +123,11 @@ class World:
 
     def add(self, key: str, name: str) -> VirtualDevice:
         """Put a device into the world; it starts in the next step."""
-        disk: Disk = MemoryDisk()
+        disk: AgentDisk = MemoryDisk()
         if self._files is not None:
             disk = FileDisk(Path(self._files.name) / key)
         device = self.devices[key] = VirtualDevice(name, disk, *self._agent)
+        device.unsynchronised = self.scenario.unsynchronised
         self.addresses.note({each: of.name for each, of in self.devices.items()})
         return device
 
@@ -163,10 +161,7 @@ class World:
         for action in self.to_come.pop(self.step_number, ()):
             action()
         if self.step_number % SNAPSHOT_STEPS == 0:
-            self.broker.take_snapshot()
-            imaged = self.devices.values() if self._kinds & {"older_image", "clone"} else ()
-            for device in imaged:
-                device.disk.keep_image()
+            _take_snapshots(self, self._kinds)
         for key, device in list(self.devices.items()):
             self._live(key, device, reading=reading)
         self._land()
@@ -182,15 +177,17 @@ class World:
         """Let the sinks commit what they have, and answer."""
         unanswered, draw = self.links.faults.unanswered, self.random.random
         for sink in self.sinks:
-            for frame in sink.commit(self.step_number, self.now_us):
+            if not sink.is_connected and sink.is_due(self.step_number):
+                for topic, payload in self.broker.kept_for_landers():
+                    sink.hear(topic, payload, self.step_number, retained=True)
+            for topic, payload, is_kept, frame in _committed(sink, self):
                 if unanswered and draw() < unanswered:
                     self.seen["unanswered"] += 1
                     continue
                 if isinstance(frame, VouchFrame):
                     for key in self.devices.keys() & self.addresses.of.get(frame.about, ()):
                         self.devices[key].vouched.add(frame.subject)
-                topic, is_kept = topic_of(frame, self.topics), FRAME_KINDS[frame.kind].retained
-                self.send(LegMessage(TO_BROKER, topic, frame.encode(), is_kept))
+                self.send(LegMessage(TO_BROKER, topic, payload, is_kept))
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
@@ -371,20 +368,27 @@ class World:
                 self.route(message)
 
 
+def _committed(sink: AnySink, world: World) -> list[SinkMessage]:
+    """Return what a sink sends in this step."""
+    try:
+        return list(sink.commit(world.step_number, world.now_us))
+    except Exception as error:  # noqa: BLE001 - this is what is looked for
+        world.trouble.append(f"{sink.name} ended: {type(error).__name__}: {error}")
+        return []
+
+
+def _take_snapshots(world: World, kinds: set[str]) -> None:
+    """Let what is on the broker and on disks now be what a fault may bring back."""
+    world.broker.take_snapshot()
+    for device in world.devices.values() if kinds & {"older_image", "clone"} else ():
+        device.disk.keep_image()
+    for sink in world.sinks if "gateway_old" in kinds else ():
+        sink.keep_image()
+
+
 def _leaves(device: VirtualDevice, message: LegMessage, step: int) -> bool:
     """Return whether what a device publishes is on its way; it may be held up, or lost."""
     if step < device.held_until:
         device.held.append(message)
         return False
     return step >= device.mute_until
-
-
-@lru_cache(maxsize=16)
-def _plan(release: int, **has: bool) -> Plan:
-    return trial(release=release, **has).plan()
-
-
-def _trial(scenario: Scenario, release: int) -> Plan:
-    """Return the plan of a release of a scenario's program."""
-    has = {name: getattr(scenario, name) for name in ("keyed", "shared", "acting", "scans")}
-    return _plan(release, **has)

@@ -145,7 +145,7 @@ def test_stores_are_lost_under_every_fault_and_what_may_count_twice_is_said(seed
 def test_a_device_alone_in_the_world_goes_on_after_the_wait_and_says_so():
     site = Site(1, size=1)
     lander = site.fleet.lander
-    lander.hear = lambda *_: None
+    lander.hear = lambda *_, **_kept: None
     site.steps(10)
     core = site.fleet.devices[VICTIM].core
     assert core.report()["fence"] == "alone"
@@ -212,7 +212,7 @@ def test_what_the_network_held_up_of_a_lost_life_counts_once():
     fleet, victim, lander = site.fleet, site.fleet.devices[VICTIM], site.fleet.lander
     site.steps(20)
     late, hear = [], lander.hear
-    lander.hear = lambda topic, *message: (
+    lander.hear = lambda topic, *message, **_kept: (
         late.append((topic, *message))
         if is_of(topic, "pane") or is_of(topic, "beat")
         else hear(topic, *message)
@@ -244,7 +244,7 @@ def test_peers_that_have_heard_less_than_the_lander_do_not_decide_alone():
     fleet.stop(VICTIM)
     victim.disk.restore(b"")
     hear, deaf_until = lander.hear, fleet.now_us + 2 * STEP_US  # and it takes one to land
-    lander.hear = lambda topic, payload, now_us: (
+    lander.hear = lambda topic, payload, now_us, **_kept: (
         hear(topic, payload, now_us) if now_us > deaf_until else None
     )
     fleet.start(VICTIM)

@@ -19,7 +19,7 @@ from simulations.world.world import World
 
 assert of_scans, "it fills the table"
 
-CALM = Scenario(seed=9, size=1, steps=40, scans=True)
+CALM = Scenario(seed=2, size=1, steps=40, scans=True)
 OTHER = tuple(Fault(step, "other_release", "pi-0", 1) for step in (10, 20, 30))
 TORN = Fault(20, "torn_commit", "pi-0", BEHIND)
 
@@ -60,7 +60,7 @@ def test_a_bug_of_scans_is_found(name, said):
     ],
 )
 def test_a_bug_of_scans_is_found_under_faults(name, faults, said):
-    scenario = replace(CALM, seed=5, schedule=faults)
+    scenario = replace(CALM, seed=4, schedule=faults)
     with BUGS[name].plant():
         (trouble, *_) = run(scenario).trouble
     assert said in trouble

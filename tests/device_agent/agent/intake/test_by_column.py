@@ -190,6 +190,10 @@ CALM = {
     "in order": {},
     "out of order": {"times_us": TIMES_US[::-1]},
     "repeats": {"times_us": TIMES_US[:6] * 2},
+    "repeats, with tags of their own": {
+        "times_us": TIMES_US[:6] * 2,
+        "tags": [{"room": "hall"} for _ in range(12)],
+    },
     "stamped": {"times_us": [None] * 12},
     "refused values": {"values": [*ODD_VALUES, 20.0, 20.5, 21]},
     "in the future and too late": {"times_us": [2**80, *TIMES_US[:10], -(2**80)]},

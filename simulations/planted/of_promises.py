@@ -1,0 +1,77 @@
+"""Bugs of what a device promises and where its readings lie: a promise passes what is to land."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from crdts.frontier import BOTTOM_US
+from device_agent.agent.intake.by_column import ByColumn
+from device_agent.agent.intake.held import HeldBatches
+from device_agent.agent.intake.intake import Intake
+from device_agent.agent.intake.one_by_one import OneByOne
+from device_agent.agent.panes.cache import PaneCache
+from simulations.planted.bug import planted, replaced
+from simulations.world.workload import PANE_US
+
+
+@planted
+def a_promise_passes_readings_that_wait_for_their_commit() -> Iterator[None]:
+    """A reading waits for a commit, and its device has promised that nothing so old will come."""
+    right = Intake.low_us
+
+    def low_us(self: Intake, now_us: int) -> int | None:
+        held, self._held = self._held, HeldBatches(0)
+        try:
+            return right(self, now_us)
+        finally:
+            self._held = held
+
+    with replaced(Intake, "low_us", low_us):
+        yield
+
+
+@planted
+def a_late_column_holds_no_promise() -> Iterator[None]:
+    """A file is read by columns, some lines are late, and the promise passes them."""
+    right = ByColumn._collect  # noqa: SLF001 - a bug is planted from outside
+
+    def collect(self: ByColumn, *arguments: Any) -> None:
+        unlanded = self._panes.unlanded
+        watched_us, unlanded.watched_us = unlanded.watched_us, BOTTOM_US
+        try:
+            right(self, *arguments)
+        finally:
+            unlanded.watched_us = watched_us
+
+    with replaced(ByColumn, "_collect", collect):
+        yield
+
+
+@planted
+def entries_that_only_the_store_has_hold_no_promise() -> Iterator[None]:
+    """A gateway was away for days: most that it lacks has left memory, and is promised."""
+    right = PaneCache.oldest_dirty_us
+
+    def oldest_dirty_us(self: PaneCache, bit: int, clock_us: int) -> int | None:
+        alone, self._panes.alone = self._panes.alone, 0
+        try:
+            return right(self, bit, clock_us)
+        finally:
+            self._panes.alone = alone
+
+    with replaced(PaneCache, "oldest_dirty_us", oldest_dirty_us):
+        yield
+
+
+@planted
+def a_reading_at_a_border_is_of_the_pane_before() -> Iterator[None]:
+    """A sensor measures at each full minute: each of its readings is in the minute before."""
+    right = OneByOne._in_panes  # noqa: SLF001 - a bug is planted from outside
+
+    def in_panes(
+        self: OneByOne, pending: Any, store: Any, route: Any, event: Any, steps: int, time_us: int
+    ) -> Any:
+        is_border = time_us % PANE_US == 0
+        return right(self, pending, store, route, event, steps, time_us - is_border)
+
+    with replaced(OneByOne, "_in_panes", in_panes):
+        yield

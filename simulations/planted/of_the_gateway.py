@@ -1,0 +1,86 @@
+"""Bugs of a gateway: its process, its file, its panes, and for whom its windows wait."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from device_agent.gateway.kept import FleetChanges, KeptEntry
+from device_agent.gateway.panes import FleetPanes
+from device_agent.gateway.run import GatewayRun
+from device_agent.gateway.windows import FleetWindows
+from lasp_edge.protocol import frontier
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.frontier import Liveness
+from simulations.planted.bug import planted, replaced
+
+
+@planted
+def the_gateway_answers_before_its_commit() -> Iterator[None]:
+    """The power goes after an answer and before the commit: a device forgets what nobody holds."""
+    right_commit, right_send = GatewayRun._commit, GatewayRun._send  # noqa: SLF001
+    late: dict[int, list[FleetChanges]] = {}
+
+    def commit(self: GatewayRun) -> None:
+        pending, store = late.setdefault(id(self), []), self._store
+        vars(store)["commit"] = pending.append
+        try:
+            right_commit(self)
+        finally:
+            del vars(store)["commit"]
+
+    def send(self: GatewayRun, link: Any) -> None:
+        right_send(self, link)
+        for changes in late.pop(id(self), ()):
+            self._store.commit(changes)
+
+    with replaced(GatewayRun, "_commit", commit), replaced(GatewayRun, "_send", send):
+        yield
+
+
+@planted
+def keys_that_differ_in_case_are_one_to_the_gateway() -> Iterator[None]:
+    """Two rooms are called Bad and bad: their windows are one, of both of them."""
+    right = FleetPanes.join
+
+    def join(self: FleetPanes, rows: PaneRows) -> Iterator[KeptEntry]:
+        keys = tuple([key.casefold() for key in rows.block.keys])
+        return right(self, rows._replace(block=rows.block._replace(keys=keys)))
+
+    with replaced(FleetPanes, "join", join):
+        yield
+
+
+@planted
+def the_gateway_prunes_panes_where_windows_are_final() -> Iterator[None]:
+    """A reading comes late, its window is computed again, and what it held before is gone."""
+
+    def panes_below(self: FleetWindows, frontier_us: int) -> dict[int, int]:
+        return dict.fromkeys(_below(self, frontier_us), frontier_us)
+
+    _below = FleetWindows.panes_below
+    with replaced(FleetWindows, "panes_below", panes_below):
+        yield
+
+
+@planted
+def a_device_of_the_roster_that_was_never_heard_is_not_waited_for() -> Iterator[None]:
+    """A gateway starts, and a window is final before a device on the roster had time to speak."""
+    right = frontier._standing  # noqa: SLF001 - a bug is planted from outside
+
+    def standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> Any:
+        return right(liveness, roster, dead_after_us)._replace(unheard=())
+
+    with replaced(frontier, "_standing", standing):
+        yield
+
+
+@planted
+def a_beat_that_the_broker_kept_is_a_promise() -> Iterator[None]:
+    """Somebody kept an old beat at the broker: a device that is dead speaks at each connection."""
+    right = Acceptance.take_beat
+
+    def take_beat(self: Acceptance, frame: BeatFrame, record: Record, accepted: Accepted) -> None:
+        right(self, frame, record._replace(retained=False), accepted)
+
+    with replaced(Acceptance, "take_beat", take_beat):
+        yield

@@ -1,0 +1,101 @@
+"""What must hold of how far each sink's windows are final, after each step.
+
+- the frontier never goes back, and passes no promise of a device that was heard lately, by the true
+  time; nobody else holds it: not who is silent for long, who is done or retired, or who promises
+  nothing
+- a device of the roster that was never heard is waited for, for as long as one that is silent
+- a promise came from its device, and is not one that the broker had kept
+"""
+
+from collections.abc import Iterator
+
+from crdts.frontier import BOTTOM_US
+from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
+from simulations.world.faults import STEP_US
+from simulations.world.landed import LandedState
+from simulations.world.sinks import AnySink
+
+LOOK_STEPS = 4
+"""Steps between two looks at who holds the frontier: what is wrong there lasts."""
+SPARE_STEPS = 2
+"""Steps by which a sink may count silence otherwise: it commits late, and clocks drift."""
+
+
+class FrontierWatch:
+    """Looks at the frontier of each sink after each step."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, int | None] = {}
+
+    def wrong(self, sink: AnySink, step: int) -> Iterator[str]:
+        """Yield what is wrong with a sink's frontier."""
+        lander = sink.lander
+        before_us = self._before.get(lander.file)
+        after_us = self._before[lander.file] = lander.coverage.frontier
+        if step % LOOK_STEPS == 0:
+            yield from _held_back(sink, after_us)
+            yield from _kept_by_the_broker(sink)
+        if after_us == before_us:
+            return
+        if after_us is None or (before_us is not None and after_us < before_us):
+            yield f"the frontier of {lander.lake} went from {before_us} back to {after_us}"
+            return
+        lately = step - sink.terms.dead_after_us // STEP_US + SPARE_STEPS
+        for device in _expected(sink):
+            promise = lander.promises.entries.get(device)
+            if promise is None or promise.done or promise.low_us is None:
+                continue
+            is_heard = sink.beats[device].get(promise.version, 0) >= lately
+            if is_heard and promise.low_us < after_us:
+                yield f"the frontier of {lander.lake} passed the promise of {device}"
+        if _never_heard(sink, lander):
+            yield f"the frontier of {lander.lake} moved before all of the roster were heard"
+
+
+def _expected(sink: AnySink) -> list[str]:
+    """Return the devices that windows wait for, if they are alive."""
+    known, roster = sink.lander.promises.entries, sink.terms.roster
+    retired = sink.lander.membership.retired
+    return [device for device in (known if roster is None else roster) if device not in retired]
+
+
+def _never_heard(sink: AnySink, lander: LandedState) -> bool:
+    """Return whether a device of the roster may still speak for the first time."""
+    if sink.terms.roster is None or lander.listening is None:
+        return False
+    if lander.listening.lasted_us > sink.terms.dead_after_us:
+        return False
+    return any(device not in lander.promises.entries for device in _expected(sink))
+
+
+def _held_back(sink: AnySink, frontier_us: int | None) -> Iterator[str]:
+    """Yield that a sink's frontier is not as far as promises let it be."""
+    lander, dead_us = sink.lander, sink.terms.dead_after_us
+    listening = lander.listening
+    if listening is None or _never_heard(sink, lander):
+        return
+    is_first = frontier_us is None and sink.terms.roster is None
+    if is_first and listening.lasted_us <= dead_us:
+        return
+    lows_us, done_us = [], []
+    for device in _expected(sink):
+        promise = lander.promises.entries.get(device)
+        if promise is None or promise.low_us is None:
+            continue
+        if promise.done:
+            done_us.append(promise.low_us)
+        # What came at a time that is not yet was heard by a clock that was ahead.
+        is_known = promise.heard_us <= listening.now_us + CLOCKS_DIFFER_US
+        heard_us = max(promise.heard_us if is_known else 0, listening.since_us)
+        if not promise.done and listening.now_us <= heard_us + dead_us:
+            lows_us.append(promise.low_us)
+    allowed_us = min(lows_us, default=max(done_us, default=BOTTOM_US))
+    if allowed_us > (BOTTOM_US if frontier_us is None else frontier_us):
+        yield f"the frontier of {lander.lake} is {frontier_us}, and promises allow {allowed_us}"
+
+
+def _kept_by_the_broker(sink: AnySink) -> Iterator[str]:
+    """Yield the promises that no beat of their device brought."""
+    for device, promise in sink.lander.promises.entries.items():
+        if promise.version not in sink.beats[device]:
+            yield f"{sink.lander.lake} takes what the broker kept for a promise of {device}"

@@ -1,0 +1,296 @@
+"""A gateway's process in a simulated world: its real run and file, on a disk that outlives it.
+
+The run is that of the process (`device_agent.gateway.run`), with a link, a clock and a file of the
+world's. Its power may go **between any two calls**: before a message leaves, before a commit, and
+in the middle of one. Then all that it had in memory is gone, and the next run finds what was
+durable. What was ever made durable is held beside it, so that what it forgets too soon shows.
+"""
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterable, Iterator
+from copy import copy
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from crdts import Lattice
+from device_agent.gateway.clock import ListeningClock
+from device_agent.gateway.core import WaitingTerms
+from device_agent.gateway.kept import FleetChanges
+from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
+from device_agent.gateway.store import FleetStore
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.units import SECOND_US
+from simulations.world.decoding import decoded
+from simulations.world.disk import DiskInMemory, without_log
+from simulations.world.keeper import SimulatedKeeper
+from simulations.world.landed import LandedState
+from simulations.world.landing import SinkMessage, VirtualSink
+
+COMMIT_US = SECOND_US
+"""For how long messages wait for a commit; its beats wait for three times as long."""
+
+
+class PowerLostError(BaseException):
+    """The power went: nothing that a process does or catches comes after it."""
+
+
+class Power:
+    """The power of a machine.
+
+    Attributes:
+        calls: how many calls it lasts; None: for ever.
+    """
+
+    def __init__(self) -> None:
+        self.calls: int | None = None
+
+    def use(self) -> None:
+        """Spend one call.
+
+        Raises:
+            PowerLostError: none was left.
+        """
+        if self.calls is None:
+            return
+        self.calls -= 1
+        if self.calls < 0:
+            self.calls = None
+            raise PowerLostError
+
+
+class MemoryFleetStore(FleetStore):
+    """The gateway's store, on a database in memory.
+
+    Args:
+        db: holds what is durable.
+        power: is spent by each commit.
+        kept: takes all that was ever made durable.
+    """
+
+    def __init__(self, db: sqlite3.Connection, power: Power, kept: SimulatedKeeper) -> None:
+        self.path, self.read_only = Path(":memory:"), False
+        self.quarantined, self.news, self._lock = None, "", None
+        self._db, self._power, self._kept = db, power, kept
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        """The connection on which it works."""
+        return self._db
+
+    def need_file(self) -> None:
+        """There is no file that somebody could delete."""
+
+    def close(self) -> None:
+        """End an open transaction: the process is gone, the disk is not."""
+        self._db.set_trace_callback(None)
+        self._db.set_progress_handler(None, 1)
+        if self._db.in_transaction:
+            self._db.rollback()
+
+    def commit(self, changes: FleetChanges) -> None:
+        self._power.use()
+        super().commit(changes)
+        self._kept.commit(changes)
+
+    def put_facts(self, facts: dict[str, str]) -> None:
+        self._power.use()
+        super().put_facts(facts)
+
+
+class GatewayDisk(DiskInMemory[MemoryFleetStore]):
+    """A gateway's disk.
+
+    Args:
+        power: of its machine.
+
+    Attributes:
+        kept: all that was ever made durable on it.
+        copies: older contents of it, each with what was durable then.
+    """
+
+    def __init__(self, power: Power) -> None:
+        super().__init__()
+        self.kept = SimulatedKeeper()
+        self.copies: deque[tuple[bytes, SimulatedKeeper]] = deque(maxlen=4)
+        self._power = power
+
+    @classmethod
+    @cache
+    def empty(cls) -> bytes:
+        with TemporaryDirectory(prefix="store-") as name:
+            FleetStore(Path(name)).close()
+            return without_log((Path(name) / FleetStore.names.file).read_bytes())
+
+    def found(self) -> MemoryFleetStore:
+        return MemoryFleetStore(self._db, self._power, self.kept)
+
+    def keep_image(self) -> None:
+        self.copies.append((self.image(), self.kept.copy()))
+
+
+class SimulatedGateway(LandedState):
+    """What a gateway holds: all that it ever made durable, as its run knows it.
+
+    Args:
+        run: that which made it.
+        file: what tells its disk from others.
+    """
+
+    keeps_all = False
+
+    def __init__(self, run: GatewayRun, kept: SimulatedKeeper, plan: Plan, file: str) -> None:
+        self._acceptance, self.core, self._keeper = run.acceptance, run.core, kept
+        self.plan, self.file = plan, file
+        self.shared: dict[str, Lattice] = {}
+
+    @property
+    def coverage(self) -> Coverage:
+        """How far results are final for good: the rest may be lost with the power."""
+        return self.core.coverage._replace(frontier=self._keeper.state.frontier_us)
+
+    def frozen(self) -> "SimulatedGateway":
+        """Return it as it is now, for good."""
+        after = copy(self)
+        after._keeper = self._keeper.copy()  # noqa: SLF001 - a copy of itself
+        return after
+
+
+class VirtualGateway(VirtualSink[SimulatedGateway]):
+    """One gateway with its disk, which is one sink.
+
+    Args:
+        plan: the program whose windows it keeps.
+        sink: the sink's name.
+        terms: for whom windows wait.
+        seed: of the ids that it draws.
+        start_us: when it begins.
+    """
+
+    def __init__(
+        self, plan: Plan, sink: str, terms: WaitingTerms, seed: int, start_us: int
+    ) -> None:
+        super().__init__(plan, sink, f"gateway-{sink}", terms)
+        self._random, self._disks = Random(f"{seed} {sink}"), 0
+        self.power = Power()
+        self._true_us = start_us
+        self._run: GatewayRun | None = None
+        self._sent: list[SinkMessage] = []
+        self.disk, self.lander = self._new_disk()
+
+    def _new_disk(self) -> tuple[GatewayDisk, SimulatedGateway]:
+        self._disks += 1
+        self.disk = GatewayDisk(self.power)
+        return self.disk, self._begin()
+
+    def _begin(self) -> SimulatedGateway:
+        """Start a run on the disk."""
+        store, draw = self.disk.open(), self._random.getrandbits
+        short_us = self.terms.dead_after_us // SHORT_OUTAGE
+        clock = ListeningClock(short_us, self._wall_us, lambda: self._true_us)
+        settings = GatewaySettings(self.sink, terms=self.terms, commit_us=COMMIT_US, results_us=0)
+        ids = draw(32), f"{draw(64):016x}"
+        self._run = GatewayRun(self.running, store, settings, clock, *ids, say=_say_nothing)
+        self._run.acceptance.decode = decoded
+        self.lander = SimulatedGateway(
+            self._run, self.disk.kept, self.running, f"{self.sink}-{self._disks}"
+        )
+        return self.lander
+
+    def _wall_us(self) -> int:
+        return self.clock.read(self._true_us)
+
+    @property
+    def trouble(self) -> None:
+        """Nothing keeps messages from passing: it is the run's link, too."""
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> bool:
+        """Take a message of the run."""
+        self.power.use()
+        try:
+            frame = decoded(payload)
+        except FrameError:
+            frame = None  # it is for people
+        self._sent.append(SinkMessage(topic, payload, retain, frame))
+        return True
+
+    def take(self, inbox: Iterable[tuple[str, bytes, bool]], now_us: int) -> Iterator[SinkMessage]:
+        """Let its process run once over what came in; yield what left before the power went."""
+        self._true_us = now_us
+        try:
+            if self._run is None:
+                self._begin()
+            self._turn(inbox)
+        except (PowerLostError, sqlite3.Error):
+            self.end()
+        sent, self._sent = self._sent, []
+        yield from sent
+
+    def _turn(self, inbox: Iterable[tuple[str, bytes, bool]]) -> None:
+        run = self._run
+        assert run is not None, "it has begun"
+        if not self.is_connected:
+            self.is_connected = True
+            run.connected()
+        for topic, payload, retained in inbox:
+            run.hear(topic, payload, retained=retained)
+        run.turn(self)
+        self.lander.listening = run.core.listening
+        if run.must_restart:
+            run.stop(self)
+            self.end()
+
+    def disconnect(self) -> None:
+        """Lose the connection until the next turn."""
+        if self.is_connected and self._run is not None:
+            self.is_connected = False
+            try:
+                self._run.disconnected()
+            except (PowerLostError, sqlite3.Error):
+                self.end()
+
+    def end(self) -> None:
+        """End the run: what it had in memory is gone."""
+        if self.disk.store is not None:
+            self.disk.store.close()
+        self._run, self.is_connected, self.power.calls = None, False, None
+        self.lander.listening = None
+
+    def restart(self) -> None:
+        self.end()
+
+    def lose_store(self) -> None:
+        """Put an empty disk in place of this one."""
+        self.not_taken.clear()
+        self._change_disk()
+        self._new_disk()
+        self.end()
+
+    def keep_image(self) -> None:
+        self.disk.keep_image()
+
+    def go_back(self) -> bool:
+        """Put an older image of its disk in place of it; return whether there is one."""
+        if not self.disk.copies:
+            return False
+        image, kept = self.disk.copies[0]
+        self._change_disk()
+        self._disks += 1
+        self.disk.restore(image)
+        self.disk.kept = kept.copy()
+        self._begin()
+        self.end()
+        return True
+
+    def _change_disk(self) -> None:
+        self.former.append(self.lander.frozen())
+        self.inbox.clear()
+        self.end()
+
+
+def _say_nothing(_line: str) -> None:
+    """Nobody reads what it prints."""
