@@ -31,6 +31,8 @@ MARKS = {
     "demo output": ("text", "RESULT ok"),
     "broker": ("text", "listener 1883"),
     "device": ("sh", "python3 -m venv"),
+    "serve the wheel": ("sh", "http.server"),
+    "fetch the wheel": ("sh", "--find-links"),
     "new": ("sh", "lasp-edge new house"),
     "doctor": ("sh", "lasp-edge doctor"),
     "try": ("sh", "lasp-edge try"),

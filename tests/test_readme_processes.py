@@ -4,13 +4,15 @@ import importlib.util
 import os
 import pwd
 import shlex
+import socket
 import subprocess
+import sys
 
 import pytest
 
 from lasp_edge.release import RELEASE
 from simulations.processes.broker import PrivateBroker
-from tests.brokers import PATIENCE_S, ConfiguredMosquitto, Mosquitto, free_port
+from tests.brokers import PATIENCE_S, ConfiguredMosquitto, Mosquitto, free_port, until_true
 from tests.end_to_end.secured import need_commands, password, set_up
 from tests.support_missing import lacks
 from tests.support_readme import BIN, CHECKOUT, block, commands, here, replaced, succeeds
@@ -46,6 +48,26 @@ def test_a_device_and_the_cloud_run_as_shown(tmp_path):
         finally:
             running.terminate()
             assert running.wait(timeout=PATIENCE_S) == 0
+
+
+@pytest.mark.slow
+def test_a_pi_serves_the_wheel_to_the_others_as_shown(tmp_path):
+    pack, serve = commands(block("serve the wheel"))
+    wheel, port = build_wheel(tmp_path / "wheels"), free_port()
+    words = here(pack, tmp_path, "")
+    assert words == [str(BIN / "pip"), "wheel", "--wheel-dir", str(wheel.parent), f"./{wheel.name}"]
+    places = {"192.168.1.10": "127.0.0.1", "8000": str(port), "python3": sys.executable}
+    server = subprocess.Popen(here(replaced(serve, places), tmp_path, ""), cwd=tmp_path)
+    try:
+        until_true(lambda: not socket.socket().connect_ex(("127.0.0.1", port)))
+        (fetch,) = commands(block("fetch the wheel"))
+        words = here(replaced(fetch, places), tmp_path, "")
+        assert words[:3] == [str(BIN / "pip"), "install", "--no-index"]
+        succeeds([*words, "--no-deps", "--quiet", "--target", str(tmp_path / "there")], tmp_path)
+        assert (tmp_path / "there" / "lasp_edge").is_dir()
+    finally:
+        server.terminate()
+        server.wait(timeout=PATIENCE_S)
 
 
 @pytest.mark.slow

@@ -210,7 +210,7 @@ class Link:
         if connection is None or not connection.ready:
             return self._past_trouble
         connection.pending()  # takes in what the broker answered
-        return connection.refusals.text()
+        return connection.refusals.text() or self._closures.suspicion
 
     @property
     def protocol(self) -> MqttVersion:

@@ -50,7 +50,10 @@ def ended_by_broker(reason: str, client_id: str) -> str:
     """Return the line for a connection that the broker ended with a word."""
     trouble = f"the broker disconnects us: {reason}"
     if reason == "Session taken over":
-        return f"{trouble}; another program uses the client id {client_id}: stop one of the two"
+        return (
+            f"{trouble}; another program uses the client id {client_id}: stop one of the two, or "
+            f"give it another {NAMES}"
+        )
     return trouble
 
 
@@ -141,6 +144,10 @@ class Refusals:
         return ""
 
 
+NAMES = "--name (of a gateway, a lander) or --device"
+"""The options of which client ids are made."""
+
+
 class Closures:
     """Connections in a row that were up, and that the broker closed without a word.
 
@@ -157,11 +164,15 @@ class Closures:
         if reason != CLOSED:
             return reason
         self._count += was_up
+        return self.suspicion or reason
+
+    @property
+    def suspicion(self) -> str | None:
+        """What such closures may mean, until a connection has lasted."""
         if self._count < SUSPICIOUS_CLOSURES:
-            return reason
-        return (
-            f"{reason} again and again; does another program use the client id {self._client_id}?"
-        )
+            return None
+        which = f"does another program use the client id {self._client_id}?"
+        return f"{CLOSED} again and again; {which} Give one of the two another {NAMES}"
 
     def forget(self) -> None:
         """A connection lasted."""

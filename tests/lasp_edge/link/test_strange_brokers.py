@@ -5,6 +5,7 @@ import ssl
 import pytest
 
 from lasp_edge.link import Disconnected, Limits
+from lasp_edge.link.trouble import NAMES
 from simulations.processes.broker import PrivateBroker
 from tests.brokers import (
     broker_program,
@@ -48,7 +49,8 @@ def test_why_the_broker_disconnects_us_is_told(scripted, connect):
     came = until(link, lambda events: len(events) >= 2)
     why = "the broker disconnects us: Session taken over"
     assert came[1] == Disconnected(
-        f"{why}; another program uses the client id a: stop one of the two"
+        f"{why}; another program uses the client id a: stop one of the two, or "
+        f"give it another {NAMES}"
     )
 
 
