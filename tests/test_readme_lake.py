@@ -3,12 +3,14 @@
 import json
 import re
 import sys
+from importlib.util import find_spec
 
 import pytest
 
 from lasp_edge import folds
 from tests.brokers import PATIENCE_S
-from tests.support_readme import BIN, block, commands, here, succeeds
+from tests.support_missing import lacks
+from tests.support_readme import BIN, CHECKOUT, block, commands, here, succeeds
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,19 @@ def test_lake_opens_in_deltalake_and_duckdb(trial):
     assert "'attic'" in first
     assert "'count': " in first
     assert "attic" in succeeds([sys.executable, "-c", block("duckdb")], home)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_the_notebook_makes_a_plot_of_the_lake(trial):
+    if find_spec("matplotlib") is None:
+        lacks("matplotlib is not installed; type: make setup")
+    home, _ = trial
+    cells = json.loads((CHECKOUT / "docs" / "lake.ipynb").read_text())["cells"]
+    code = ["".join(each["source"]) for each in cells if each["cell_type"] == "code"]
+    succeeds([sys.executable, "-c", "\n".join(code)], home)
+    assert (home / "temperature.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

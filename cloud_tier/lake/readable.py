@@ -6,10 +6,13 @@ time that sorts as one. What is left out is what only a join needs: parts in ste
 """
 
 from collections.abc import Iterator
-from typing import Final
+from importlib.util import find_spec
+from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import compute
+
+from lasp_edge.errors import EnvironmentLacks
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TIMES: Final = frozenset({"frontier"})
@@ -24,6 +27,17 @@ def readable(rows: pa.Table) -> pa.Table:
     ('2025-01-01T00:00:00+00:00', ['start', 'mean'])
     """
     return pa.table(dict(_columns(rows)))
+
+
+def as_pandas(rows: pa.Table) -> Any:
+    """Return rows as a frame of pandas.
+
+    Raises:
+        EnvironmentLacks: pandas is not installed.
+    """
+    if find_spec("pandas") is None:
+        raise EnvironmentLacks("pandas is not installed; type: pip install pandas")
+    return rows.to_pandas()
 
 
 def _columns(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:

@@ -14,7 +14,7 @@ needs no old version of the table, and holds however often the table was compact
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -23,7 +23,8 @@ from pyarrow import compute
 from cloud_tier.lake.feed import COMMIT, AppendedRows, appended_since
 from cloud_tier.lake.lowering import lowered
 from cloud_tier.lake.query import selected
-from cloud_tier.lake.readable import readable
+from cloud_tier.lake.readable import as_pandas, readable
+from cloud_tier.lake.shapes import SHAPES
 from cloud_tier.lake.sqltext import (
     identifier,
     literal,
@@ -32,14 +33,7 @@ from cloud_tier.lake.sqltext import (
     standard_literal,
 )
 from cloud_tier.lake.tables import LakeTables
-from lasp_edge.language.described import FOLD, RESULT, WINDOW, ResultDefinition
-from lasp_edge.protocol.lake_columns import (
-    ROW_IDENTITY,
-    ROW_RECORD,
-    VALUE_IDENTITY,
-    VALUE_RECORD,
-)
-from lasp_edge.protocol.window_rows import SERVED_BEFORE, SERVED_BEHIND
+from lasp_edge.language.described import ResultDefinition
 from lasp_edge.tool.times import Time, microseconds
 
 if TYPE_CHECKING:
@@ -64,47 +58,6 @@ class Choice(TypedDict, total=False):
     columns: Sequence[str] | None
 
 
-class _Shape(NamedTuple):
-    """Which table a kind of result is in, and its columns beside the fold's.
-
-    Attributes:
-        named: the column that holds the result's name.
-        entry: the columns whose newest revision counts.
-        before: the columns that stand before the values.
-        after: the columns that stand behind them.
-        time: the column of the rows' time; "" without one.
-    """
-
-    table: str
-    named: str
-    entry: tuple[str, ...]
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    time: str = ""
-
-
-_SHAPES = {
-    WINDOW: _Shape(
-        "windows", "window", ("key", "start_us"), SERVED_BEFORE, SERVED_BEHIND, "start_us"
-    ),
-    FOLD: _Shape(
-        "globals",
-        "name",
-        ("key",),
-        tuple(VALUE_IDENTITY),
-        tuple(name for name in VALUE_RECORD if name != "stream"),
-    ),
-    RESULT: _Shape(
-        "results",
-        "result",
-        ("time_us", "device", "place"),
-        tuple(name for name in ROW_IDENTITY if name != "result"),
-        tuple(name for name in ROW_RECORD if name != "stream"),
-        "time_us",
-    ),
-}
-
-
 class RevisedRows:
     """The rows of one window, one dynamic fold or one result.
 
@@ -118,7 +71,7 @@ class RevisedRows:
 
     def __init__(self, tables: LakeTables, meaning: ResultDefinition) -> None:
         self._tables, self.meaning = tables, meaning
-        shape = _SHAPES[meaning.kind]
+        shape = SHAPES[meaning.kind]
         self._path = f"{tables.root}/{shape.table}"
         there = {field.name for field in tables.table(self._path).schema().fields}
         # An earlier release wrote fewer columns; the job's next start adds the others.
@@ -245,6 +198,10 @@ class TimedRows(RevisedRows):
     def readable(self, **only: Unpack[Choice]) -> pa.Table:
         """Return what `current` does with times as times, and values as doubles in their unit."""
         return readable(self._chosen(**only))
+
+    def to_pandas(self, **only: Unpack[Choice]) -> Any:
+        """Return what `readable` does as a frame of pandas, which has to be installed."""
+        return as_pandas(self.readable(**only))
 
     def _chosen(
         self,

@@ -48,6 +48,7 @@ from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
+from cloud_tier.lake.comments import comment
 from cloud_tier.lake.query import in_one_line
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
@@ -321,7 +322,7 @@ def _check_names(columns: Iterable[str]) -> None:
 def _ensure(
     path: str, columns: Mapping[str, str], properties: Mapping[str, str], partition: str = ""
 ) -> None:
-    fields = [Field(name, PrimitiveType(kind)) for name, kind in columns.items()]
+    fields = [_field(name, kind) for name, kind in columns.items()]
     if not DeltaTable.is_deltatable(path):
         _make(path, fields, {**_PROPERTIES, **properties}, partition)
     table = DeltaTable(path)
@@ -329,6 +330,11 @@ def _ensure(
     missing = [field for field in fields if field.name not in known]
     if missing:
         table.alter.add_columns(missing)
+
+
+def _field(name: str, kind: str) -> Field:
+    text = comment(name, is_binary=kind == "binary")
+    return Field(name, PrimitiveType(kind), metadata={"comment": text} if text else None)
 
 
 def _make(path: str, fields: list[Field], properties: dict[str, str], partition: str) -> None:

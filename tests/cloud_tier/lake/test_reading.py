@@ -6,8 +6,10 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 
+import duckdb
 import pytest
 from deltalake import DeltaTable
 
@@ -16,10 +18,11 @@ from cloud_tier.lake import tables as lake_tables
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge import Column, Op, Program, folds
-from lasp_edge.errors import Exit, NotFound, UsageError
-from lasp_edge.protocol.window_rows import WINDOW_RECORD
+from lasp_edge.errors import EnvironmentLacks, Exit, NotFound, UsageError
+from lasp_edge.protocol.window_rows import LAKE_RECORD, WINDOW_IDENTITY, WINDOW_RECORD
 from lasp_edge.tool.command_line import main
 from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
+from tests.support_missing import lacks
 
 
 @pytest.fixture
@@ -281,3 +284,32 @@ def test_readable_rows_have_times_and_numbers_of_plain_types(tables):
     assert (first["mean"], first["start"].timestamp()) == (22.0, 10e-6)
     wide = Lake(tables.root).windows("by_room").readable(key="a")
     assert wide.column("count").to_pylist() == [1e20]
+
+
+def test_rows_are_a_frame_of_pandas_and_of_polars(tables):
+    if find_spec("pandas") is None or find_spec("polars") is None:
+        lacks("pandas or polars is not installed; type: make setup")
+    import polars as pl  # noqa: PLC0415
+
+    rows = Lake(tables.root).windows("by_room")
+    frame = rows.to_pandas(key="b")
+    assert list(frame["mean"] * 2) == [44.0, 40.0]
+    assert str(frame["start"].dtype) == "datetime64[us, UTC]"
+    assert pl.from_arrow(rows.readable(key="b"))["mean"].to_list() == [22.0, 20.0]
+
+
+def test_without_pandas_one_line_tells_what_brings_it(tables, monkeypatch):
+    monkeypatch.setattr("cloud_tier.lake.readable.find_spec", lambda _: None)
+    with pytest.raises(EnvironmentLacks, match="type: pip install pandas"):
+        Lake(tables.root).windows("by_room").to_pandas()
+
+
+def test_tables_of_results_explain_their_columns(tables):
+    """In any reader of Delta; DuckDB reads them over Arrow with their types."""
+    schema = DeltaTable(tables.windows).schema()
+    texts = {field.name: field.metadata.get("comment") for field in schema.fields}
+    assert all(texts[name] for name in (*WINDOW_IDENTITY, *LAKE_RECORD, "total_q"))
+    rows = Lake(tables.root).windows("by_room").readable(key="b")
+    query = "SELECT avg(mean), min(year(start)) FROM rows"
+    assert duckdb.sql(query).fetchall() == [(21.0, 1970)]
+    assert rows.num_rows == 2
