@@ -25,6 +25,7 @@ from crdts import BoundedLWWSet
 from lasp_edge.folds.exactly import exact_part
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import DynamicFold, LocalFold
+from lasp_edge.language.levels import trigger_at
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
 from lasp_edge.units import SECOND_US
@@ -217,12 +218,12 @@ def _compare_alert(
     truths: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> None:
     """Compare the state of an alert with what its condition says of the oracle's value."""
-    plan, trigger = world.plans[0], watched.trigger
-    assert trigger is not None, "an alert has a condition"
+    plan, log = world.plans[0], world.operator.commands.control
+    assert watched.trigger is not None, "an alert has a condition"
     made = plan.dynamic_folds.get(watched.variable)
     local = made.source if made else plan.local_folds[watched.variable]
     values = {of: truth for (each, of), truth in truths.items() if each == watched.variable}
-    if not values or trigger.for_us >= WAITS_S * SECOND_US:
+    if not values or watched.trigger.for_us >= WAITS_S * SECOND_US:
         why = "its value is not compared" if not values else "its condition has to hold for long"
         found.not_compared.append(f"alert {name}: {why}")
         return
@@ -230,6 +231,8 @@ def _compare_alert(
     truth: dict[tuple[str, str], bool] = {}
     for device in world.running():
         known = _states(device, name)
+        trigger = trigger_at(watched, log, device.name, world.now_us)
+        assert trigger is not None, "an alert has a condition"
         for key, partial in values.get(device.name, {}).items():
             is_on = states[device.name, key] = known.get(key, False)
             exact = exact_part(local.fold, partial, local.resolution, watched.part)

@@ -109,7 +109,8 @@ class AgentParts:
         values = Values(agent, self.samples, self.agreements, self.derived)
         self.results = Results(agent, values, self.programs, self.beats.note_alarms)
         self.voice = FleetVoice(agent, values, self.agreements, self.commands)
-        self.acting = Acting(agent, self.samples, self.variables, self.agreements)
+        known = (self.samples, self.variables, self.agreements)
+        self.acting = Acting(agent, *known, lambda: self.commands.known.control)
 
     def in_order(self) -> list[Part]:
         """Return the parts in the order in which they are called."""

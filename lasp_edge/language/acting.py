@@ -21,7 +21,7 @@ on it, unless a handler makes it so.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lasp_edge.language.triggers import Trigger
 from lasp_edge.variables import Variable
@@ -61,6 +61,8 @@ class Watched(NamedTuple):
         part: which part of it; "" where no single one is watched.
         trigger: what the part has to do; None: any change counts.
         every_us: least time between two calls for one key; None: the agent's interval.
+        levels: the arguments of the condition where a parameter is one of them; `trigger` is that
+            of the parameters' defaults then (see `lasp_edge.language.levels`).
     """
 
     name: str
@@ -68,6 +70,7 @@ class Watched(NamedTuple):
     part: str
     trigger: Trigger | None = None
     every_us: int | None = None
+    levels: tuple[tuple[str, Any], ...] = ()
 
     @property
     def identity(self) -> str:

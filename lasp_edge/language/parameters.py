@@ -124,11 +124,16 @@ def check_used(draft: Draft) -> None:
     """
     used = {each.name for window in draft.windows.values() for each in window.controls.parameters}
     used |= {variable.bound for variable in draft.variables.values() if variable.bound}
+    levels = [
+        each for watched in (*draft.reactions, *draft.alerts.values()) for each in watched.levels
+    ]
+    used |= {level.name for _, level in levels if isinstance(level, Parameter)}
     for name in draft.parameters:
         if name not in used:
             raise ValueError(
                 f"parameter {name!r}: nothing uses it; name it in uses=(...) of a window, or give "
-                "it as its size or slide, or as the bound of a BoundedLWWSet"
+                "it as its size or slide, as the bound of a BoundedLWWSet, or as above= or below= "
+                "of an alert"
             )
 
 

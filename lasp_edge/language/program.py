@@ -374,7 +374,8 @@ class Program(Declaring):
             name: unique among the alerts, for people.
             variable: the target of a `fold` or `fold_dynamic`, or its name.
             part: which part of the value is compared; needed where it has several.
-            above: it goes on when the value is greater than this, and off when that is over; with
+            above: it goes on when the value is greater than this, and off when that is over; a
+                number, decimal text, or a parameter that operators change. With
                 `below`, off when the value is `below` or less.
             below: alone, it goes on when the value is less than this.
             hysteresis: with one level alone, how far the value has to come back until it goes off.

@@ -6,6 +6,7 @@ from lasp_edge.language.acting import Watched
 from lasp_edge.language.arguments import need_function
 from lasp_edge.language.declarations import UserHandler
 from lasp_edge.language.draft import Draft
+from lasp_edge.language.levels import declared_levels
 from lasp_edge.language.triggers import Trigger, microseconds
 from lasp_edge.variables import named
 
@@ -27,14 +28,15 @@ def watch_value(
     """
     name = _target(draft, variable, "on_value")
     what = f"on_value of {name!r}"
-    trigger = None
+    trigger: Trigger | None = None
+    given: tuple[tuple[str, Any], ...] = ()
     if levels["above"] is not None or levels["below"] is not None:
-        trigger = Trigger.of(what, **levels)
+        trigger, given = declared_levels(draft, what, levels)
     elif levels["for_s"]:
         raise ValueError(f"{what}: for_s needs above= or below=")
     part = _part(draft, name, part, what, needed=trigger is not None)
     every_us = None if every_s is None else microseconds(every_s, f"{what}: every_s")
-    return Watched("", name, part, trigger, every_us)
+    return Watched("", name, part, trigger, every_us, given)
 
 
 def react(draft: Draft, watched: Watched, handler: UserHandler) -> None:
@@ -63,10 +65,9 @@ def declare_alert(
     if name in draft.alerts:
         raise ValueError(f"{what}: the name is taken")
     watched = _target(draft, variable, what)
-    trigger = Trigger.of(what, **levels)
-    draft.alerts[name] = Watched(
-        name, watched, _part(draft, watched, part, what, needed=True), trigger
-    )
+    trigger, given = declared_levels(draft, what, levels)
+    part = _part(draft, watched, part, what, needed=True)
+    draft.alerts[name] = Watched(name, watched, part, trigger, None, given)
 
 
 def _target(draft: Draft, variable: Any, what: str) -> str:

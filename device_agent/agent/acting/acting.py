@@ -4,8 +4,10 @@ A program that watches no value, and an agent that remembers none of a former on
 modules of handlers and alerts.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from crdts import ControlLog
 from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.agreement import Agreements
@@ -25,6 +27,7 @@ class Acting:
         samples: the local folds' partials, and the fleet's entries of them.
         variables: what handlers change.
         agreements: how far the fleet agrees.
+        control: gives the operators' entries of parameters.
 
     Attributes:
         values: what each fold is worth, for handlers that ask.
@@ -33,9 +36,14 @@ class Acting:
     """
 
     def __init__(
-        self, agent: Agent, samples: Samples, variables: Variables, agreements: Agreements
+        self,
+        agent: Agent,
+        samples: Samples,
+        variables: Variables,
+        agreements: Agreements,
+        control: Callable[[], ControlLog],
     ) -> None:
-        self.values = values = CurrentValues(agent, samples, agreements)
+        self.values = values = CurrentValues(agent, samples, agreements, control)
         self.alerts: Alerts | None = None
         self.parts: tuple[Part, ...] = (values,)
         if agent.plan.reactions or agent.plan.alerts or agent.facts.acted:

@@ -124,7 +124,7 @@ class Alerts(Part):
         """Return what an alert says now."""
         watch = self._watches[name]
         watched, fired = watch.watched, watch.states[key].fired
-        assert watched.trigger is not None, "an alert has a condition"
+        assert watch.trigger is not None, "an alert has a condition"
         value = self._values.value(watched.variable, key, watched.part)
         device = self._agent.replica.device
         return {
@@ -135,7 +135,7 @@ class Alerts(Part):
             "fold": watched.variable,
             "part": watched.part,
             "value": value.number,
-            **watched.trigger.levels,
+            **watch.trigger.levels,
             "since": None if since_us is None else _in_text(since_us),
             "inputs": value.inputs,
             "settled": value.settled,

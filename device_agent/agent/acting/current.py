@@ -6,9 +6,10 @@ fleet before the broker had time to give what it retains, and as many devices ar
 last agreed on; or until a while has passed without that, for a device that is cut off acts, too.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 
-from crdts import Version
+from crdts import ControlLog, Version
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.parts import Part
@@ -19,8 +20,9 @@ from lasp_edge.folds.bounds import is_in, of_samples, samples_of
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.exactly import exact_part
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.acting import FoldValue, Watched
 from lasp_edge.language.declarations import DynamicFold, LocalFold
+from lasp_edge.language.triggers import Trigger
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest
 from lasp_edge.timers import NEVER_US, is_time
 from lasp_edge.units import SECOND_US
@@ -37,11 +39,19 @@ class CurrentValues(Part):
         agent: what all parts share.
         samples: the local folds' partials, and the fleet's entries of them.
         agreements: how far the fleet agrees.
+        control: gives the operators' entries of parameters.
     """
 
     name = "current values"
 
-    def __init__(self, agent: Agent, samples: Samples, agreements: Agreements) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        samples: Samples,
+        agreements: Agreements,
+        control: Callable[[], ControlLog],
+    ) -> None:
+        self._control = control
         self._agent, self._samples, self._agreements = agent, samples, agreements
         self._agreed = dict(agent.facts.settled or {})
         self._grace_us = agent.settings.grace_us
@@ -131,6 +141,15 @@ class CurrentValues(Part):
         """Return a part of a value, exactly; None where there is no sample."""
         fold = self._fold(name)
         return exact_part(fold.fold, self.partial(name, key), fold.resolution, part)
+
+    def trigger(self, watched: Watched) -> Trigger | None:
+        """Return the condition of what is watched, as it is now."""
+        if not watched.levels:
+            return watched.trigger
+        from lasp_edge.language.levels import trigger_at  # noqa: PLC0415 - few programs need it
+
+        time_us = self._agent.clock.time_us(self._agent.now_us)
+        return trigger_at(watched, self._control(), self._agent.replica.device, time_us)
 
     def value(self, name: str, key: str, part: str = "") -> FoldValue:
         """Return what a key of a fold is worth; `part` is the one that is watched, if any."""

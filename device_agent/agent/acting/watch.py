@@ -67,6 +67,7 @@ class Watch:
         watched: which one, and for what.
 
     Attributes:
+        trigger: the condition, as it is now; None: any change counts.
         states: key -> how the condition stands.
         waiting: keys that are to be looked at again although their value has not moved.
     """
@@ -76,6 +77,7 @@ class Watch:
         self.states: dict[str, TriggerState] = {}
         self.waiting: set[str] = set()
         self._values = values
+        self.trigger = values.trigger(watched)
         self._mark: tuple[int, bool] | None = None
         self._seen: dict[str, str] = {}
 
@@ -92,6 +94,9 @@ class Watch:
         name, values = self.watched.variable, self._values
         if not values.is_ready(name):
             return
+        before, self.trigger = self.trigger, values.trigger(self.watched)
+        if self.trigger != before:  # an operator has changed a level
+            self.waiting |= self._seen.keys()
         mark = (values.mark(name), values.is_complete(name))
         if mark == self._mark:
             yield from [(key, key in self._seen) for key in sorted(self.waiting)]
@@ -116,7 +121,7 @@ class Watch:
 
         What a fold of the user's raises is passed on.
         """
-        watched, trigger = self.watched, self.watched.trigger
+        watched, trigger = self.watched, self.trigger
         assert trigger is not None, "only what has a condition is stepped"
         state = self.states.setdefault(key, TriggerState())
         number = None

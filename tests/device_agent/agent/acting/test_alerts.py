@@ -4,11 +4,13 @@ import json
 
 import pytest
 
+from crdts import ControlLog, Replica
 from device_agent.agent.settings import Settings
 from lasp_edge import folds
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.acting.support_acting import House, peer_says, run
 from tests.device_agent.agents import NOW_US, Device
+from tests.support_commands import schedule_command
 
 EAGER = Settings(interval_us=SECOND_US)
 TOPIC = "lasp/v1/house/out/alert/too warm/pi-1"
@@ -229,3 +231,33 @@ def test_a_quantile_by_part_can_be_watched(start):
     device.read([10.0, 29.0, 30.0])
     run(device, 3)
     assert said(device)[-1]["state"] == "on"
+
+
+OPERATOR = Replica(1, 5, "operator")
+
+
+def test_a_level_that_an_operator_changes_counts_from_its_time_on(start):
+    house = House(bound=1)
+    limit = house.program.parameter("limit", "28", resolution="0.1")
+    house.program.alert("too warm", house.here, above=limit, hysteresis="0.5")
+    house.on_value(house.here, above=limit)
+    device = start(house)
+    read(device, 27.0)
+    assert states(device) == ["off"]
+    at_us = device.now_us + 10 * SECOND_US
+    log = ControlLog()
+    log |= log.set("limit", "", at_us, "26.5", "ann")
+    device.hear(schedule_command(OPERATOR, 1, "limit", "", log))
+    run(device, 5)
+    assert (states(device), house.numbers()) == ([], [])
+    run(device, 10)
+    (status,) = said(device)
+    assert (status["state"], status["above"], status["below"]) == ("on", 26.5, 26.0)
+    assert house.numbers() == [27.0]
+    device.restart()
+    run(device, 5)
+    assert states(device) == ["on"], "the state is that of before the restart"
+    log |= log.set("limit", "pi-1", device.now_us, "30", "ann")
+    device.hear(schedule_command(OPERATOR, 2, "limit", "pi-1", log))
+    run(device, 3)
+    assert states(device) == ["off"], "this device alone has another one"

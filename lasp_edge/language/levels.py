@@ -1,0 +1,73 @@
+"""Levels that operators change: the condition of an alert or handler at a time on a device.
+
+>>> from crdts import BoundedLWWSet, ControlLog
+>>> from lasp_edge import Program, folds
+>>> program = Program("cellars")
+>>> warm = program.event("warm", resolution="0.1")
+>>> samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+>>> limit = program.parameter("limit", "28", resolution="0.1")
+>>> program.alert("too warm", program.fold(samples, folds.max(), "top"), above=limit, below=20)
+>>> watched, log = program.plan().alerts["too warm"], ControlLog()
+>>> log |= log.set("limit", "", 60_000_000, "30.5", "ann")
+>>> print(trigger_at(watched, log, "pi-1", 0), "/", trigger_at(watched, log, "pi-1", 60_000_000))
+above 28 below 20 / above 30.5 below 20
+"""
+
+from typing import Any
+
+from crdts import ControlLog
+from crdts.control_log import FLEET
+from lasp_edge.language.acting import Watched
+from lasp_edge.language.declarations import Parameter
+from lasp_edge.language.draft import Draft
+from lasp_edge.language.forms import steps_of, value_at
+from lasp_edge.language.triggers import Trigger
+
+
+def declared_levels(
+    draft: Draft, what: str, levels: dict[str, Any]
+) -> tuple[Trigger, tuple[tuple[str, Any], ...]]:
+    """Return the condition of levels with the parameters' defaults; and the levels, if one changes.
+
+    Raises:
+        ValueError: they do not fit each other, or one is no parameter of this program.
+    """
+    for name, level in levels.items():
+        if not isinstance(level, Parameter):
+            continue
+        if name == "for_s" or level.resolution is None:
+            raise ValueError(f"{what}: {name} cannot be the parameter {level.name!r}")
+        if draft.parameters.get(level.name) != level:
+            raise ValueError(f"{what}: {level.name!r} is a parameter of another program")
+    given = tuple(levels.items()) if _changes(levels) else ()
+    return _trigger(what, levels, lambda each: each.default), given
+
+
+def trigger_at(watched: Watched, log: ControlLog, device: str, time_us: int) -> Trigger | None:
+    """Return the condition of what is watched, as it is on a device at a time.
+
+    Where the parameters do not fit each other it is that of their defaults.
+    """
+    if not watched.levels:
+        return watched.trigger
+    scopes = (device,) if device != FLEET else ()
+    try:
+        return _trigger(
+            watched.name,
+            dict(watched.levels),
+            lambda each: value_at(steps_of(log, each, *scopes), time_us),
+        )
+    except ValueError:
+        return watched.trigger
+
+
+def _changes(levels: dict[str, Any]) -> bool:
+    return any(isinstance(level, Parameter) for level in levels.values())
+
+
+def _trigger(what: str, levels: dict[str, Any], value: Any) -> Trigger:
+    found = {
+        name: value(level) if isinstance(level, Parameter) else level
+        for name, level in levels.items()
+    }
+    return Trigger.of(what, **found)
