@@ -47,6 +47,7 @@ class SinkRow(NamedTuple):
         silent_us: for how long nothing came of it while the agent ran; stored now and then.
         commit: the greatest of its store after which it has taken an entry; 0 for none.
         landed: the same of a lake, which it is repeated to.
+        spoken_s: the latest second at which a store of this name spoke, by its clock.
     """
 
     name: str
@@ -55,6 +56,7 @@ class SinkRow(NamedTuple):
     silent_us: int = 0
     commit: int = 0
     landed: int = 0
+    spoken_s: int = 0
 
 
 class Settled(NamedTuple):

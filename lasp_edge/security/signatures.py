@@ -5,8 +5,9 @@ signature`; what else the frame says there stands before it. A reader without a 
 as every key that it does not know. The signature is over the fleet's name and the
 bytes of the frame as they travel, so a reader checks it before it decodes anything. Then the author
 is known, and the table of frame kinds says what an author of its role may publish: a device only
-what is about itself, and what devices say to each other. A frame that is sent again later, by
-whomever, is an old version of itself and changes nothing.
+what is about itself, and what devices say to each other. For a sink that has the name of a lander
+nobody else acknowledges, and only landers vouch as who keeps what it receives. A frame that is
+sent again later, by whomever, is an old version of itself and changes nothing.
 
 Source: S. Josefsson and I. Liusvaara, "Edwards-Curve Digital Signature Algorithm (EdDSA)",
 RFC 8032, 2017.
@@ -21,8 +22,10 @@ from typing import Any
 import msgpack
 
 from lasp_edge.link.seal import BrokenSealError
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, unpack
+from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
@@ -105,6 +108,7 @@ class Signatures:
         self._by_key_id = {key_id(each.key): each for each in known if each.key is not None}
         self._unsigned = {each.name for each in known if each.key is None}
         self._devices = {each.name for each in known if each.role is Role.DEVICE}
+        self._sinks = {each.name for each in known if each.role is Role.LANDER}
         self._public: dict[bytes, Any] = {}
         self._logged: set[str] = set()
 
@@ -185,8 +189,13 @@ class Signatures:
         row, sender = FRAME_KINDS.get(envelope.kind), envelope.sender.device
         if row is None or not row.publishers & _PUBLISHERS[role]:
             return False
+        if envelope.kind == AckFrame.kind and envelope.body[:1] != [name]:
+            # An unknown sink may be anybody's: rosters need not have the names of sinks.
+            return bool(envelope.body) and str(envelope.body[0]) not in self._sinks
         if role is not Role.DEVICE:
             return sender not in self._devices
+        if envelope.kind == VouchFrame.kind and envelope.body[-1:] != [False]:
+            return False
         about_all = bool(row.publishers & Publisher.DEVICES)
         return sender == name and (about_all or envelope.about == name)
 

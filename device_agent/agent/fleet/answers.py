@@ -3,13 +3,13 @@
 `device_agent.agent.fleet.fence` asks and decides; here is what can be concluded from the answers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.agent.state.counters import Counters
-from lasp_edge.protocol.fencing import ProcessReport, VouchFrame
+from lasp_edge.protocol.fencing import ProcessReport, SourceHigh, VouchFrame
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 
 MOST_VOUCHES: Final = 64
@@ -43,22 +43,39 @@ class Answers:
         """Take an answer; who answers twice knows more by then."""
         self._vouches[frame.sender.device] = frame
 
-    def reports(self, own: int) -> Iterator[ProcessReport]:
-        """Yield the reports of other processes than the one with this nonce.
+    def reports(self, own: int, *, is_young: bool) -> Iterator[ProcessReport]:
+        """Yield the credible reports of other processes than the one with this nonce.
 
-        A process learns nothing from its own reports.
+        A process learns nothing from its own reports. What a peer says alone is not believed: with
+        one word it would have all readings of a device refused. Whoever keeps what it receives, as
+        a lander does, is believed, and so are two peers: as far as the second one goes.
+
+        Args:
+            own: the nonce.
+            is_young: the store is new: a peer that is the only one to answer is believed, too.
         """
         for vouch in self._vouches.values():
-            for report in vouch.reports:
-                if report.reporter.nonce != own:
-                    yield report
+            is_believed = vouch.keeps or (is_young and len(self._vouches) == 1)
+            for reporter, highs in vouch.reports:
+                if reporter.nonce != own:
+                    found = highs if is_believed else tuple(self._confirmed(vouch, highs))
+                    if found:
+                        yield ProcessReport(reporter, found)
 
-    def has_report_of(self, replica: Replica) -> bool:
-        """Return whether it is known how far the process of a replica had come."""
-        nonces = {
-            report.reporter.nonce for each in self._vouches.values() for report in each.reports
-        }
-        return replica.nonce in nonces
+    def _confirmed(self, vouch: VouchFrame, highs: Iterable[SourceHigh]) -> Iterator[SourceHigh]:
+        """Yield how far sources had come, as far as another answer says so."""
+        others = [
+            {high.source: high for report in each.reports for high in report.highs}
+            for each in self._vouches.values()
+            if each is not vouch
+        ]
+        for high in highs:
+            known = [each[high.source] for each in others if high.source in each]
+            if known:
+                most_us = max(each.high_us for each in known)
+                most = max(each.accepted for each in known)
+                confirmed = min(high.high_us, most_us), min(high.accepted, most)
+                yield SourceHigh(high.source, *confirmed)
 
     def knows(self, replica: Replica) -> bool:
         """Return whether the store knows a life of this device; nonce 0: it is not known which."""

@@ -12,6 +12,8 @@ itself is no help, for a broker forgets. Sketch:
    the answers name, and what its store does not know of its sources is doubtful. A lander that
    received the hello of the later replica takes no panes of earlier lives from then on (see
    `lasp_edge.protocol.lives`), so a replica that has become later asks once more before it reads.
+   How far its sources had come it believes of a lander, and of two peers that agree: one alone, who
+   may lie, is believed only by a new store, where nobody else answers.
 3. Peers hear less than landers: a beat now and then. Where only they answer, it waits for a lander
    until `fence_wait_us`, unless the program has no windows, decides by what they know, and goes on
    asking for a while. Where nobody answers it goes on alone after that time, says so, and goes on
@@ -234,7 +236,7 @@ class Fence(Part):
         answers, me = self._answers, self._agent.replica
         is_young = self.closed and self._is_new
         newest = answers.newest(me, self._agent.counters, is_young=is_young)
-        self._learn(newest, now_us)
+        self._learn(newest, now_us, is_young=is_young)
         self.state = FenceState.VOUCHED
         if newest is not None and self._succeeds(newest, now_us):
             self._ask(now_us)  # a lander is to hear what it has become
@@ -244,12 +246,13 @@ class Fence(Part):
             if len(self._landers) < MOST_VOUCHES:
                 self._landers.update(answers.landers_of(self._agent.replica))
 
-    def _learn(self, newest: Replica | None, now_us: int) -> None:
+    def _learn(self, newest: Replica | None, now_us: int, *, is_young: bool) -> None:
         """Learn how far other processes have come."""
-        answers, reports, own = self._answers, self._known.peer_reports, self._agent.replica.nonce
-        for report in sorted(answers.reports(own)):
+        own, reports = self._agent.replica.nonce, self._known.peer_reports
+        known = sorted(self._answers.reports(own, is_young=is_young))
+        for report in known:
             reports.learn(report, now_us)
-        if newest is not None and not answers.has_report_of(newest):
+        if newest is not None and newest.nonce not in {each.reporter.nonce for each in known}:
             reports.learn_of_lost_life()
 
     def _succeeds(self, newest: Replica, now_us: int) -> bool:

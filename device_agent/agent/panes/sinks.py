@@ -19,6 +19,9 @@ answered: it has the default name, and belongs to the sink that answers first.
   as long.
 - A lake has one id until it was put back to an earlier state: then it hears of a commit that it
   lacks, of those that devices repeat, and is another store.
+- What was recorded and is sent again tells nothing: an answer counts as a sign of life, and brings
+  another store or sink, only if its clock is later than any before, or if it names an entry that is
+  later than all that were answered. Nobody can have recorded that.
 - There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept, and for
   `LEFT_US`, is forgotten while another one answers: strangers cannot make entries dirty for ever.
 
@@ -84,6 +87,7 @@ class Sink:
         moves: to stores that were never known, lately.
         moved_us: how long ago the last of them was.
         spoken_s: the latest second at which its store spoke, by the lander; None if unknown.
+        latest_s: the same of all stores of its name; 0 if unknown.
         is_much_later: whether it answered much later than the time before: it was silent for long,
             or its clock was set, and it may take now what was ahead of it.
         contested_us: for how long it still counts that a store spoke that was not believed.
@@ -101,6 +105,7 @@ class Sink:
         "former",
         "is_much_later",
         "landed",
+        "latest_s",
         "moved_us",
         "moves",
         "name",
@@ -111,7 +116,8 @@ class Sink:
 
     def __init__(self, place: int, row: SinkRow, flights: Flights) -> None:
         self.bit = 1 << place
-        self.name, self.store, self.former, self.silent_us, self.commit, self.landed = row
+        self.name, self.store, self.former, self.silent_us, *kept = row
+        self.commit, self.landed, self.latest_s = kept
         self.follows = ""
         self.contested_us = self.moves = self.moved_us = 0
         self.spoken_s: int | None = None
@@ -122,7 +128,7 @@ class Sink:
 
     def row(self) -> SinkRow:
         """Return it as it is stored."""
-        kept = (self.silent_us, self.commit, self.landed)
+        kept = (self.silent_us, self.commit, self.landed, self.latest_s)
         return SinkRow(self.name, self.store, self.former, *kept)
 
     def is_new_speaker(self, nonce: int) -> bool:
@@ -132,9 +138,11 @@ class Sink:
         self._speakers = [*self._speakers, nonce][-KNOWN_SPEAKERS:]
         return True
 
-    def hear(self, clock_s: int | None) -> None:
-        """Note that its store spoke."""
-        self.silent_us = 0
+    def hear(self, clock_s: int | None, *, is_new: bool) -> None:
+        """Note that its store spoke, or that somebody sent again what it had once sent."""
+        if is_new:
+            self.silent_us = 0
+        self.latest_s = max(self.latest_s, clock_s or 0)
         self.is_much_later = False
         if clock_s is not None:
             self.is_much_later = (
@@ -199,7 +207,7 @@ class Sinks:
         self._counters = counters
         self.changes: Changes | None = None
         self.unstored = Changes()
-        self._dirtied = 0
+        self._dirtied, self._answered = 0, (0, 0, 0)
         self._tick_us: int | None = None
         self._kept_us = self._silences()
         self.has_commits = True
@@ -224,15 +232,26 @@ class Sinks:
     def hear(self, frame: AckFrame) -> Sink | None:
         """Return the sink that an acknowledgement is of; None where it does not count."""
         sink = next((sink for sink in self if sink.name == frame.sink), None)
+        named, latest_s = _latest_named(frame), max(each.latest_s for each in self)
         if sink is None:
-            sink = self._first(frame.sink) or self._add(frame.sink)
+            sink = self._first(frame.sink)
+        if sink is None:
+            spoken_s = latest_s if frame.clock_s is None else frame.clock_s
+            if named < self._answered and spoken_s < latest_s - MUCH_LATER_S:
+                self._counters.note("frame: old acknowledgement of a sink that is not known")
+                return None
+            sink = self._add(frame.sink)
         if sink is None:
             self._counters.note("frame: acknowledgement of one sink too many")
             self._counters.note(f"sink: {TOO_MANY}")
             return None
-        if frame.store != sink.store and not self._moves(sink, frame):
+        clock_s, is_later = frame.clock_s or sink.latest_s + 1, named > self._answered
+        is_new = is_later or clock_s > sink.latest_s
+        is_old = not is_later and clock_s < sink.latest_s
+        if frame.store != sink.store and not self._moves(sink, frame, is_old=is_old):
             return None
-        sink.hear(frame.clock_s)
+        sink.hear(frame.clock_s, is_new=is_new)
+        self._answered = max(self._answered, named)
         if frame.taken and frame.number > sink.commit:
             sink.commit, self.has_commits = frame.number, True
         if frame.taken and frame.commit > sink.landed:
@@ -258,7 +277,7 @@ class Sinks:
         self._make_dirty(sink)
         return sink
 
-    def _moves(self, sink: Sink, frame: AckFrame) -> bool:
+    def _moves(self, sink: Sink, frame: AckFrame, *, is_old: bool) -> bool:
         """Return whether the sink has another store from now on."""
         store, is_late = frame.store, sink.is_late(frame.clock_s)
         known = dict(frame.former).get(sink.store, -1)
@@ -269,7 +288,7 @@ class Sinks:
             return True
         if is_late and store == sink.follows:
             return False  # sent before the start of its process
-        if is_late:
+        if is_late or (sink.store and is_old):
             is_believed, why = False, TWO_STORES
         elif store in sink.former:
             is_believed, why = sink.silent_us >= LEFT_US, TWO_STORES
@@ -361,3 +380,10 @@ class Sinks:
 
     def _silences(self) -> list[int]:
         return [0 if sink is None else sink.silent_us for sink in self._places]
+
+
+def _latest_named(frame: AckFrame) -> tuple[int, int, int]:
+    """Return the latest entry that an answer names, by incarnation, nonce and seq."""
+    every = [*frame.taken, *(seqs for _, seqs in frame.not_taken)]
+    named = [(each.incarnation, each.nonce, each.runs[-1][1]) for each in every if each.runs]
+    return max(named, default=(0, 0, 0))

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from crdts import Replica, Version
 from lasp_edge.errors import UsageError
 from lasp_edge.link import BrokenSealError
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import unpack
+from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher, decode
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES, SIGNATURE_BYTES
@@ -76,6 +78,8 @@ def test_whatever_a_frame_says_can_be_signed(keys, reader, kind):
     @given(FRAMES[kind])
     def check(frame):
         frame = replace(frame, sender=frame.sender._replace(device=name))
+        if kind is VouchFrame:
+            frame = replace(frame, keeps=False)
         payload = signed(keys, name, frame)
         assert payload != frame.encode()
         assert len(payload) <= len(frame.encode()) + SIGNATURE_BYTES
@@ -158,6 +162,29 @@ def test_a_lander_does_not_speak_in_the_name_of_a_device(keys, reader):
     beat = BeatFrame(KITCHEN, 1, (), done=False, reports=())
     with pytest.raises(BrokenSealError, match="a lander may not say this"):
         reader.opened(TOPIC, signed(keys, "lake", beat))
+
+
+@pytest.mark.parametrize(("sink", "may"), [("lake", True), ("second", False), ("other", True)])
+def test_for_a_sink_of_a_landers_name_nobody_else_acknowledges(keys, roster, sink, may):
+    reader = Signatures(TOPICS, None, [*roster, Participant(Role.LANDER, "second", None)])
+    payload = signed(keys, "lake", AckFrame(Replica(1, 3, "gateway"), 1, "attic", sink, "s-1"))
+    if may:
+        assert reader.opened(TOPIC, payload)
+    else:
+        with pytest.raises(BrokenSealError, match="a lander may not say this"):
+            reader.opened(TOPIC, payload)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_device_does_not_vouch_as_a_lander_does(keys, reader, keeps):
+    hello = HelloFrame(KITCHEN, 1, "kitchen", 47, 1)
+    vouch = VouchFrame.of(ATTIC, 1, hello, KITCHEN, keeps=keeps)
+    if keeps:
+        with pytest.raises(BrokenSealError, match="a device may not say this"):
+            reader.opened(TOPIC, signed(keys, "attic", vouch))
+    else:
+        assert reader.opened(TOPIC, signed(keys, "attic", vouch))
+    assert reader.opened(TOPIC, signed(keys, "lake", replace(vouch, sender=Replica(1, 3, "lake"))))
 
 
 def test_a_device_without_a_key_may_be_listed_and_is_not_signed_for(keys, roster):

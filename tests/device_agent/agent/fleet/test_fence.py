@@ -57,6 +57,30 @@ def published_kinds(device, seconds=1.0) -> set:
     return {type(frame) for frame in device.frames(object, device.tick(seconds))}
 
 
+# Whom it believes.
+
+
+@pytest.mark.parametrize("witnesses", [1, 2])
+def test_how_far_it_had_come_is_not_believed_of_one_peer_alone(sure, witnesses):
+    """A member of a signed fleet lies; its store knows better."""
+    sure.read([20.0, 21.0], [NOW_US, NOW_US + SECOND_US])
+    sure.tick(2)
+    ahead = SourceHigh(SOURCE, NOW_US + 500 * SECOND_US, 900)
+    for liar in (PEER, OTHER)[:witnesses]:
+        for _ in range(3):
+            hello = VouchFrame.hint(liar, 1, "pi-1")
+            sure.hear(hello)
+            asked = hello_of(sure, 10)
+            life = Replica(1, 99, "pi-1")
+            told(sure, life, ahead, voucher=liar, keeps=False, hello=asked)
+            if witnesses == len((PEER, OTHER)):
+                told(sure, life, ahead, voucher=PEER, keeps=False, hello=asked)
+            sure.tick(2)
+    sure.read([22.0], [NOW_US + 90 * SECOND_US])
+    sure.tick(2)
+    assert sure.counted.get("doubtful", 0) == witnesses - 1
+
+
 # What leaves, and when.
 
 

@@ -41,7 +41,40 @@ def test_late_words_of_the_lake_before_do_not_bring_it_back(device):
     assert says("new", 101) == "new"
     assert says("made anew", 102) == "made anew"
     Fleetlet(device).run(LEFT_US // SECOND_US + 1)
-    assert says("behind", 50) == "behind", "the one before is silent, whatever the clocks say"
+    assert says("behind", 50) == "made anew", "it may be recorded"
+    device.read([21.0], [device.now_us])
+    device.core.handle_end()
+    frames = device.frames(PaneFrame, device.tick(60))
+    device.hear(replace(ack_of(device.name, *frames, sink=("lake", "behind")), clock_s=50))
+    assert sink(device)["store"] == "behind", "it took what is new, whatever the clocks say"
+
+
+def test_a_recorded_answer_of_a_lost_store_does_not_hold_delivery(device):
+    """Its lake is silent for an hour, is made again, and answers from then on."""
+    full(device)
+    lost = device.landed
+    fleet = Fleetlet(device, lost)
+    fleet.run(30)
+    device.read([21.0], [device.now_us])
+    device.tick(60)
+    recorded = [
+        lost.hear(device.topic_of(f), f.encode(), device.now_us) for f in device.frames(PaneFrame)
+    ]
+    recorded = [answer for answer in recorded if answer is not None][-1]
+    assert recorded.clock_s
+    device.hear(recorded)
+    other = SimulatedLander("lake-2", device.program, process=Replica(1, 2, "lander"))
+    made_again = Fleetlet(device, other)
+    made_again.run(60)
+    for lander, minutes in ((), 60), ((other,), 60):
+        fleet = Fleetlet(device, *lander)
+        for minute in range(minutes):
+            device.read([20.0 + minute], [device.now_us])
+            if not minute % 5:
+                device.hear(recorded)
+            fleet.run(60, step_s=10)
+    assert sink(device)["store"] == "lake-2"
+    assert sink(device)["waiting"] <= 2
 
 
 def test_forged_stores_cost_a_bounded_number_of_sendings_and_are_told(device):
