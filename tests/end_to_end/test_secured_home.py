@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.brokers import until_true
-from tests.device_agent.agent.fleet.home import judged
+from tests.device_agent.agent.fleet.home import is_config, judged
 from tests.end_to_end.secured import NAME, SecuredFleet
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -31,7 +31,7 @@ def test_a_viewer_discovers_the_agents_and_reads_the_fleets_value(tmp_path):
 
         until_true(is_told)
         home.stop()  # a command that logs in as the screen would end its connection, and it theirs
-        configs = [judged(t, p) for t, p in held.items() if t.endswith("/config")]
+        configs = [each for t, p in held.items() if is_config(t) for each in judged(t, p)]
         assert {config["device"]["name"] for config in configs} == {"kitchen", "attic", NAME}
         assert {config["state_topic"] for config in configs} <= set(held)
         assert [fleet.report(device)["trouble"] for device in ("kitchen", "attic")] == [None, None]
