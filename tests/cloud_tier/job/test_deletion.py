@@ -46,13 +46,19 @@ class Deleted(Restored):
         return [file for file in found if text.encode() in file.read_bytes()]
 
 
-@pytest.fixture
-def lake(spark, tmp_path):
-    made = Deleted(spark, tmp_path)
+@pytest.fixture(scope="module")
+def landed(spark, tmp_path_factory):
+    """The lake into which all parts but one were merged, of which each test gets a copy."""
+    made = Deleted(spark, tmp_path_factory.mktemp("landed") / "lake")
     while len(made.parts) > 1:
         made.land()
-        made.merge()
+    made.merge()
     return made
+
+
+@pytest.fixture
+def lake(landed, tmp_path):
+    return landed.copied(tmp_path / "lake")
 
 
 def others(**left_out):
@@ -135,6 +141,7 @@ def test_what_is_old_goes_and_windows_that_are_kept_keep_all_of_their_panes(lake
 
 def test_the_command_deletes_and_the_job_has_to_stop_before(lake, capsys):
     words = ["lake", "forget", "--lake", lake.tables.root]
+    lake.lake.job.tables.claim()
     assert main(words) == Exit.USAGE
     assert main([*words, "--device", "pi-1", "--before", "x"]) == Exit.USAGE
     with Path(lake.tables.root, JOB_LOCK).open("w") as lock:

@@ -21,8 +21,10 @@ READINGS = readings_of(5, each=4)
 ROWS = [*history(PROGRAM, READINGS), tick(1, BEGIN_US)]
 
 
-@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0], ids=["few rows", "many rows"])
-@pytest.mark.parametrize("table", ["lattice", "windows", "globals"])
+@pytest.mark.parametrize(
+    ("table", "most"),
+    [*((table, frames.MOST_ROWS) for table in ("lattice", "windows", "globals")), ("windows", 0)],
+)
 def test_a_driver_that_was_frozen_before_a_commit_writes_nothing(
     spark, tmp_path, monkeypatch, table, most
 ):
@@ -36,8 +38,10 @@ def test_a_driver_that_was_frozen_before_a_commit_writes_nothing(
     def frozen(tables, path):
         if tables is older.job.tables and path.endswith(table) and not thawed:
             thawed.append(path)
-            newer.restart()
-            newer.step(ROWS)
+            with monkeypatch.context() as patch:
+                patch.setattr(frames, "MOST_ROWS", len(ROWS))
+                newer.restart()
+                newer.step(ROWS)
         return number(tables, path)
 
     monkeypatch.setattr(OpenTables, "next_commit", frozen)
@@ -49,6 +53,7 @@ def test_a_driver_that_was_frozen_before_a_commit_writes_nothing(
     assert newer.globals()
     with pytest.raises(Superseded):
         older.step(ROWS)
+    monkeypatch.setattr(frames, "MOST_ROWS", len(ROWS))
     newer.step(ROWS)
 
 

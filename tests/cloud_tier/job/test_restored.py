@@ -5,6 +5,7 @@ The lake must be that of a recomputation from the readings, or from those whose 
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ class Restored:
         rows = history(PROGRAM, READINGS)
         self.parts = [[*rows[at::5], tick(at + 1, BEGIN_US)] for at in range(5)]
 
+    def copied(self, folder):
+        """Return a copy of the lake, as it is now, in another directory."""
+        shutil.copytree(self.tables.root, folder)
+        made = type(self)(self.lake.spark, folder)
+        made.parts = list(self.parts)
+        return made
+
     def land(self):
         rows = table(PROGRAM, self.parts.pop(0))
         write_deltalake(self.tables.landing, rows, mode="append", schema_mode="merge")
@@ -63,25 +71,33 @@ class Restored:
         assert {len(each) > 0 for each in self.lake.statuses().values()} == {True}
 
 
+@pytest.fixture(scope="module")
+def merges(spark, tmp_path_factory):
+    """The lake after each of some merges, of which each test gets a copy."""
+    made = Restored(spark, tmp_path_factory.mktemp("merges") / "lake")
+    found = []
+    for number in range(3):
+        made.land()
+        made.merge()
+        found.append(made.copied(tmp_path_factory.mktemp("merges") / f"after {number}"))
+    return found
+
+
+def version(lake, name):
+    """Return the version of a table."""
+    return DeltaTable(f"{lake.tables.root}/{name}").version()
+
+
 @pytest.fixture
-def restored(spark, tmp_path):
-    return Restored(spark, tmp_path)
-
-
-def deleted(lake, name):
-    """Return a table's version after each of two merges; the job ends before the third part."""
-    versions = []
-    for _ in range(2):
-        lake.land()
-        lake.merge()
-        versions.append(DeltaTable(f"{lake.tables.root}/{name}").version())
-    return versions
+def restored(merges, tmp_path):
+    """A lake after two merges; the job ends before the third part."""
+    return merges[1].copied(tmp_path / "lake")
 
 
 @pytest.mark.parametrize("name", ["lattice", "windows", "globals"])
-def test_a_start_finds_a_restored_table_and_merges_again(restored, name):
+def test_a_start_finds_a_restored_table_and_merges_again(restored, merges, name):
     """The newest merge of it is lost; its rows are what later parts are added to."""
-    before, _ = deleted(restored, name)
+    before = version(merges[0], name)
     expected = restored.lake.globals_there()
     DeltaTable(f"{restored.tables.root}/{name}").restore(before)
     restored.lines.clear()
@@ -94,32 +110,26 @@ def test_a_start_finds_a_restored_table_and_merges_again(restored, name):
     assert not [line for line in restored.lines if "earlier" in line], "once is enough"
 
 
-def test_a_lake_in_a_store_is_mended_too(spark, tmp_path):
+def test_a_lake_in_a_store_is_mended_too(spark, merges, tmp_path):
+    merges[1].copied(tmp_path / "lake")
     restored = Restored(spark, f"file://{tmp_path}/lake")
-    before, _ = deleted(restored, "windows")
-    DeltaTable(restored.tables.windows).restore(before)
+    restored.parts = list(merges[1].parts)
+    DeltaTable(restored.tables.windows).restore(version(merges[0], "windows"))
     restored.check()
     assert [line for line in restored.lines if "the table windows is an earlier one" in line]
 
 
-def test_two_tables_that_were_restored_to_different_times_are_mended(restored):
-    first, _ = deleted(restored, "lattice")
-    _, windows = deleted(restored, "windows")
-    DeltaTable(restored.tables.lattice).restore(first)
-    DeltaTable(restored.tables.windows).restore(windows - 1)
+def test_two_tables_that_were_restored_to_different_times_are_mended(merges, tmp_path):
+    restored = merges[2].copied(tmp_path / "lake")
+    DeltaTable(restored.tables.lattice).restore(version(merges[0], "lattice"))
+    DeltaTable(restored.tables.windows).restore(version(merges[1], "windows"))
     restored.check()
 
 
-def test_a_directory_that_was_copied_back_from_a_backup_is_mended(restored, tmp_path):
-    restored.land()
-    restored.merge()
-    backup = {path: path.read_bytes() for path in tmp_path.glob("windows/**/*") if path.is_file()}
-    for _ in range(2):
-        restored.land()
-        restored.merge()
-    for path in tmp_path.glob("windows/**/*"):
-        if path.is_file() and path not in backup:
-            path.unlink()
+def test_a_directory_that_was_copied_back_from_a_backup_is_mended(merges, tmp_path):
+    restored = merges[2].copied(tmp_path / "lake")
+    shutil.rmtree(restored.tables.windows)
+    shutil.copytree(merges[0].tables.windows, restored.tables.windows)
     restored.check()
     assert [line for line in restored.lines if "the table windows is an earlier one" in line]
 
@@ -134,8 +144,6 @@ def test_a_table_that_is_restored_while_the_job_runs_ends_the_batch(spark, tmp_p
 
 
 def test_files_that_were_put_together_and_deleted_before_they_were_merged_are_no_loss(restored):
-    restored.land()
-    restored.merge()
     for _ in range(2):
         restored.land()
     landing = DeltaTable(restored.tables.landing)
@@ -146,9 +154,8 @@ def test_files_that_were_put_together_and_deleted_before_they_were_merged_are_no
     restored.check()
 
 
-def test_a_file_of_landing_that_is_gone_is_named_and_the_job_goes_on(restored, tmp_path):
-    restored.land()
-    restored.merge()
+def test_a_file_of_landing_that_is_gone_is_named_and_the_job_goes_on(merges, tmp_path):
+    restored = merges[0].copied(tmp_path / "lake")
     restored.land()
     gone = newest_file(restored.tables.landing)
     kept = [row for part in restored.parts for row in part]
@@ -184,7 +191,8 @@ def newest_file(landing):
     return Path(landing, added["path"])
 
 
-def test_a_job_that_another_one_took_the_lake_from_ends_in_one_line(restored):
+def test_a_job_that_another_one_took_the_lake_from_ends_in_one_line(spark, tmp_path):
+    restored = Restored(spark, tmp_path)
     restored.land()
     lake = LakeUnderTest(restored.lake.spark, PROGRAM, restored.tables.root)
 
