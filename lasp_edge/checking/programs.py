@@ -63,7 +63,7 @@ def folds_of(plan: Plan) -> list[NamedFold]:
     known: dict[tuple[type[Fold], int, str], tuple[list[str], Fold]] = {}
     for where, outer in found:
         for inside, fold in _nested(where, outer):
-            same = (type(fold), fold.version, f"{fold.parameters} {fold.columns}")
+            same = (type(fold), fold.version, f"{fold.parameters} {fold.columns} {fold.parts}")
             known.setdefault(same, ([], fold))[0].append(inside)
     return [NamedFold(tuple(where), fold) for where, fold in known.values()]
 

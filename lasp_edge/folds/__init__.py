@@ -7,13 +7,14 @@ A built-in fold is its class, marked `@built_in`, and its line here.
 - `extremes`: min, max, first, last, top
 - `truth`: any, all
 - `histogram`, `quantile`, `distinct`: how samples are spread, and how many differ
-- `structs`: struct, several folds in one
+- `structs`: struct, several folds in one; `fields`: of several numbers of an event
 - `packed`, `hll`, `signed`: parts that are bytes; `revisable`: of outputs that may be taken back
 - `lowered`: what a fold gives to people
 """
 
 from lasp_edge.folds.distinct import Distinct
 from lasp_edge.folds.extremes import First, Last, Maximum, Minimum, Top
+from lasp_edge.folds.fields import Correlation, FieldsFold, Regression, WeightedMean
 from lasp_edge.folds.fold import as_fold as as_fold
 from lasp_edge.folds.fold import fold_of as fold_of
 from lasp_edge.folds.histogram import Histogram
@@ -23,8 +24,10 @@ from lasp_edge.folds.structs import Struct
 from lasp_edge.folds.sums import Count, Mean, Stddev, Sum, Variance
 from lasp_edge.folds.truth import All, Any
 
+Fields = FieldsFold
 all = All  # noqa: A001 - users write folds.all()
 any = Any  # noqa: A001
+correlation = Correlation
 count = Count
 distinct = Distinct
 first = First
@@ -34,9 +37,11 @@ max = Maximum  # noqa: A001
 mean = Mean
 min = Minimum  # noqa: A001
 quantile = Quantile
+regression = Regression
 revisable = Revisable
 stddev = Stddev
 struct = Struct
 sum = Sum  # noqa: A001
 top = Top
 variance = Variance
+weighted_mean = WeightedMean

@@ -53,6 +53,7 @@ class Fold(ABC):
         columns: the columns of a partial, in order.
         parts: names of the values that `lower` gives.
         outer: of a fold of devices' results, what folds them; None of others.
+        takes_fields: it takes several numbers of an event (`lasp_edge.folds.fields`).
         combines_itself: its own `combine` counts, and not what the columns' ops say. Spark then
             runs it in Python, so its class has to be importable on Spark's machines.
     """
@@ -61,6 +62,7 @@ class Fold(ABC):
     version: int = 1
     combines_itself: bool = False
     outer: "Fold | None" = None
+    takes_fields: bool = False
     parameters: str = ""
     columns: tuple[Column, ...]
     parts: tuple[str, ...]
@@ -261,8 +263,12 @@ def built_in(made: _FoldClass) -> _FoldClass:
     return made
 
 
-def as_fold(fold: Any) -> Fold:
+def as_fold(fold: Any, *, of_events: bool = False) -> Fold:
     """Return `fold`, or what it makes when it is a factory such as `folds.mean`.
+
+    Args:
+        fold: what a user gave.
+        of_events: it may be one that takes several fields of an event.
 
     Raises:
         ValueError: it is neither, or a user's fold whose definition cannot work.
@@ -274,6 +280,11 @@ def as_fold(fold: Any) -> Fold:
     if not isinstance(made, Fold):
         raise ValueError(
             f"a fold such as folds.mean(), or of a class that extends Fold, is needed, not {fold!r}"
+        )
+    if made.takes_fields and not of_events:
+        raise ValueError(
+            f"{made!r} takes several fields of an event, and samples are single numbers: it is for "
+            "windows"
         )
     if type(made) is not BUILT_IN.get(made.name, type(made)):
         raise ValueError(f"fold {made.name}: that is a built-in fold's name; give yours another")

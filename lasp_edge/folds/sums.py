@@ -139,10 +139,10 @@ class Stddev(Variance):
 
     def lower(self, partial: Partial, resolution: Resolution) -> dict[str, float | int | None]:
         ratio = self._ratio(partial, resolution)
-        return {"stddev": None if ratio is None else _root(*ratio)}
+        return {"stddev": None if ratio is None else root(*ratio)}
 
 
-def _root(numerator: int, denominator: int) -> float:
+def root(numerator: int, denominator: int) -> float:
     """Return the double nearest to the square root of a fraction.
 
     The root is taken in whole numbers with two bits more than a double holds, its last bit set

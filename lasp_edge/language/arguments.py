@@ -145,7 +145,7 @@ def fold_at(function: Any, window: str, at: Any) -> Fold:
         ValueError: it gives no fold, or raises something itself.
     """
     try:
-        return as_fold(function(at))
+        return as_fold(function(at), of_events=True)
     except BaseException as error:
         pass_interrupt(error)
         raise ValueError(f"window {window!r}: its fold cannot be made: {error}") from error

@@ -243,17 +243,26 @@ class Declaring:
             self._draft, operator, name, source, function, resolution=resolution, version=version
         )
 
-    def _window_source(self, source: Any, what: str) -> tuple[EventType, tuple[str, ...]]:
+    def _window_source(
+        self, source: Any, fold: Any, window: str
+    ) -> tuple[EventType, tuple[str, ...]]:
         """Return the event of a window, or what stands for a stream, and the stream's fingerprint.
+
+        Several sources, and an event of which a fold takes several fields, become a stream.
 
         Raises:
             ValueError: the program declares no such source, or a window cannot be made of it.
         """
-        draft, name = self._draft, getattr(source, "name", source)
+        what, draft, name = f"window {window!r}", self._draft, getattr(source, "name", source)
+        takes_fields = bool(getattr(fold, "takes_fields", False))
+        is_several = isinstance(source, list | tuple)
+        if is_several or (takes_fields and name in draft.events):
+            source = self._stream("union", f"{window}: readings", source, None, None, 1)
+            name = source.name
         if isinstance(source, Stream) or (isinstance(name, str) and name in draft.streams):
             from lasp_edge.language.ordering import source_of_window  # noqa: PLC0415 - see there
 
-            event, fingerprint = source_of_window(draft, source, what)
+            event, fingerprint = source_of_window(draft, source, what, stepped=not takes_fields)
             return event, (fingerprint,)
         event = draft.event(source)
         if event.text:

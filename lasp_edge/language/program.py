@@ -292,7 +292,8 @@ class Program(Declaring):
 
         Args:
             name: names the window in the lake.
-            source: the event, or a stream whose values have a step.
+            source: the event, or a stream whose values have a step; a list of several is their
+                union.
             fold: a fold such as `folds.mean()`, or its factory. Over a scan, whose outputs may be
                 taken back, first, last and what you wrote yourself are refused. A function of the
                 parameters, `lambda at: folds.quantile(0.99, relative_error=at[error])`, gives the
@@ -316,7 +317,7 @@ class Program(Declaring):
         draft, what = self._draft, f"window {name!r}"
         if draft.is_taken(named(name, "window"), events=False):
             raise ValueError(f"{what}: the name is taken")
-        event, of_stream = self._window_source(source, what)
+        event, of_stream = self._window_source(source, fold, name)
         wait_us = None if tentative_after_s is None else wait_time(tentative_after_s, what)
         shape = (fold, size_s, slide_s, key, version)
         counts = (tuple(uses), value, where)

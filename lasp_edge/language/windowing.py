@@ -153,7 +153,7 @@ def _fold(given: WindowArguments, controls: WindowControls, values: Mapping[str,
     if controls.fold:
         seen = {each.name: plain(each, values[each.name]) for each in controls.uses}
         made = fold_at(given.fold, given.name, ParameterValues(seen))
-    return as_fold(made).at(given.event.resolution)
+    return as_fold(made, of_events=True).at(given.event.resolution)
 
 
 def _choices(controls: WindowControls, defaults: dict[str, str]) -> Iterator[dict[str, str]]:

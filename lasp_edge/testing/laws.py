@@ -43,7 +43,11 @@ def check_fold(
         ValueError: it is no fold, or its definition cannot work.
     """
     __tracebackhide__ = True
-    _complain(_complaints("fold", as_fold(fold).at(Resolution(resolution)), examples, seed))
+    _complain(
+        _complaints(
+            "fold", as_fold(fold, of_events=True).at(Resolution(resolution)), examples, seed
+        )
+    )
 
 
 def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) -> None:

@@ -29,11 +29,10 @@ def emitted(
     Left out is what is no number with a step.
     """
     resolution = plan.streams[stream].resolution
-    assert resolution is not None
     for device, content in _items(plan, stream, readings, frontiers_us):
         for _, event in sorted(content.items()):
             try:
-                steps = resolution.quantise(event.value)
+                steps = 0 if resolution is None else resolution.quantise(event.value)
             except Refused:
                 continue
             yield AcceptedReading(steps, event._replace(device=device))

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from crdts import ControlLog
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fields import FieldsFold
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from simulations.oracle.definitions import WindowDefinition
-from simulations.oracle.partials import folded
+from simulations.oracle.partials import combined, folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted
 from simulations.oracle.streams import AT_THE_END, emitted
 
@@ -50,6 +51,8 @@ def windows(
         if quantised is not None:
             try:
                 key = plan.functions.key(name, sample.event)
+                if isinstance(window.fold, FieldsFold):
+                    window.fold.lift_event(sample.event)
             except BaseException as error:  # noqa: BLE001 - what has no key is in no window
                 pass_interrupt(error)
                 continue
@@ -71,5 +74,8 @@ def _samples(
 
 
 def _window_truth(fold: Fold, samples: list[AcceptedReading]) -> WindowTruth:
-    partial = folded(fold, [(sample.quantised, sample.event.time_us) for sample in samples])
+    if isinstance(fold, FieldsFold):
+        partial = combined(fold, [fold.lift_event(sample.event) for sample in samples])
+    else:
+        partial = folded(fold, [(sample.quantised, sample.event.time_us) for sample in samples])
     return WindowTruth(partial, len({sample.event.device for sample in samples}))

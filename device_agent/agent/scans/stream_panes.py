@@ -14,6 +14,7 @@ from device_agent.agent.parts import StoreReader
 from device_agent.agent.stored_rows import PaneId, PaneRow
 from lasp_edge.event import Event, StreamItem
 from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fields import FieldsFold
 from lasp_edge.language.declarations import StreamResult, Window
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.language.streaming import plain_parts
@@ -79,14 +80,19 @@ class StreamPanes:
         Raises:
             ValueError: its value is no number with a step, or its key no text.
         """
-        counted: int | None = window.resolution.quantise(event.value)
+        fold = window.fold
+        of_event = isinstance(fold, FieldsFold)
+        counted: int | None = 0 if of_event else window.resolution.quantise(event.value)
         regimes = self._regimes.get(window.name)
         if regimes is not None and counted is not None:
             counted = regimes.counted(event, counted, regimes.regime_at(event.time_us).at)
         if counted is None:
             return []
         key = self._agent.plan.functions.key(window.name, event)
-        lifted = window.fold.lift(counted, event.time_us)
+        if isinstance(fold, FieldsFold):
+            lifted = fold.lift_event(event)
+        else:
+            lifted = fold.lift(counted, event.time_us)
         start_us = event.time_us - event.time_us % window.span_us
         return [(self._panes.own(window.stream, key, start_us), lifted)]
 
