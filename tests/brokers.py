@@ -146,7 +146,8 @@ class OldBroker:
     """A front before a real broker that knows no MQTT 5, in one of the ways that are met.
 
     `refuse`: answers CONNACK 1 and closes, as mosquitto 1.4 did. `close`: closes without a word.
-    `hang`: never answers. `pass`: lets MQTT 5 through. 3.1.1 goes to the real broker.
+    `hang`: never answers. `pass`: lets MQTT 5 through. `late`: so, after two seconds. 3.1.1 goes to
+    the real broker.
     """
 
     def __init__(self, behind_port: int, manner: str) -> None:
@@ -185,7 +186,9 @@ class OldBroker:
             connect = peer.recv(4096)
             protocol = connect[connect.index(b"MQTT") + 4]
             self.protocols.append(protocol)
-            if protocol == 5 and self.manner != "pass":
+            if self.manner == "late":
+                time.sleep(2)
+            elif protocol == 5 and self.manner != "pass":
                 if self.manner == "refuse":
                     peer.sendall(b"\x20\x02\x00\x01")
                 if self.manner == "hang":

@@ -48,6 +48,7 @@ from lasp_edge.protocol.window_rows import (
     WINDOW_RECORD,
     FleetRow,
     WindowStart,
+    names_text,
 )
 
 FILE_NAME: Final = "gateway.sqlite"
@@ -373,7 +374,7 @@ def _of_entry(entry: KeptEntry) -> tuple[Any, ...]:
 
 def _of_row(row: FleetRow) -> tuple[Any, ...]:
     window, key, start_us = row.at
-    values = [",".join(each) if type(each) is tuple else each for each in row[_BEGINS:]]
+    values = [names_text(each) if type(each) is tuple else each for each in row[_BEGINS:]]
     revision = values.pop(_REVISION)
     return (window, start_us, key, revision, row.end_us, packed_partial(row.partial), *values)
 

@@ -48,6 +48,11 @@ from lasp_edge.link.trouble import CONNECTING, Closures, LoggedOnce, unreachable
 log = logging.getLogger(__name__)
 
 
+LONGEST_HANDSHAKE_S = 60.0
+"""Seconds in which a broker is to answer CONNECT and SUBSCRIBE, at most: the time doubles while it
+does not."""
+
+
 class Link:
     """An MQTT connection that is kept up, for one thread of the caller's.
 
@@ -118,7 +123,7 @@ class Link:
         self._progress = threading.Event()
         self._thread: threading.Thread | None = None
         self._connection: Connection | None = None
-        self._number = 0
+        self._number = self._unanswered = 0
         self._past_trouble = "not started"
         self._past_traffic = SocketBytes()
         self._once, self._sizes = LoggedOnce(), TakenSizes()
@@ -252,6 +257,8 @@ class Link:
         while not self._stopping.is_set():
             began_s = now_s()
             connection, was_up = self._connect_and_serve()
+            is_unanswered = connection.opened and not was_up
+            self._unanswered = self._unanswered + 1 if is_unanswered else 0
             if was_up and now_s() - began_s >= limits.steady_s:
                 tries, lost_s = 0, now_s()
                 self._once.forget()
@@ -293,10 +300,14 @@ class Link:
 
     def _new_connection(self) -> Connection:
         self._number += 1
+        limits = self._settings.limits
+        # Both versions are tried with each patience: a busy broker may take long to answer.
+        patience_s = limits.handshake_timeout_s * 2 ** min(self._unanswered // 2, 30)
+        patience_s = min(patience_s, max(LONGEST_HANDSHAKE_S, limits.handshake_timeout_s))
         return Connection(
             self._number,
             self._choice.protocol,
-            self._settings,
+            self._settings._replace(limits=limits._replace(handshake_timeout_s=patience_s)),
             self._inbox,
             self.counts,
             self._sizes,

@@ -23,7 +23,10 @@ log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
 MOST_PIECES = 8
-"""Pieces of a request, at most, so that a slow one does not keep others waiting."""
+"""Pieces of a request, at most."""
+MOST_ASKERS = 8
+"""Askers at one time, at most, each with a thread: one that is slow keeps no other waiting. Of more
+the first is dropped."""
 PATIENCE_S = 5.0
 """Seconds that an asker takes to ask, and the loop to answer, at most."""
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
@@ -65,6 +68,7 @@ class Page:
     def __init__(self, host: str, port: int, wake: Callable[[], None]) -> None:
         self._questions: SimpleQueue[_Question] = SimpleQueue()
         self._wake = wake
+        self._askers: list[socket.socket] = []
         self._listener = socket.create_server((host, port))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._listen, name="page", daemon=True).start()
@@ -88,9 +92,20 @@ class Page:
                 asker, _ = self._listener.accept()
             except OSError:  # closed
                 return
-            with asker, contextlib.suppress(OSError):
-                asker.settimeout(PATIENCE_S)
-                asker.sendall(_response(self._answer(_request(asker))))
+            self._askers = [*self._askers, asker]
+            if len(self._askers) > MOST_ASKERS:
+                with contextlib.suppress(OSError):  # it was answered
+                    self._askers.pop(0).shutdown(socket.SHUT_RDWR)
+            threading.Thread(target=self._serve, args=(asker,), name="asker", daemon=True).start()
+
+    def _serve(self, asker: socket.socket) -> None:
+        with asker, contextlib.suppress(OSError):
+            asker.settimeout(PATIENCE_S / MOST_PIECES)
+            request = _request(asker)
+            asker.settimeout(PATIENCE_S)
+            asker.sendall(_response(self._answer(request)))
+        with contextlib.suppress(ValueError):  # it was dropped
+            self._askers.remove(asker)
 
     def _answer(self, request: bytes) -> Reply:
         method, _, rest = request.partition(b"\r\n")[0].decode("latin-1").partition(" ")

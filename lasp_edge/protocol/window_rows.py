@@ -10,6 +10,7 @@ where a gateway makes rows (`device_agent.gateway.windows`) and where Spark does
     (['devices_in', 'devices_expected', 'excluded'], ('end_us', 'devices_in', 'stream'))
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from heapq import nsmallest
 from operator import attrgetter
@@ -101,7 +102,7 @@ class FleetRow(NamedTuple):
         """Return the row whose record a table holds, by column."""
         plain = (record[name] for name in WINDOW_RECORD)
         fields = (
-            tuple(filter(None, value.split(","))) if name in _NAMES else value
+            names_in(value) if name in _NAMES else value
             for name, value in zip(FIELDS, plain, strict=True)
         )
         return cls._make((at, end_us, partial, *fields))
@@ -109,9 +110,25 @@ class FleetRow(NamedTuple):
 
 def listed(names: Iterable[str]) -> str:
     """Return the names that a row of a lake has: the first ones of those that are missing."""
-    return ",".join(nsmallest(MOST_NAMES, names))
+    return names_text(nsmallest(MOST_NAMES, names))
 
 
+def names_text(names: Iterable[str]) -> str:
+    r"""Return names with commas between them; one that a name has follows a backslash.
+
+    >>> print(names_text(["attic", "kitchen, left"]), names_in(r"attic,kitchen\, left"))
+    attic,kitchen\, left ('attic', 'kitchen, left')
+    """
+    return ",".join(name.replace("\\", "\\\\").replace(",", "\\,") for name in names)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return what `names_text` was given."""
+    return tuple([_ESCAPED.sub(r"\1", name) for name in _NAME.findall(text)])
+
+
+_NAME: Final = re.compile(r"(?:\\.|[^,\\])+", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _TYPED: Final = {
     name: get_args(annotation)
     for name, annotation in FleetRow.__annotations__.items()

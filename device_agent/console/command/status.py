@@ -31,7 +31,11 @@ from lasp_edge.tool.screen import aligned, number
 SECTION = "a device"
 ROWS = 8
 """Rows of each result that are printed, the newest ones."""
-DOUBTFUL = "refused: read by an earlier life, perhaps, which this store does not know"
+DOUBTFUL = (
+    "refused: read by an earlier life, perhaps, which this store does not know. If this is another "
+    "machine, give it a name of its own: --device OTHER and an empty "
+    "--data-dir; it reads its files from their beginning then"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -44,3 +44,11 @@ def test_a_protocol_that_is_asked_for_is_the_only_one(broker, connect):
         until_true(lambda: len(front.protocols) >= 4)
         assert set(front.protocols) == {5}
         assert link.trouble
+
+
+def test_a_broker_that_takes_long_to_answer_is_given_more_time(broker, connect):
+    with old_broker(broker, "late") as front:
+        limits = Limits(handshake_timeout_s=0.2, first_wait_s=0.01)
+        link = connect(front.url, subscriptions=["t"], limits=limits)
+        until_connected(link)
+        assert len(front.protocols) > 4

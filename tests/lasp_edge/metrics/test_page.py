@@ -1,5 +1,6 @@
 """The page over real sockets: what is asked in HTTP is answered by the loop, or with a reason."""
 
+import contextlib
 import socket
 import threading
 import urllib.error
@@ -79,6 +80,16 @@ def test_what_is_no_question_is_refused_and_the_next_is_answered(loop, request_b
     else:
         assert answer.startswith(b"HTTP/1.1 " + status)
     assert raw(loop.page.port, b"GET /x HTTP/1.0\r\n\r\n").endswith(b"\r\n\r\nyou asked for /x")
+
+
+def test_who_asks_slowly_keeps_nobody_waiting(loop, monkeypatch):
+    monkeypatch.setattr(page_module, "PATIENCE_S", 1_000.0)
+    port = loop.page.port
+    with contextlib.ExitStack() as slow:
+        for _ in range(2 * page_module.MOST_ASKERS):
+            asker = slow.enter_context(socket.create_connection(("127.0.0.1", port)))
+            asker.sendall(b"G")
+            assert raw(port, b"GET /healthz HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
 def test_a_loop_that_stands_still_is_told(monkeypatch):
