@@ -1,5 +1,6 @@
 // What somebody should look at: it stands first, and gives the header its colour and its words.
 
+import { decimal } from "./charts.js";
 import { age, count, h, listed, nothing, table } from "./nodes.js";
 
 const MOST_ROWS = 8;
@@ -49,7 +50,7 @@ export function attention(fleet) {
     Object.entries(each.refused_because ?? {}).map(([reason, total]) => ({ name, reason, total })));
   const columns = [{ title: "alert" }, { title: "on at" }, { title: "value" }, { title: "since" }];
   const now = [
-    ...long("alerts", "Alerts that are on", columns, alerts.map(alertRow)),
+    ...long("alerts", "Alerts that are on", columns, alerts.map((each) => alertRow(each, fleet))),
     ...long("alarms", "What somebody should look at", [{ title: "device" }, { title: "alarm" }],
       alarms.map(({ name, alarm }) => ({ key: JSON.stringify([name, alarm]), cells: [name, alarm] }))),
     ...long("away", "Devices that are away", [{ title: "device" }, { title: "last message" }],
@@ -57,7 +58,7 @@ export function attention(fleet) {
   ];
   const more = [
     off.length > 0 && folded("off", `${count(off.length, "alert")} off`,
-      table("Alerts that are off", columns, off.map(alertRow), PHONE)),
+      table("Alerts that are off", columns, off.map((each) => alertRow(each, fleet)), PHONE)),
     refused.length > 0 && folded("refused", `${refusedTotal(refused)} refused since the agents' start`,
       table("Readings that were refused, by reason",
         [{ title: "device" }, { title: "reason" }, { title: "readings", number: true }],
@@ -112,16 +113,22 @@ function grouped(alerts) {
   }));
 }
 
-function alertRow({ key, all, title, on }) {
+function alertRow({ key, all, title, on }, fleet) {
   const [first] = on.length > 0 ? on : all;
-  const value = typeof first.value === "number" ? Number(first.value.toPrecision(6)) : "–";
   return {
     key,
     cells: [
       title,
       on.length > 0 ? `${on.length} of ${count(all.length, "device")}` : "–",
-      [first.fold, first.part, "was", value].filter(Boolean).join(" "),
+      [first.fold, first.part, "was", shown(first.value, fleet.values[first.fold])]
+        .filter(Boolean).join(" "),
       first.since ? new Date(first.since).toLocaleString() : "–",
     ],
   };
+}
+
+/** The number of an alert: in the unit of the fleet's value that it is on, where it is on one. */
+function shown(number, value) {
+  if (typeof number !== "number") return "–";
+  return value ? `${decimal(number, value.places)} ${value.unit}`.trim() : Number(number.toPrecision(6));
 }

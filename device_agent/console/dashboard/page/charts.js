@@ -70,9 +70,9 @@ function framed(points, width) {
   return { x, y, low, high, first, last, width };
 }
 
-/** Return two to four round numbers within the frame. */
+/** Return two to five round numbers within the frame. */
 function ticks({ low, high }) {
-  const rough = (high - low) / 3;
+  const rough = (high - low) / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
   const found = [];

@@ -1,6 +1,6 @@
 // The devices: those that are away first, or in the order, and of the kind, that the reader chose.
 
-import { age, h, mark, nothing, table } from "./nodes.js";
+import { age, mark, nothing, table, tableRow } from "./nodes.js";
 
 const body = (name) => document.getElementById(name);
 const names = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
@@ -54,7 +54,8 @@ export function devices(fleet) {
     { title: "last message", number: true },
   ];
   const found = chosen(fleet);
-  const rows = found.map(([name, each]) => ({ key: name, cells: cells(name, each, fleet.at) }));
+  if (rowsShown.size > 2 * all) rowsShown.clear(); // devices that are no more
+  const rows = found.map(([name, each]) => shownRow(columns, name, each, fleet.at));
   const more = fleet.count - all;
   return [
     table(found.length === all
@@ -64,21 +65,37 @@ export function devices(fleet) {
   ];
 }
 
-function cells(name, each, at) {
+const rowsShown = new Map(); // device -> its texts, and the row that was made of them
+
+/** A row is made anew where a text of it has changed: of 200 devices few have, each second. */
+function shownRow(columns, name, each, at) {
   const alarmed = KINDS.alarm(each);
-  return [
-    name,
-    [each.connected ? !alarmed && mark("good", "connected") : mark("bad", "away"),
-      alarmed && [" ", mark("bad", "alarm")]],
-    each.own, each.fleet,
-    agrees(each, at),
-    each.readings?.toLocaleString("en") ?? "–",
-    each.last === undefined ? "–" : `${age(at - each.last)} ago`,
-  ];
+  const last = each.last === undefined ? "–" : lastMessage(at - each.last);
+  const texts = JSON.stringify([columns.map((column) => column.title), each.connected, alarmed,
+    each.own, each.fleet, agreement(each, at), each.readings, last]);
+  const before = rowsShown.get(name);
+  if (before?.texts === texts) return before.row;
+  const row = tableRow(columns, {
+    key: name,
+    cells: [
+      name,
+      [each.connected ? !alarmed && mark("good", "connected") : mark("bad", "away"),
+        alarmed && [" ", mark("bad", "alarm")]],
+      each.own, each.fleet,
+      mark({ yes: "good", newest: "good" }[each.agreed] ?? "calm", agreement(each, at)),
+      each.readings?.toLocaleString("en") ?? "–",
+      last,
+    ],
+  });
+  rowsShown.set(name, { texts, row });
+  return row;
 }
 
-function agrees(each, at) {
-  if (each.agreed === "behind") return mark("calm", `${age(at - each.behind_since)} behind`);
-  const kind = { yes: "good", newest: "good" }[each.agreed] ?? "calm";
-  return mark(kind, each.agreed === "-" ? "unknown" : each.agreed);
+function lastMessage(seconds) {
+  return seconds < 10 ? "just now" : `${age(seconds)} ago`;
+}
+
+function agreement(each, at) {
+  if (each.agreed === "behind") return `${age(at - each.behind_since)} behind`;
+  return each.agreed === "-" ? "unknown" : each.agreed;
 }

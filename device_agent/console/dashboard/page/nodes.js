@@ -26,9 +26,10 @@ export function show(parent, ...wanted) {
     if (node !== here) parent.insertBefore(node, here);
     if (node.nodeType === Node.TEXT_NODE) {
       if (node.data !== String(want)) node.data = String(want);
-    } else {
+    } else if (node.laspShown !== want) {
       dress(node, want.attributes);
       show(node, want.children);
+      node.laspShown = want; // the same object again: nothing in it has changed
     }
   });
   while (parent.childNodes.length > list.length) parent.lastChild.remove();
@@ -78,9 +79,10 @@ export function listed(names, most = 3) {
   return new Intl.ListFormat("en").format(names);
 }
 
-/** A time that has passed. */
+/** A time that has passed, the coarser the longer: a text that stays costs nothing. */
 export function age(seconds) {
-  if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s`;
+  if (seconds < 10) return `${Math.max(0, Math.round(seconds))} s`;
+  if (seconds < 120) return `${Math.round(seconds / 10) * 10} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
   if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
   return `${Math.round(seconds / 86_400)} days`;
@@ -88,24 +90,28 @@ export function age(seconds) {
 
 /**
  * Return a table. Each column is {title, number?}; each row is {key, cells}, the first cell being
- * the row's heading. On a phone a row becomes a card, so roles and titles are repeated.
+ * the row's heading, or one that `tableRow` made before. On a phone a row becomes a card, so roles
+ * and titles are repeated.
  */
 export function table(caption, columns, rows, attributes = {}) {
-  const kind = (column) => (columns[column].number ? "number" : null);
-  const cell = (content, column) =>
-    h(column === 0 ? "th" : "td",
-      {
-        scope: column === 0 ? "row" : null,
-        role: column === 0 ? "rowheader" : "cell",
-        class: kind(column),
-        "data-title": columns[column].title,
-      },
-      content);
   return h("table", { role: "table", ...attributes },
     h("caption", {}, caption),
     h("thead", { role: "rowgroup" },
-      h("tr", { role: "row" }, columns.map((column, at) =>
-        h("th", { scope: "col", role: "columnheader", class: kind(at) }, column.title)))),
+      h("tr", { role: "row" }, columns.map((column) =>
+        h("th", { scope: "col", role: "columnheader", class: column.number ? "number" : null },
+          column.title)))),
     h("tbody", { role: "rowgroup" },
-      rows.map((row) => h("tr", { role: "row", key: row.key }, row.cells.map(cell)))));
+      rows.map((row) => (row.tag ? row : tableRow(columns, row)))));
+}
+
+export function tableRow(columns, { key, cells }) {
+  return h("tr", { role: "row", key }, cells.map((content, at) =>
+    h(at === 0 ? "th" : "td",
+      {
+        scope: at === 0 ? "row" : null,
+        role: at === 0 ? "rowheader" : "cell",
+        class: columns[at].number ? "number" : null,
+        "data-title": columns[at].title,
+      },
+      content)));
 }

@@ -27,7 +27,7 @@ function connect() {
     source.addEventListener(subject, (event) => take(subject, event.data));
   }
   source.onopen = () => received.clear();
-  source.onerror = () => render();
+  source.onerror = showState;
 }
 
 function take(subject, data) {
@@ -55,11 +55,18 @@ function merged(target, patch) {
 function watchOver() {
   const silent = Date.now() - lastEvent > SILENT_MS;
   if (silent || source.readyState === EventSource.CLOSED) connect();
-  render();
+  showState();
 }
 
 /** Show the state at once, and all else before the browser draws next, once for many events. */
 function render() {
+  showState();
+  if (!latest.fleet || isDue) return;
+  isDue = true;
+  requestAnimationFrame(draw);
+}
+
+function showState() {
   const { fleet } = latest;
   const lost = source.readyState !== EventSource.OPEN;
   document.body.dataset.stale = String(lost || !(fleet?.broker.connected ?? true));
@@ -69,9 +76,6 @@ function render() {
   show(body("state"), words);
   const name = fleet ? `${fleet.fleet} · lasp-edge` : "lasp-edge";
   document.title = ["bad", "warn", "lost"].includes(state) ? `${words} · ${name}` : name;
-  if (!fleet || isDue) return;
-  isDue = true;
-  requestAnimationFrame(draw);
 }
 
 function draw() {

@@ -50,7 +50,7 @@ class Crowd:
 
     def alert(self, name, device, state="on"):
         topic = self.view.topics.alert(name, device)
-        self.tell(topic, state=state, fold="mean", part="mean", value=28.5, since=None)
+        self.tell(topic, state=state, fold="global_average", part="mean", value=28.5, since=None)
 
     def write(self):
         """Write what a turn of the dashboard writes."""
