@@ -54,6 +54,8 @@ class CsvRows(Rows):
             has = f"it has {', '.join(self._columns)}" if self._columns else "it is empty"
             near = nearest(missing[0], self._columns)
             meant = f'; did you mean "{near}"?' if near else ""
+            if self._columns and self._columns[0].startswith("{"):
+                meant = "; it looks like JSON lines: jsonl:PATH reads them"
             raise ValueError(f"{path} has no column {missing[0]!r}; {has}{meant}")
         super().__init__(path, offset or head.offset, line or head.line)
 

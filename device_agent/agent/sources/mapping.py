@@ -347,7 +347,10 @@ class FieldMapping:
         if self._is_mapped and len(self._names) == 1 and self._events:
             return self._no_field("event", self._events[0][1].text, record)
         wanted = ", ".join(self._names)
-        return self._bounded("event", f"no event of {wanted}: the message has {keys_of(record)}")
+        below = next(_below(record, frozenset(self._names)), None)
+        meant = "" if below is None else f"; did you mean --event {below[1]}={below[0]}?"
+        has = f"the message has {keys_of(record)}"
+        return self._bounded("event", f"no event of {wanted}: {has}{meant}")
 
     def _no_field(self, what: str, text: str, record: Record) -> str:
         """Return that a field is missing or of no use, and what the record has instead."""
@@ -370,6 +373,21 @@ class FieldMapping:
 
 def _field(text: str | None) -> Field | None:
     return None if text is None else Field(text)
+
+
+def _below(
+    record: Record, names: Collection[str], path: str = "", depth: int = 3
+) -> Iterator[tuple[str, str]]:
+    """Yield path and name of each field inside of a record that is called like an event.
+
+    >>> next(_below({"data": {"power": 3}}, {"power"}))
+    ('data.power', 'power')
+    """
+    for key, value in record.items():
+        if path and key in names:
+            yield f"{path}{key}", key
+        if type(value) is dict and depth:
+            yield from _below(value, names, f"{path}{key}.", depth - 1)
 
 
 def _keep(batch: Batch, kept: list[bool]) -> None:

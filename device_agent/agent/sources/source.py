@@ -181,7 +181,7 @@ def pair_option(
     def parse(texts: Sequence[str]) -> Mapping[str, str]:
         pairs = {}
         for text in texts:
-            left, sign, right = text.partition("=")
+            left, sign, right = map(str.strip, text.partition("="))
             if not sign or not left or not right:
                 raise ValueError(f"--{name} {form} is needed, not {text!r}")
             pairs[left] = right

@@ -42,7 +42,8 @@ class KnownTags(dict[str, str]):
         self.missing = missing
 
     def __missing__(self, name: str) -> str:
-        why = self.missing.get(name, f"--tag {name}=FIELD says where it stands")
+        ways = f"--tag {name}=FIELD, {{{name}}} in a topic or --with-tag {name}=TEXT"
+        why = self.missing.get(name, f"{ways} gives it")
         raise MissingTagError(f'no tag "{name}": {why}')
 
 

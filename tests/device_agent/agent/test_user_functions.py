@@ -181,7 +181,7 @@ def test_a_users_handler_or_key_that_fails_refuses_its_reading_and_says_why(tmp_
     ("tags", "why"),
     [
         ({"room": "data.place"}, '--tag looked for "data.place", the message has "ts", "tempe'),
-        ({}, "--tag room=FIELD says where it stands"),
+        ({}, "--tag room=FIELD, {room} in a topic or --with-tag room=TEXT gives it"),
     ],
 )
 def test_a_tag_that_a_message_lacks_is_named_with_the_field_that_was_looked_for(

@@ -121,6 +121,7 @@ def test_columns_stand_between_other_marks_where_the_header_has_them(tmp_path, m
         ("time;t", "it has time, t"),
         ("tss,t", 'it has tss, t; did you mean "tss"?'),
         ("when,t", "it has when, t"),
+        ('{"a": 1}', 'it has {"a": 1}; it looks like JSON lines: jsonl:PATH reads them'),
         ("", "it is empty"),
     ],
 )
