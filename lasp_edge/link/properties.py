@@ -5,6 +5,9 @@ clear what is still empty: that is a third of the work of a small message. The t
 So one set of them serves all packets, and what is cleared is what was set. A release of paho that
 keeps something else in an object is left as it is.
 
+paho makes the properties of a received packet itself, and asks nobody for their class: so it is its
+class that changes, for the whole process. Who else uses it there reads and writes the same.
+
     >>> TopicAlias(7).pack()
     b'\x03#\x00\x07'
 """
