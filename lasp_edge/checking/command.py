@@ -23,9 +23,11 @@ again, what a late reading costs each scan, and whether one names the time, chan
 `math` that machines round differently. With --recording FILE it also warns where more than 1 % of
 the readings of an event have the time of another one: their order is that of tags and values.
 
-With --plan it tries nothing and prints one line for each window and fold: its stream id, pane,
-keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the stores
-and the lake that it had.
+With --against old.py it tries nothing, and says what becomes of the data of a fleet that runs that
+program: what is kept, converted, set aside, lost or sent again, and what devices of both do
+meanwhile. With --plan it tries nothing and prints one line for each window and fold: its stream id,
+pane, keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the
+stores and the lake that it had.
 
 Exit codes: 0 every law holds, 1 one is broken or something cannot work (or, with --strict, there
 is a warning), 2 or 3 the program cannot be loaded.
@@ -35,6 +37,7 @@ import argparse
 from pathlib import Path
 
 from lasp_edge.checking import record
+from lasp_edge.checking.against import changes
 from lasp_edge.checking.determinism import risks_of
 from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, unstepped
 from lasp_edge.checking.identities import identities
@@ -45,7 +48,7 @@ from lasp_edge.checking.trial import Findings
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
-from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.loading import load_other, load_plan
 
 SECTION = "begin"
 
@@ -67,6 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--laws",
         action="store_true",
         help="print all laws, not the broken ones alone",
+    )
+    add(
+        "--against",
+        metavar="FILE.py",
+        help="say what becomes of the data of a fleet that runs this former program: a file, "
+        "FILE.py:PROGRAM, or MODULE:PROGRAM",
     )
     add("--plan", action="store_true", help="only print what identifies its windows and folds")
     add("--no-run", action="store_true", help="run no key and no handler on made-up readings")
@@ -90,8 +99,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
     tags = _tags(arguments.tag)
     plan = load_plan(arguments.program)
-    if arguments.plan:
-        print("\n".join(identities(plan)))  # noqa: T201
+    if arguments.plan or arguments.against is not None:
+        lines = list(identities(plan)) if arguments.plan else []
+        lines += changes(load_other(arguments.against), plan) if arguments.against else []
+        print("\n".join(lines))  # noqa: T201
         return Exit.FINE
     broken, lines = _check_folds(plan, arguments.examples, arguments.seed, shows=arguments.laws)
     lines += [f"ROUND {line}" for line in unstepped(plan)]
@@ -103,7 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, arguments.time, arguments.device_field)
     if not arguments.no_record:
-        doubts += _changed_texts(plan, arguments.record, accept=arguments.accept)
+        given = (plan, arguments.record, not (broken or wrong))
+        doubts += _changed_texts(*given, accept=arguments.accept)
     warnings = len(doubts)
     lines += [f"FAIL  {line}" for line in wrong] + [f"WARNING  {line}" for line in doubts]
     print("\n".join([_summary(broken, len(wrong), warnings), *lines]))  # noqa: T201
@@ -150,13 +162,17 @@ def _check_folds(plan: Plan, examples: int, seed: int, *, shows: bool) -> tuple[
     return broken, lines
 
 
-def _changed_texts(plan: Plan, path: Path, *, accept: bool) -> list[str]:
-    """Return a line for each function whose text changed and version did not; remember all."""
+def _changed_texts(plan: Plan, path: Path, is_sound: bool, *, accept: bool) -> list[str]:  # noqa: FBT001
+    """Return a line for each function whose text changed and version did not; remember all.
+
+    Texts of a program that cannot work are not remembered: nothing was made with them, and a
+    function that is repaired means what it was to mean.
+    """
     programs, texts = record.read(path), texts_of(plan)
     known = programs.get(plan.name, {})
     changed = [] if accept else record.changed(texts, known)
     now = record.remembered(texts, known, accept=accept)
-    if now != known:
+    if now != known and is_sound:
         record.write(path, programs | {plan.name: now})
     return [
         f"{text.name}: its text changed, and version {text.version} did not. "

@@ -1,6 +1,7 @@
 """Finding MODULE:program, as uvicorn finds an app: the current directory counts."""
 
 import importlib
+import importlib.util
 import inspect
 import re
 import sys
@@ -23,7 +24,7 @@ SYNONYMS = {
     "var": "variance",
 }
 """What SQL, Home Assistant and others call a fold, and our name of it."""
-_MOST_LISTED = 24
+_MOST_LISTED = 32
 """Known words that are listed, at most, where none of them is near."""
 
 
@@ -55,6 +56,35 @@ def load_plan(spec: str) -> Plan:
         return program.plan()
     except ValueError as error:
         raise UsageError(f"{spec}: {error}") from None
+
+
+def load_other(spec: str) -> Plan:
+    """Return the plan of another program: of `FILE.py`, `FILE.py:ATTRIBUTE` or `MODULE:ATTRIBUTE`.
+
+    A file is loaded under a name of its own, beside a module of the same name.
+
+    Raises:
+        NotFound, UsageError: as for `load_plan`.
+    """
+    file, _, attribute = spec.partition(":")
+    path = Path(file)
+    if path.suffix != ".py":
+        return load_plan(spec)
+    if not path.is_file():
+        raise NotFound(f"{spec}: there is no file {path}")
+    name = f"_other_{path.stem}"
+    found = importlib.util.spec_from_file_location(name, path)
+    assert found is not None, "a file of Python can be loaded"
+    assert found.loader is not None, "and here is who loads it"
+    module = sys.modules[name] = importlib.util.module_from_spec(found)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        found.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # the file is the user's and may raise anything
+        raise UsageError(f"{path}{_place(error)}: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.pop(0)
+    return load_plan(f"{name}:{attribute or 'program'}")
 
 
 def _need_module_name(spec: str, module: str, attribute: str) -> None:
