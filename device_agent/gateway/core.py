@@ -137,7 +137,9 @@ class GatewayCore:
         waits = waits_of(every, terms.tentative_after_us)
         self._listen_us = listen_us(waits, terms.dead_after_us)
         steps = steps_of(state.promises.entries.values())
-        self.waiting = WindowWaiting.of(waits.values()).joined([*state.steps, *steps], None)
+        of_order = [terms.tentative_after_us] if plan.fleet_streams else []
+        waiting = WindowWaiting.of([*waits.values(), *of_order])
+        self.waiting = waiting.joined([*state.steps, *steps], None)
         self._served, self._begun = served_by(every), state.begun
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
@@ -189,7 +191,9 @@ class GatewayCore:
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
         if self.streams is not None:
-            self.streams.advance(self.coverage.frontier, changes, is_over=self._is_over())
+            due_us = self.waiting.due_us(self._terms.tentative_after_us)
+            frontier_us, is_over = self.coverage.frontier, self._is_over()
+            self.streams.advance(frontier_us, changes, due_us=due_us, is_over=is_over)
         self._state = self._state_after(accepted)
         if self._state != before:
             changes.state = self._state
@@ -342,5 +346,4 @@ def _streams(plan: Plan, keeper: FleetKeeper, terms: WaitingTerms) -> "FleetStre
         return None
     from device_agent.gateway.streams import FleetStreams  # noqa: PLC0415 - see above
 
-    rows_us = max(0, terms.history_us - terms.retain_us)
-    return FleetStreams(plan, keeper, terms.retain_us, rows_us)
+    return FleetStreams(plan, keeper, terms.retain_us)

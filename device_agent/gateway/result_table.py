@@ -9,11 +9,10 @@ from typing import Any
 from device_agent.gateway.store import existing_fleet
 from device_agent.gateway.table import meaning_in
 from lasp_edge.errors import UsageError
-from lasp_edge.evaluation.rows import rows_in
+from lasp_edge.evaluation.packed_rows import rows_in
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.described import RESULT, ResultDefinition
 from lasp_edge.language.streaming import FLEET, parts_of, shown_parts
-from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US as EARLIEST_US
 from lasp_edge.ordered.places import Place, place_text
@@ -45,9 +44,8 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
         end_us = FOR_EVER_US if wanted.until_us is None else wanted.until_us
         stored = [
             each
-            for _, cell in store.history(meaning.stream, cell_of(first_us), end_us)
-            for each in rows_in(result, cell.content).items()
-            if first_us <= each[0][0] < end_us
+            for *_, packed in store.result_rows(meaning.stream, first_us, end_us)
+            for each in rows_in(result, packed).items()
         ]
     finally:
         store.close()

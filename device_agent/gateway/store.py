@@ -26,11 +26,15 @@ from device_agent.gateway.kept import (
 )
 from device_agent.gateway.partials import packed_partial, unpacked_partial
 from device_agent.gateway.stored_history import TABLE as HISTORY
-from device_agent.gateway.stored_history import forget_history, put_history, stored_history
+from device_agent.gateway.stored_history import (
+    HistoryFile,
+    forget_history,
+    forget_results,
+    put_history,
+)
 from device_agent.storage.damage import DamagedStoreError
 from device_agent.storage.opening import StoreForm, check_format
 from device_agent.storage.sealed_file import (
-    SealedFile,
     StoreNames,
     finding_damage,
     put,
@@ -38,7 +42,6 @@ from device_agent.storage.sealed_file import (
     unsealed,
 )
 from lasp_edge.errors import NotFound
-from lasp_edge.evaluation.stored import HistoryRow
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acks import FORMER_STORES, FormerStore
 from lasp_edge.protocol.waiting import Step
@@ -127,7 +130,7 @@ _FACTS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
 """Field of the state -> its fact, and the text of its value."""
 
 
-class FleetStore(SealedFile):
+class FleetStore(HistoryFile):
     """A gateway's SQLite file, held by one process; see `existing_fleet` for others that look.
 
     Args and errors are those of `SealedFile`.
@@ -220,11 +223,6 @@ class FleetStore(SealedFile):
         return self._db.execute(query, (stream, first_us, last_us)).fetchall()
 
     @finding_damage
-    def history(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
-        """Return what is kept of a stream with least_us <= time < end_us, each with its time."""
-        return stored_history(self._rows, stream, least_us, end_us)
-
-    @finding_damage
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
         window, key, start_us = at
@@ -307,7 +305,7 @@ class FleetStore(SealedFile):
         with transaction(self._db) as db:
             put(db, "entry", map(_of_entry, changes.entries))
             put(db, "revision", map(_of_row, changes.rows))
-            put_history(db, changes.history)
+            put_history(db, changes.history, changes.result_rows)
             if changes.state is not None:
                 _put_state(db, self._state or self.restored(), changes.state)
             _forget(db, changes)
@@ -364,6 +362,7 @@ def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
         db.executemany(_PANES_GONE, [(stream, others_us) for stream in streams])
         forget_history(db, others_us)
     if changes.rows_below is not None:
+        forget_results(db, changes.rows_below)
         db.execute("DELETE FROM revision WHERE end_us <= ?", (changes.rows_below,))
 
 

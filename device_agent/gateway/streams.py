@@ -9,24 +9,27 @@ acknowledged.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
 from lasp_edge.evaluation.history import StreamHistory
-from lasp_edge.evaluation.rows import Newest, ResultBook, rows_in
+from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, rows_in
+from lasp_edge.evaluation.rows import Newest, ResultBook
+from lasp_edge.evaluation.stored import ResultRowId
 from lasp_edge.event import StreamItem
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, plain_parts, stream_plan
-from lasp_edge.ordered.cells import CELL_US, RETRACTED, Cell, CellId, Item, unpacked
+from lasp_edge.ordered.cells import CELL_US, RETRACTED, Cell, CellId, Item, cell_of, unpacked
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import StreamEngine
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.results import ResultRow
-from lasp_edge.ordered.sent_items import united
-from lasp_edge.ordered.sent_rows import SentRow
+from lasp_edge.ordered.sent_items import item_of, united
+from lasp_edge.ordered.sent_rows import SentRow, row_name
 from lasp_edge.protocol.acceptance import PaneRows
 
 LIVE_ITEMS: Final = 50_000
@@ -34,6 +37,8 @@ LIVE_ITEMS: Final = 50_000
 MOST_CELLS: Final = 20_000
 """Cells whose entries are known by their seq in memory; of others the store is asked."""
 
+_UNTIL_AT_US: Final = 1
+"""Where in the stream of the progress it is stored what the engine has taken: that stands at 0."""
 Cells = dict[tuple[str, WriterOfPanes], int]
 """The seq of each entry of a cell, by key and writer."""
 
@@ -44,13 +49,18 @@ class FleetHistory(StreamHistory):
     Args:
         plan: the plan.
         keeper: keeps the entries.
-        rows_us: for how long rows of results are kept behind what is needed for a replay.
+
+    Attributes:
+        rows_changed: rows of results that are to be committed, packed; None: it is gone.
+        unseen: items that are in the store and that the engine has not taken yet, by cell.
     """
 
-    def __init__(self, plan: Plan, keeper: FleetKeeper, rows_us: int) -> None:
+    def __init__(self, plan: Plan, keeper: FleetKeeper) -> None:
         super().__init__(plan, FLEET, lambda *wanted: list(keeper.history(*wanted)))
-        self._keeper, self._rows_us = keeper, rows_us
+        self._keeper = keeper
         self._streams = {event: each.stream for event, each in plan.item_streams.items()}
+        self.rows_changed: dict[ResultRowId, bytes | None] = {}
+        self.unseen: dict[CellId, list[Item]] = {}
 
     def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
         """Yield the cells of an event, of all devices, with least_us <= start < end_us."""
@@ -60,14 +70,50 @@ class FleetHistory(StreamHistory):
         for entry in self._keeper.entries(self._streams[event], max(0, least_us), end_us - 1):
             at = CellId(event, entry.writer.device, entry.pane_us)
             parts.setdefault(at, []).append(unpacked(entry.partial[0]))
-        yield from ((at, united(cells)) for at, cells in parts.items())
+        for at, cells in parts.items():
+            cell = united(cells)
+            for item in self.unseen.get(at, ()):
+                cell.pop(item, None)
+            yield at, cell
 
     def put_cell(self, where: CellId, cell: Cell, end_us: int) -> None:
         """Store nothing: the entries from which a cell is united are in the store as they came."""
 
-    def put_rows(self, result: str, cell_us: int, rows: bytes) -> None:
-        """Store the packed rows of a cell, for as long as people may ask for them."""
-        self._put(self._rows[result], cell_us, cell_us + CELL_US + self._rows_us, rows)
+    def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, bytes]]:
+        """Yield time and packed row of each row of a result."""
+        stream = self._rows[result]
+        found: dict[ResultRowId, bytes | None] = {
+            ResultRowId(stream, at_us, name): packed
+            for at_us, name, packed in self._keeper.result_rows(stream, least_us, end_us)
+        }
+        found |= {
+            at: packed
+            for at, packed in self.rows_changed.items()
+            if at.stream == stream and least_us <= at.at_us < end_us
+        }
+        yield from ((at.at_us, packed) for at, packed in sorted(found.items()) if packed)
+
+    def put_rows(self, result: str, changed: ChangedRows, rows: Rows) -> None:  # noqa: ARG002
+        """Store rows that have changed, each by itself: those of a cell come from many devices."""
+        stream = self._rows[result]
+        for place, row in changed:
+            at = ResultRowId(stream, place[0], row_name(place))
+            self.rows_changed[at] = None if row is None else packed_rows([(place, row)])
+
+    def until_us(self) -> int:
+        """Return the time before which the engine has taken all that is stored."""
+        for _, row in self._entries(self._progress, _UNTIL_AT_US, _UNTIL_AT_US + 1):
+            return int(decoded(row.content))
+        return FOR_EVER_US
+
+    def put_until(self, until_us: int) -> None:
+        """Store that time, as of this turn."""
+        self._put(self._progress, _UNTIL_AT_US, FOR_EVER_US, encoded(until_us))
+
+    def take_rows(self) -> dict[ResultRowId, bytes | None]:
+        """Return the rows that are to be committed and were not taken yet."""
+        taken, self.rows_changed = self.rows_changed, {}
+        return taken
 
 
 class FleetStreams:
@@ -77,22 +123,23 @@ class FleetStreams:
         plan: the program.
         keeper: keeps entries, states and rows.
         retain_us: for how long late items are taken.
-        rows_us: for how long rows are kept beyond that.
 
     Attributes:
         failed: how often a function of the program failed, by reason.
     """
 
-    def __init__(self, plan: Plan, keeper: FleetKeeper, retain_us: int, rows_us: int) -> None:
+    def __init__(self, plan: Plan, keeper: FleetKeeper, retain_us: int) -> None:
         self._keeper, self._retain_us = keeper, retain_us
         self._events = {each.stream: event for event, each in plan.item_streams.items()}
-        self._history = FleetHistory(plan, keeper, rows_us)
+        self._history = FleetHistory(plan, keeper)
         self._engine = StreamEngine(stream_plan(plan, FLEET), self._history, LIVE_ITEMS)
         self._books = {n: ResultBook(each, self._history) for n, each in plan.fleet_results.items()}
         self._known: dict[tuple[int, int], Cells] = {}
         self._taken: list[StreamItem] = []
+        self._waiting: list[StreamItem] = []
         self._entries: list[KeptEntry] = []
         self._failing: set[tuple[str, object]] = set()
+        self._until_us = FOR_EVER_US
         self.failed: Counter[str] = Counter()
         self._begin()
 
@@ -101,7 +148,11 @@ class FleetStreams:
         progress = self._history.progress()
         frontier_us = None if progress is None else progress.frontier_us
         pruned_us = BEFORE_ALL_US if frontier_us is None else self.floor_us(frontier_us)
+        self._until_us = self._history.until_us()
+        self._waiting = list(self._stored_behind(self._until_us))
+        self._history.unseen = _by_cell(self._waiting)
         rebuilt = self._engine.begin(pruned_us)
+        self._history.unseen = {}
         for book in self._books.values():
             book.begin(self._engine.since_us)
         if rebuilt is not None:
@@ -111,6 +162,14 @@ class FleetStreams:
                 for name, book in self._books.items()
             }
             self._bring(changed, self._engine.since_us)
+
+    def _stored_behind(self, until_us: int) -> Iterator[StreamItem]:
+        """Yield the stored items from a time on: they waited when the last process ended."""
+        for event in self._events.values():
+            for (_, device, _), cell in self._history.cells(event, cell_of(until_us), FOR_EVER_US):
+                for item, state in cell.items():
+                    if item.time_us >= until_us:
+                        yield _taken(event, device, item, state)
 
     def has(self, stream: int) -> bool:
         """Return whether entries of a stream are cells of items."""
@@ -183,25 +242,43 @@ class FleetStreams:
         return self._engine.frontier_us
 
     def advance(
-        self, frontier_us: int | None, changes: FleetChanges, *, is_over: bool = False
+        self,
+        frontier_us: int | None,
+        changes: FleetChanges,
+        *,
+        due_us: int | None = None,
+        is_over: bool = False,
     ) -> None:
         """Evaluate what was taken, and add what is to be kept to the changes of a turn.
 
         Args:
             frontier_us: nothing older is expected.
             changes: of the turn.
+            due_us: items before this time are waited for no longer, though F has not passed them.
             is_over: nothing more is expected at all: timers ring ahead of time.
         """
         changes.entries += self._entries
-        taken, self._taken, self._entries = self._taken, [], []
-        if is_over and not taken and frontier_us is not None:
-            frontier_us = self._engine.horizon_us(frontier_us)
+        came, self._taken, self._entries = self._taken, [], []
+        if is_over and not came and frontier_us is not None:
+            newest_us = max((each.time_us for each in self._waiting), default=frontier_us)
+            frontier_us = self._engine.horizon_us(max(frontier_us, newest_us))
+        until_us = max(each for each in (frontier_us, due_us, BEFORE_ALL_US) if each is not None)
+        unseen, waiting = _by_cell(self._waiting), [*self._waiting, *came]
+        taken = [each for each in waiting if each.time_us < until_us]
+        self._waiting = [each for each in waiting if each.time_us >= until_us]
+        until_us = min(until_us, FOR_EVER_US)
+        if until_us != self._until_us:
+            self._until_us = until_us
+            self._history.put_until(until_us)
         if taken or _is_later(frontier_us, self._engine.frontier_us):
             before_us = self._engine.since_us
+            self._history.unseen = unseen
             outcome = self._engine.take(taken, frontier_us)
+            self._history.unseen = {}
             self._bring(outcome.deltas, before_us)
             self._count_failures()
         changes.history |= self._history.take_changes()
+        changes.result_rows |= self._history.take_rows()
 
     def _bring(self, deltas: dict[str, Delta], before_us: int) -> None:
         """Bring the outputs of streams to their rows."""
@@ -247,6 +324,14 @@ class FleetStreams:
 
 def _is_later(frontier_us: int | None, than_us: int | None) -> bool:
     return frontier_us is not None and (than_us is None or frontier_us > than_us)
+
+
+def _by_cell(taken: Iterable[StreamItem]) -> dict[CellId, list[Item]]:
+    found: dict[CellId, list[Item]] = {}
+    for each in taken:
+        at = CellId(each.event, each.device, cell_of(each.time_us))
+        found.setdefault(at, []).append(item_of(each))
+    return found
 
 
 def _taken(event: str, device: str, item: Item, state: int) -> StreamItem:

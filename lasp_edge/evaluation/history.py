@@ -10,13 +10,16 @@ and that of a cell is at least the end of its block: what a late reading may nee
 
 from collections.abc import Callable, Iterator
 
+from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import events_of, items_stream, standing_stream, states_stream
-from lasp_edge.ordered.cells import CELL_US, Cell, CellId, packed, unpacked
+from lasp_edge.ordered.cells import CELL_US, Cell, CellId, cell_of, packed, unpacked
 from lasp_edge.ordered.item_store import FOR_EVER_US, Cut, EngineProgress
 from lasp_edge.ordered.log import BEFORE_ALL_US
+from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
+from lasp_edge.ordered.results import ResultRow
 from lasp_edge.units import SECOND_US
 
 _LOOK_US = 3_600 * SECOND_US
@@ -96,9 +99,23 @@ class StreamHistory:
         for at_us, row in self._entries(self._rows[result], least_us, end_us):
             yield at_us, row.content
 
-    def put_rows(self, result: str, cell_us: int, rows: bytes) -> None:
-        """Store the packed rows of a cell."""
-        self._put(self._rows[result], cell_us, cell_us + CELL_US, rows)
+    def put_rows(self, result: str, changed: ChangedRows, rows: Rows) -> None:
+        """Store rows that have changed, with the others of their cells.
+
+        Args:
+            result: of which they are.
+            changed: the rows.
+            rows: all of those cells, after the change.
+        """
+        cells: dict[int, list[tuple[Place, ResultRow]]] = {
+            cell_of(place[0]): [] for place, _ in changed
+        }
+        for place, row in rows.items() if cells else ():
+            if (cell := cells.get(cell_of(place[0]))) is not None:
+                cell.append((place, row))
+        for cell_us, found in sorted(cells.items()):
+            packed_cell = packed_rows(sorted(found, key=_place))
+            self._put(self._rows[result], cell_us, cell_us + CELL_US, packed_cell)
 
     def _put(self, stream: int, at_us: int, end_us: int, content: bytes) -> None:
         self.changes[HistoryId(at_us, stream)] = HistoryRow(end_us, content)
@@ -112,3 +129,7 @@ class StreamHistory:
             if of == stream and least_us <= at_us < end_us
         }
         return sorted(found.items())
+
+
+def _place(found: tuple[Place, ResultRow]) -> Place:
+    return found[0]

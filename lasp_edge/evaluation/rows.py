@@ -6,12 +6,11 @@ the newest that still counts is looked for in the store.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import msgpack
-
 from lasp_edge.evaluation.history import Read, StreamHistory
+from lasp_edge.evaluation.packed_rows import rows_in
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts
@@ -19,7 +18,6 @@ from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.results import ResultRow, ResultRows
 from lasp_edge.protocol.status import TENTATIVE
 
@@ -105,7 +103,7 @@ class ResultBook:
             self._live.advance(frontier_us)
         live = self._live.take_changed()
         self.written += len(changed) + len(live)
-        self._write({place[0] // CELL_US * CELL_US for place, _ in live}, self._live)
+        self._history.put_rows(self.result.name, live, self._live.rows)
         if since_us > before_us:
             self._live.cut(since_us)
         final = []
@@ -133,26 +131,14 @@ class ResultBook:
         """Change rows that are in the store alone, in some cells."""
         rows = ResultRows()
         for cell_us in sorted(cells):
-            for _, stored in self._history.rows(self.result.name, cell_us, cell_us + 1):
+            for _, stored in self._history.rows(self.result.name, cell_us, cell_us + CELL_US):
                 rows.restore(rows_in(self.result, stored))
         rows.push(delta, frontier_us)
         if frontier_us is not None:
             rows.advance(frontier_us)
-        self._write(cells, rows)
-        return rows.take_changed()
-
-    def _write(self, cells: Iterable[int], rows: ResultRows) -> None:
-        by_cell: dict[int, list[tuple[Place, ResultRow]]] = {cell_us: [] for cell_us in cells}
-        if not by_cell:
-            return
-        for place, row in rows.rows.items():
-            cell_us = place[0] // CELL_US * CELL_US
-            if cell_us in by_cell:
-                by_cell[cell_us].append((place, row))
-        for cell_us, found in sorted(by_cell.items()):
-            self._history.put_rows(
-                self.result.name, cell_us, packed_rows(sorted(found, key=_place))
-            )
+        changed = rows.take_changed()
+        self._history.put_rows(self.result.name, changed, rows.rows)
+        return changed
 
     def changed(self, outputs: Delta, since_us: int) -> Delta:
         """Return how the rows in the store differ from rebuilt outputs, from a time on.
@@ -230,29 +216,6 @@ def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:
     parts = {} if event is None else shown_parts(result, parts_of(result, event.value))
     key = "" if event is None else event.key
     return StreamRow(result.name, key, place[0], parts, row.status, row.revision, place)
-
-
-def packed_rows(rows: Iterable[tuple[Place, ResultRow]]) -> bytes:
-    """Return the bytes of rows; `rows_in` gives them again."""
-    return encoded(
-        tuple(
-            (place, None if e is None else (e.value, e.device, e.key), row.status, row.revision)
-            for place, row in rows
-            for e in (row.event,)
-        )
-    )
-
-
-def rows_in(result: StreamResult, stored: bytes) -> dict[Place, ResultRow]:
-    """Return the rows that were packed."""
-    found: dict[Place, ResultRow] = {}
-    for place, what, status, revision in msgpack.unpackb(stored, use_list=False):
-        event = None
-        if what is not None:
-            value, device, key = what
-            event = Event(result.name, value, place[0], device, _NO_TAGS, key)
-        found[place] = ResultRow(event, status, revision)
-    return found
 
 
 _NO_TAGS: Mapping[str, Any] = {}

@@ -20,3 +20,11 @@ class HistoryRow(NamedTuple):
 
     end_us: int
     content: bytes
+
+
+class ResultRowId(NamedTuple):
+    """The name of a row of a result: its stream, its time, and what tells it from others then."""
+
+    stream: int
+    at_us: int
+    name: str

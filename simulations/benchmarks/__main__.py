@@ -24,6 +24,7 @@ IN_CPU_S = (
     "ordered",
     "gateway",
     "control",
+    "fleet_order",
 )
 NAMES = (*IN_CPU_S, "start", "economy", "idle", "files")
 """The others start processes and take real time, or measure no time: they run where named."""

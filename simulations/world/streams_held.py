@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from device_agent.agent.state.pane_table import pane_of
 from device_agent.agent.stored_rows import PaneRow
 from device_agent.storage.sealed_file import finding_damage
-from lasp_edge.evaluation.rows import rows_in
+from lasp_edge.evaluation.packed_rows import rows_in
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import items_stream, standing_stream

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lasp_edge.evaluation.history import StreamHistory
-from lasp_edge.evaluation.rows import rows_in
+from lasp_edge.evaluation.packed_rows import rows_in
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.plain import encoded
 from simulations.planted import of_scans

@@ -1,11 +1,11 @@
 """Which pane entries leave, and when: in frames of bounded size, a few at a time for each sink.
 
 An entry that was not sent yet is due when its pane is over, or when its readings have waited for
-`Panes.patience_us`. What would be due within an interval goes along, since a frame costs more than
-what is in it. An entry that was sent is due again after a while that doubles with each time: what
-the sinks have not answered soon, what all of them refused seldom. What was sent least often leaves
-first, so that answers which come late hold nothing up: while they are on their way, other entries
-leave.
+`Panes.patience_us`; a cell of items, which no window waits for, only then. What would be due within
+an interval goes along, since a frame costs more than what is in it. An entry that was sent is due
+again after a while that doubles with each time: what the sinks have not answered soon, what all of
+them refused seldom. What was sent least often leaves first, so that answers which come late hold
+nothing up: while they are on their way, other entries leave.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -164,13 +164,15 @@ class PaneSender:
         entries, patience_us = self._panes.entries, self._panes.patience_us
         soon_us = now_us + self._agent.settings.interval_us
 
-        def is_due(entry: PaneEntry) -> bool:
+        patient, high_us = self._panes.planned.patient, self._panes.high_us
+
+        def is_due(entry: PaneEntry, stream: int) -> bool:
             if entry.tries:  # a clock that was set back does not count as waiting
                 return not entry.sent_us <= now_us < entry.due_us
-            is_over = everything or entry.end_us <= self._panes.high_us
+            is_over = everything or (entry.end_us <= high_us and stream not in patient)
             return is_over or is_time(now_us, entry.due_us, patience_us)
 
-        found = {pane for pane in self._panes.dirty if is_due(entries[pane])}
+        found = {pane for pane in self._panes.dirty if is_due(entries[pane], pane.stream)}
         if found:
             along = [pane for pane in self._panes.dirty if not entries[pane].tries]
             found.update(pane for pane in along if entries[pane].due_us <= soon_us)

@@ -16,6 +16,7 @@ from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.protocol.acceptance import Accepted, PaneRows
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frontier import Listening
+from lasp_edge.protocol.limits import NEVER_US
 from simulations.world.keeper import SimulatedKeeper
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest
 
@@ -79,10 +80,25 @@ class Fleet:
             low_us, version = FIRST_US + round(promised_s * SECOND_US), Version(1, 7, self._ticks)
             promise = Promise(version, low_us, False, self._now_us)  # noqa: FBT003
             accepted.promises = Frontier(dict.fromkeys(DEVICES, promise))
-        listening = Listening(self._now_us, FIRST_US)
-        turn = self.gateway.core.join(accepted, listening)
+        return self._join(accepted)
+
+    def _join(self, accepted):
+        turn = self.gateway.core.join(accepted, Listening(self._now_us, FIRST_US))
         self.gateway.keeper.commit(turn.changes)
         return turn
+
+    def promise(self, device, promised_s):
+        """Let one device promise."""
+        self._ticks += 1
+        version = Version(1, 7, self._ticks)
+        low_us = FIRST_US + round(promised_s * SECOND_US)
+        promise = Promise(version, low_us, False, self._now_us)  # noqa: FBT003
+        self._join(Accepted(promises=Frontier({device: promise})))
+
+    def pass_time(self, seconds):
+        """Let time pass in which nothing comes."""
+        self._now_us += seconds * SECOND_US
+        self._join(Accepted())
 
     def rows(self, name):
         """Return place -> (key, parts) of a result's rows that are there."""
@@ -268,3 +284,46 @@ def test_what_is_forgotten_is_not_needed_for_a_late_item(keeper, monkeypatch):
     fleet.land([fleet.reads("pi-0", (late_us - FIRST_US) / SECOND_US, 3)])
     truth = {at: row for at, row in fleet.truth("all").items() if at[0] >= since_us}
     assert {at: row for at, row in fleet.rows("all").items() if at[0] >= since_us} == truth
+
+
+NEVER = TERMS._replace(tentative_after_us=NEVER_US)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("live", [50_000, 20])
+def test_where_rows_wait_for_all_devices_none_is_tentative_and_all_are_the_oracles(
+    keeper, monkeypatch, seed, live
+):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", live)
+    rng, fleet = Random(seed), Fleet(doors(), keeper, NEVER)
+    for n in range(120):
+        at_s = 4 * n + rng.choice([0, 1, 2, 30, -rng.random() * 4 * n])
+        entry = fleet.reads(rng.choice(DEVICES), at_s, rng.randrange(9), rng.choice("ab"))
+        fleet.land([entry], 4 * n if n % 5 == 0 else None)
+        assert "tentative" not in {status for status, _ in fleet.statuses("all").values()}
+    fleet.land([], 1_000)
+    fleet.check()
+
+
+def test_a_row_that_waited_for_long_enough_is_tentative(keeper):
+    fleet = Fleet(
+        doors(), keeper, TERMS._replace(tentative_after_us=15 * SECOND_US, dead_after_us=10**13)
+    )
+    fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-1", 3, 8)])
+    fleet.promise("pi-0", 10)
+    assert not fleet.stored("all")
+    fleet.pass_time(16)
+    assert [status for status, _ in fleet.statuses("all").values()] == ["tentative"]
+    fleet.restart()
+    fleet.land([fleet.reads("pi-2", 2, 6)])
+    fleet.land([], 100)
+    fleet.check()
+
+
+def test_a_restart_forgets_no_item_that_waits(keeper):
+    fleet = Fleet(doors(), keeper, NEVER)
+    fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-1", 3, 8)])
+    fleet.restart()
+    fleet.land([], 100)
+    fleet.check()
+    assert len(fleet.rows("all")) == 1

@@ -2,7 +2,7 @@
 
 from crdts import ORSet
 from lasp_edge import Event, Program, folds, scans
-from lasp_edge.evaluation.rows import rows_in
+from lasp_edge.evaluation.packed_rows import rows_in
 from lasp_edge.language.streaming import graph_of
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.oracle import outputs_of
