@@ -14,6 +14,7 @@ from typing import Any
 from cloud_tier.lake.definitions import definitions
 from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import CommandError
+from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.described import WINDOW
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.tool.screen import in_words
@@ -91,6 +92,7 @@ def _shown(lake: Lake, name: str) -> dict[str, Any]:
     return {
         "parts": [in_words(part) for part in meaning.parts],
         "unit": meaning.unit,
+        "places": decimals(meaning.resolution),
         "rows": {
             f"{row['start_us']} {row['key']}": {
                 "key": row["key"],

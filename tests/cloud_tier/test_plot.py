@@ -8,6 +8,8 @@ from importlib.util import find_spec
 
 import pytest
 
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.tables import LakeTables
 from crdts import ControlLog
 from device_agent.gateway.kept import FleetChanges
 from device_agent.gateway.store import FleetStore
@@ -17,6 +19,7 @@ from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.protocol.window_rows import WINDOW_RECORD, FleetRow, WindowStart
 from lasp_edge.tool.command_line import main
 from lasp_edge.units import SECOND_US
+from tests.cloud_tier.written_lakes import window, write
 from tests.device_agent.agents import NOW_US, Device
 from tests.lasp_edge.tool.support_house import house
 from tests.support_missing import lacks
@@ -108,6 +111,20 @@ def test_an_agents_own_windows_are_drawn(tmp_path, capsys):
     code, out, err = plotted(capsys, "temperature_by_room", *words)
     assert (code, err) == (Exit.FINE, "")
     assert "6 windows of 1 key" in out
+
+
+def test_a_lakes_windows_are_drawn(tmp_path, capsys):
+    plan, lake = greenhouse.plan(), LakeTables(tmp_path / "lake")
+    prepare(plan, lake)
+    stream = plan.windows["temperature_by_room"].stream
+    values = {"key": "attic", "stream": stream, "count": 2, "total_q": 4300}
+    rows = [window("temperature_by_room", start_s * SECOND_US, 0, **values) for start_s in (0, 10)]
+    write(lake.windows, rows)
+    words = ("temperature_by_room", "--lake", lake.root, "-o", tmp_path / "lake.svg")
+    code, out, err = plotted(capsys, *words)
+    assert (code, err) == (Exit.FINE, "")
+    assert "2 windows of 1 key, 1970-01-01" in out
+    assert "average (°C)" in (tmp_path / "lake.svg").read_text()
 
 
 @pytest.mark.parametrize(

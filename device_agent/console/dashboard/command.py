@@ -122,7 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
     with dashboard(arguments) as shown:
         shown.session.await_connection()
         shown.turn()  # a mistake ends the command before anybody opens the page
-        print(f"The page: {shown.server.url} (Ctrl-C ends it)", flush=True)  # noqa: T201
+        whom = f", with the login in {arguments.page_login}" if arguments.page_login else ""
+        print(f"The page: {shown.server.url}{whom} (Ctrl-C ends it)", flush=True)  # noqa: T201
         while True:
             shown.turn()
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import Any
 
 from device_agent.console.view.published import Plain, window_of
+from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import STATUSES
 from lasp_edge.protocol.topics import ResultAddress
@@ -75,6 +76,7 @@ def _window(keyed: list[tuple[str, Plain]], plan: Plan | None, name: str) -> dic
     return {
         "parts": [in_words(part) for part in parts],
         "unit": window.source.unit if window else "",
+        "places": decimals(window.resolution) if window else 2,
         "rows": {
             f"{row['start']} {key}": {
                 "key": key,

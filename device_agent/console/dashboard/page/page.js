@@ -220,7 +220,7 @@ function windowCharts(each) {
     return chart(points, {
       id: key,
       title: [key, each.parts[0]].filter(Boolean).join(", "),
-      unit: each.unit, places: 2, settled: "final", unsettled: "tentative",
+      unit: each.unit, places: each.places, settled: "final", unsettled: "tentative",
     }, width);
   }));
 }
@@ -237,7 +237,7 @@ function windowTable(each, which, shown) {
     cells: [
       moment(row.start), moment(row.end), row.key || "–",
       ...row.parts.map((part) =>
-        typeof part === "number" ? decimal(part, Number.isInteger(part) ? 0 : 2) : part ?? "–"),
+        typeof part === "number" ? decimal(part, Number.isInteger(part) ? 0 : each.places) : part ?? "–"),
       row.expected === undefined ? row.in ?? "–" : `${row.in} of ${row.expected}`,
       mark(kinds[row.status] ?? "calm",
         row.status === "revised" ? `revised ${row.revision} times`

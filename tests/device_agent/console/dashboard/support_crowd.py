@@ -23,12 +23,13 @@ class Crowd:
         board: of the page.
         count: of the devices.
         away: the numbers of those that are not connected.
+        others: names of further devices.
     """
 
-    def __init__(self, board, count, away=()):
+    def __init__(self, board, count, away=(), others=()):
         self.board, self.view, self.at_s = board, FleetView(Topics("greenhouse"), 5, PLAN), 1_000
         self.began_s, self.history = self.at_s, History()
-        self.names = [f"pi-{number:03}" for number in range(count)]
+        self.names = [*(f"pi-{number:03}" for number in range(count)), *others]
         for number, name in enumerate(self.names):
             frame = PresenceFrame(Replica(1, 7, name), 1, online=number not in away)
             self.view.take(topic_of(frame, self.view.topics), frame.encode(), self.at_s)

@@ -168,3 +168,18 @@ def test_a_page_with_a_password_is_live_in_a_browser_that_has_it(driver):
     reader = Reader(driver, server.url.replace("//", "//me:s3cret@"))
     reader.until(lambda: reader.text("#state") == "2 of 2 devices connected")
     server.stop()
+
+
+def test_a_device_may_have_the_name_of_any_property(driver):
+    board, odd = Board(), ["__proto__", "constructor", "toString", "7"]
+    crowd = Crowd(board, 0, others=odd)
+    crowd.write()
+    server = PageServer(board, 0)
+    server.start()
+    reader = Reader(driver, server.url)
+    reader.until(lambda: sorted(names(reader)) == sorted(odd))
+    crowd.publish("__proto__", readings=5)
+    crowd.write()
+    reader.until(lambda: "5" in rows(reader)[names(reader).index("__proto__")])
+    assert reader.driver.title == "greenhouse · lasp-edge"
+    server.stop()
