@@ -9,9 +9,13 @@ import pytest
 from tests.brokers import until_true
 from tests.device_agent.support_stage import NAME
 from tests.end_to_end.secured import OpenFleet
-from tests.end_to_end.support_home_assistant import RealHomeAssistant
+from tests.end_to_end.support_home_assistant import HASS, NEEDED, RealHomeAssistant
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.slow,
+    pytest.mark.skipif(not HASS, reason=NEEDED),
+]
 
 PROGRAM = f"""
 from crdts import BoundedLWWSet
