@@ -25,6 +25,10 @@ MOST_KEYS: Final = 100
 rooms. All keys are on their topics."""
 LONGEST: Final = MAX_FRAME_BYTES - 4_096
 """Bytes of all entities of a device, at most: a broker of ours takes no longer message."""
+MOST_KNOWN: Final = 2_000
+"""Entities that are remembered as announced, at most: more than a message has room for."""
+GONE_BYTES: Final = 3_072
+"""Bytes of what is named as gone in one message, at most; what is left over is in the next."""
 _KIND: Final = "platform"
 
 
@@ -48,12 +52,13 @@ class Announced:
             found = json.loads(payload or b"{}").get("components", {})
         except (ValueError, AttributeError):
             return  # a stranger's: the next message replaces it
-        if isinstance(found, Mapping):
-            self._before = {
-                name: each
-                for name, each in found.items()
-                if isinstance(each, dict) and each.get(_KIND) and len(each) > 1
-            }
+        if not payload or len(self._before) > MOST_KNOWN:
+            self._before.clear()
+        for name, each in found.items() if isinstance(found, Mapping) else ():
+            if isinstance(each, dict) and each.get(_KIND) and len(each) > 1:
+                self._before[name] = each
+            else:
+                self._before.pop(name, None)
 
     def content(
         self, made_of: Hashable, make: Callable[[int], Components], *, is_all: bool = True
@@ -75,9 +80,19 @@ class Announced:
 
     def _payload(self, left: Components, *, is_all: bool) -> bytes:
         if is_all:
-            left = {name: {_KIND: each[_KIND]} for name, each in left.items()}
+            left = _named(left)
         config = self._message(self._made | left)
         return json.dumps(config, sort_keys=True, ensure_ascii=False).encode()
+
+
+def _named(gone: Components) -> Components:
+    """Return what makes Home Assistant drop entities: as many as fit, and at least one."""
+    found: Components = {}
+    for name, each in sorted(gone.items()):
+        found[name] = {_KIND: each[_KIND]}
+        if _length(found) > GONE_BYTES:
+            break
+    return found
 
 
 def _fitting(make: Callable[[int], Components]) -> Components:

@@ -266,7 +266,7 @@ class PresenceFrame(Frame):
 
     def extra(self) -> dict[str, Any]:
         found: dict[str, Any] = {SPEAKS: True} if self.speaks else {}
-        found |= {"json": ONLINE_JSON} if self.speaks and self.online else {}
+        found |= {"json": ONLINE_JSON} if self.speaks else {}
         found |= {UNITS: dict(self.units)} if self.units else {}
         found |= {BOUNDS: dict(self.bounds)} if self.bounds else {}
         return found | {ALARMS: self.alarms} if self.alarms else found

@@ -107,6 +107,7 @@ def test_a_value_may_be_called_like_a_kind_of_frames_and_nobody_takes_it_for_one
         f"{ROOT}/out/average/pi-1/attic/more",
         f"{ROOT}/out/average//attic",
         f"{ROOT}/fleet",
+        TOPICS.fleet_state(),
         f"{ROOT}/fleet/average/attic/more",
         f"{ROOT}/0a/pane/pi-1",
         "lasp/v1/garden/out/average/pi-1",

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from crdts import Replica, Version
-from device_agent.outputs.announced import Announced
+from device_agent.outputs.announced import GONE_BYTES, Announced
 from lasp_edge import Program, folds
 from lasp_edge.protocol.publication import Publication
 from tests.device_agent.agent.fleet.home import HOME, started
@@ -68,9 +68,14 @@ def test_a_retired_device_goes_though_it_is_away_and_comes_when_it_is_admitted(t
     home.take(site.run(6, 5))
     assert set(home.messages()) == {"b", "c", "rooms"}, "it is here again, and still retired"
     assert not site.devices["a"].core.report()["speaks"]
-    retire(site, "a", retired=False)
+    site.leave("a")
+    site.connect("a")
     home.take(site.run(6, 5))
-    assert set(home.messages()) == {"a", "b", "c", "rooms"}
+    assert set(home.messages()) == {"b", "c", "rooms"}, "and each time"
+    for is_retired in (False, True, False):
+        retire(site, "a", retired=is_retired)
+        home.take(site.run(6, 5))
+        assert ("a" in home.messages()) != is_retired
 
 
 def test_a_device_that_was_not_told_that_it_is_retired_takes_itself_back(tmp_path, home):
@@ -129,6 +134,19 @@ def test_of_an_alert_on_the_fleets_value_there_is_one(tmp_path, home):
     of_fleet = home.entities["lasp__house__alert__too_20warm"]
     assert of_fleet["device"]["name"] == "house"
     assert of_fleet["state_topic"] in site.retained
+
+
+def test_what_is_gone_is_named_in_as_many_messages_as_it_needs():
+    made = {"one": {"platform": "sensor", "name": "one"}}
+    before = {f"{number:0300}": {"platform": "sensor", "name": "x"} for number in range(40)}
+    announced, named = Announced("topic", lambda components: {"components": components}), []
+    announced.hear(json.dumps({"components": before | made}).encode())
+    for _ in range(6):
+        payload = announced.content((), lambda _most: made).payload()
+        assert len(payload) < GONE_BYTES + 1_000
+        announced.hear(payload)
+        named += json.loads(payload)["components"].keys() - made.keys()
+    assert sorted(named) == sorted(before)
 
 
 def alerting():

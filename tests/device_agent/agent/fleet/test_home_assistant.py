@@ -202,11 +202,6 @@ def test_one_device_speaks_for_the_fleet_and_the_next_one_when_it_is_gone(tmp_pa
     assert (said["parts"]["mean"], said["devices"], said["settled"]) == (20.0, 3, True)
     fleet = home.entities["lasp__greenhouse__global_5faverage__mean"]
     assert fleet["availability"][0]["topic"].endswith("/presence/a")
-    state = a.core.agent.topics.fleet_state()
-    assert json.loads(home.retained[state]) == {"devices": 3, "away": [], "alarms": []}
-    c.core.counters.note("failed: something")
-    home.take(site.run(8, 5))
-    assert json.loads(home.retained[state])["alarms"] == ["c"]
     site.leave("a")
     del site.devices["a"]
     b.read([80])
@@ -215,7 +210,24 @@ def test_one_device_speaks_for_the_fleet_and_the_next_one_when_it_is_gone(tmp_pa
     assert json.loads(home.retained[topic])["parts"]["mean"] == pytest.approx(140 / 4)
     fleet = home.entities["lasp__greenhouse__global_5faverage__mean"]
     assert fleet["availability"][0]["topic"].endswith("/presence/b")
-    assert json.loads(home.retained[state]) == {"devices": 3, "away": ["a"], "alarms": ["c"]}
+
+
+def test_who_is_away_and_who_has_alarms_is_the_fleets(tmp_path, home):
+    site = Site(tmp_path, greenhouse(), *"abc", settings=HOME)
+    state = site.devices["a"].core.agent.topics.fleet_state()
+
+    def shown():
+        home.take(site.run(8, 5))
+        return json.loads(home.retained[state])
+
+    assert shown() == {"devices": 3, "away": [], "alarms": []}
+    site.devices["c"].core.counters.note("failed: something")
+    assert shown() == {"devices": 3, "away": [], "alarms": ["c"]}
+    site.leave("a")
+    assert shown() == {"devices": 3, "away": ["a"], "alarms": ["c"]}
+    site.devices["c"].restart()
+    site.connect("c")
+    assert shown() == {"devices": 3, "away": ["a"], "alarms": []}
 
 
 def test_a_device_without_the_option_any_more_leaves_the_fleet_s_values_to_the_next(tmp_path):

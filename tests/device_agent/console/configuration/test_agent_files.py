@@ -136,6 +136,24 @@ def test_options_at_the_top_are_for_all_sources(ask):
     assert spec.options == {"time": "b"}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "area"),
+    [
+        ('{ room = "attic" }', '{ room = "attic", floor = "2" }', "attic"),
+        ('{ room = "attic", area = "Loft" }', '{ room = "attic", area = "Loft" }', "Loft"),
+        ('{ room = "attic" }', '{ room = "bath" }', ""),
+        ('{ room = "attic" }', "{}", ""),
+    ],
+)
+def test_the_area_of_a_device_is_the_room_that_all_its_sources_have(ask, first, second, area):
+    tables = [
+        f'[[source]]\nkind = "{kind}"\nwith-tag = {tags}\n'
+        for kind, tags in (("host", first), ("onewire", second))
+    ]
+    assert ask("".join(tables)).area == area
+    assert ask(HOUSE).area == ""
+
+
 def test_the_order_of_sources_changes_no_name(ask):
     head, *tables = HOUSE.split("[[source]]")
     turned = "[[source]]".join([head, *reversed(tables)])

@@ -20,6 +20,7 @@ data-dir = "data"
 source = ["host"]
 """
 MISTAKES = {
+    'dashboard-url = "pi:8700"': "dashboard-url: http://HOST:PORT/ is needed, not 'pi:8700'",
     'home-assistant = "a+b"': "home-assistant: a topic such as homeassistant is needed, not 'a+b'",
     'home-assistant = "a//b"': "home-assistant: a topic such as homeassistant is needed",
     'alert-command = "no-such-program --now"': "alert-command: there is no program 'no-such-prog",
