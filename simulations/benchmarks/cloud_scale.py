@@ -48,6 +48,8 @@ MOST_OF_A_YEAR: Final = 1.1
 NOISE_S: Final = 0.5
 """CPU seconds by which a step may miss a goal that compares small ones: the JVM's own work."""
 _DAYS: Final = 365
+_STEPS: Final = 18
+"""Less than after which small files are put together: that would be in some steps alone."""
 _PANES_A_DAY: Final = 100
 
 
@@ -70,6 +72,8 @@ def main() -> int:
     arguments = parser.parse_args()
     spark = spark_session(app_name="scale", conf={**CONF, **LOCAL_CONF})
     found: dict[Case, float] = {}
+    for _ in range(2):  # the JVM compiles what it will
+        cpu_s(spark, Case(1_000, 1, "1 %", "at random"))
     print(f"{'devices':>8} {'windows':>8}  {'silent':<7} {'arrival':<10} {'CPU-s a span':>13}")
     for case in map(Case._make, product(arguments.devices, arguments.windows, SILENT, ARRIVALS)):
         found[case] = cpu_s(spark, case)
@@ -147,19 +151,18 @@ def _span(made: Plan, number: int, devices: Iterable[int], tick: int) -> pa.Tabl
 
 def years(spark: SparkSession) -> tuple[float, float]:
     """Return what a step of 100 devices costs on a fresh lake, and on one with a year of panes."""
-    made, case, costs = sums(1), Case(100, 1, "none", "at once"), []
-    for days in (0, _DAYS):
-        with tempfile.TemporaryDirectory() as folder:
-            steps = Steps(spark, made, Path(folder))
-            for first in range(-days, 0, 30):
-                steps.merge(_history(made, range(first, min(first + 30, 0))))
-            if days:
-                steps.maintain()
-            for number in range(10):
+    made, case = sums(1), Case(100, 1, "none", "at once")
+    with tempfile.TemporaryDirectory() as folder:
+        fresh, old = (Steps(spark, made, Path(folder, name)) for name in ("fresh", "old"))
+        for first in range(-_DAYS, 0, 30):
+            old.merge(_history(made, range(first, min(first + 30, 0))))
+        old.maintain()
+        for number in range(_STEPS):
+            for steps in (fresh, old):  # by turns: what the JVM still compiles is in both
                 for rows in _arriving(made, number, case):
                     steps(rows)
-            costs.append(statistics.median(cost.cpu_s for cost in steps.costs[3:]))
-    return costs[0], costs[1]
+    last = slice(-_STEPS // 2, None)
+    return fresh.median(last).cpu_s, old.median(last).cpu_s
 
 
 def _history(made: Plan, days: range) -> pa.Table:

@@ -18,6 +18,7 @@ from lasp_edge.errors import Exit
 from simulations.processes.process import COMMAND
 from tests.brokers import free_port
 from tests.cloud_tier.cluster import support_rooms
+from tests.cloud_tier.cluster.on_frozen_drivers import Drivers, check_frozen, ended
 from tests.cloud_tier.cluster.support_cluster import LIGHT, answers, finish, until
 from tests.cloud_tier.lakes import ReadLake
 from tests.cloud_tier.support_devices import SECOND_US, readings_of, true_windows
@@ -83,6 +84,15 @@ def as_documented(number):
     return [words[1], support_rooms.SPEC, *words[3:]]
 
 
+def of_this_store(url):
+    """Return the options of a job by which it finds a store that is not Amazon's."""
+    here = {
+        "spark.hadoop.fs.s3a.endpoint": url,
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+    }
+    return [word for setting in here.items() for word in ("--conf", "=".join(setting))]
+
+
 def printed(process, *words):
     """Return what a command prints."""
     process.run(words)
@@ -103,14 +113,10 @@ def test_a_lake_in_an_object_store_equals_the_recomputation(store, site, tmp_pat
     site.lander.run([*lander, "--broker", site.broker.url, "--log-dir", str(site.folder / "log")])
     site.start_agents()
     until_true(site.landed, site.standing)
-    here = {
-        "spark.hadoop.fs.s3a.endpoint": store,
-        "spark.hadoop.fs.s3a.path.style.access": "true",
-        "spark.driver.extraJavaOptions": LIGHT,
-    }
-    options = [word for setting in here.items() for word in ("--conf", "=".join(setting))]
     job += [
-        *options,
+        *of_this_store(store),
+        "--conf",
+        f"spark.driver.extraJavaOptions={LIGHT}",
         "--master",
         "local[2]",
         "--trigger",
@@ -140,3 +146,11 @@ def test_a_lake_in_an_object_store_equals_the_recomputation(store, site, tmp_pat
         for (name, key, start_us), (partial, _) in found.current().items()
         if name == "by_room"
     }
+
+
+def test_of_two_drivers_on_an_object_store_the_frozen_one_ends_in_one_line(store, tmp_path):
+    _, _, *words = as_documented(1)
+    settings = [word for word in words if word not in {"--no-lander", "--lake", LAKE}]
+    options = [*settings, *of_this_store(store), "--master", "local[1]"]
+    with ended(Drivers(tmp_path, "s3a://bucket/two", options)) as drivers:
+        check_frozen(drivers, "windows")
