@@ -1,6 +1,6 @@
 """What a test of a program needs; pytest finds the fixtures `replay` and `fleet` by itself.
 
-- `laws`: whether folds, scans and programs keep their laws
+- `laws`: whether folds, scans, programs and CRDTs keep their laws
 - `replay`: readings or a recording through a fleet of real cores, and what comes of them
 - `strategies`: readings of a program, for Hypothesis
 - `pytest_plugin`: the fixtures
@@ -13,12 +13,13 @@
         assert rows[0]["mean"] == 22.0
 """
 
-from lasp_edge.testing.laws import check_fold, check_program, check_scan, said_by
+from lasp_edge.testing.laws import check_crdt, check_fold, check_program, check_scan, said_by
 from lasp_edge.testing.replay import ReplayedRows, ReplayOutcome, replay
 
 __all__ = [
     "ReplayOutcome",
     "ReplayedRows",
+    "check_crdt",
     "check_fold",
     "check_program",
     "check_scan",
