@@ -20,6 +20,7 @@ from device_agent.console.command.session import (
     NEEDS_PROGRAM,
     FleetSession,
     add_fleet_arguments,
+    check_order,
     watching,
 )
 from device_agent.console.view.published import Plain
@@ -44,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if not 0 <= arguments.wait <= 86_400:  # noqa: PLR2004 - a day
         raise UsageError(f"--wait: seconds from 0, not {arguments.wait}")
+    check_order(arguments.program, arguments.name, "NAME MODULE:PROGRAM")
     with watching(arguments) as session:
         values = session.view.values
         session.listen(lambda: not _found(values, arguments), arguments.wait)

@@ -6,7 +6,7 @@ import pytest
 
 from crdts import BoundedLWWSet, GSet
 from lasp_edge import Program, folds
-from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled
+from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, unstepped
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.testing import check_program
 from tests.lasp_edge.support_programs import averaged
@@ -83,3 +83,12 @@ def test_a_variable_that_nothing_fills_is_named_until_something_does():
     assert line.startswith("nothing fills variable last, so its folds have no value: program.coll")
     program.collect(temperature, into=last)
     assert unfilled(program.plan()) == []
+
+
+def test_an_event_without_a_step_is_named_and_one_of_whole_numbers_is_not():
+    program = Program("p")
+    program.event("temperature", unit="°C")
+    program.event("door", resolution="1")
+    program.event("note", text=True)
+    (line,) = unstepped(program.plan())
+    assert line.startswith("readings of temperature count as whole numbers, 21.4 as 21: event('tem")

@@ -126,3 +126,13 @@ def test_a_variable_of_another_plan_of_the_same_program_cannot_be_changed():
     plan, other = house(), house()
     with pytest.raises(ValueError, match="is not a variable of program 'house'"):
         Update(plan)(other.variables["count"], Counter.increment)
+
+
+def test_an_event_in_place_of_a_variable_and_the_reverse_are_answered_with_what_was_meant():
+    program = Program("house")
+    heat = program.event("heat", resolution="1")
+    seen = program.declare_dynamic(BoundedLWWSet(bound=5), "seen")
+    with pytest.raises(ValueError, match="a variable is needed, and 'heat' is an event; samples ="):
+        program.fold(heat, folds.mean(), "mean")
+    with pytest.raises(ValueError, match="an event is needed, and 'seen' is a variable; collect"):
+        program.collect(seen, into=heat)

@@ -106,6 +106,15 @@ def test_an_error_is_one_line_and_its_code(commands, capsys, error, code, line):
     assert (out, err) == ("", f"lasp-edge works: {line}\n")
 
 
+def test_help_is_printed_without_the_extra_that_its_command_needs(monkeypatch, capsys):
+    broken = ModuleNotFoundError("no", name="pyspark")
+    monkeypatch.setattr("lasp_edge.tool.command_line.import_module", raising(broken))
+    assert main(["cloud", "--help"]) == Exit.FINE
+    out = capsys.readouterr().out
+    assert "lasp-edge cloud" in out
+    assert out.endswith(f"Its options are printed after: {install_line('cloud')}\n")
+
+
 def test_a_bug_of_our_own_is_not_called_a_missing_package(commands):
     commands(works=raising(ModuleNotFoundError("no", name="cloud_tier.nothing")))
     with pytest.raises(ModuleNotFoundError):

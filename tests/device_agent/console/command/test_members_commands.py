@@ -17,6 +17,7 @@ from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.limits import CLOCK_NUMBERS
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.tool.command_line import main
 from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
 from tests.device_agent.support_stage import lasp_edge
@@ -250,3 +251,10 @@ def test_wrong_arguments_are_refused_before_anything_is_said(words, reason):
     retire.add_arguments(parser)
     with pytest.raises(UsageError, match=reason):
         retire.run(parser.parse_args(words))
+
+
+@pytest.mark.parametrize("command", ["retire", "admit", "get"])
+def test_swapped_words_are_answered_with_their_order(command, capsys):
+    words = ("house:program", "attic", "--broker", "mqtt://127.0.0.1:9")
+    assert main([command, *words]) == Exit.USAGE
+    assert "house:program and attic are swapped" in capsys.readouterr().err

@@ -210,6 +210,8 @@ def test_the_schedule_says_who_said_what_and_who_knows_it(fleet, say, schedule_o
 MISTAKES = {
     ("offst=3",): "the program 'greenhouse' has no parameter 'offst'; did you mean \"offset\"?",
     ("offset",): "a value is needed, as in offset=0",
+    ("offset", "3"): "NAME=VALUE is needed, in one word: offset=3",
+    ("offset", "=", "3"): "NAME=VALUE is needed, in one word: offset=3",
     ("offset=0.05",): "parameter 'offset': a number in steps of 0.1 is needed, not '0.05'",
     ("mode=dusk",): "parameter 'mode': one of day, night is needed, not 'dusk'",
     ("step_s=50",): (

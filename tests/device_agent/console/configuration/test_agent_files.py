@@ -116,6 +116,7 @@ def test_every_option_of_the_command_line_has_its_name_in_the_file(ask):
 def test_an_option_that_may_stand_alone_is_true_or_a_text(ask):
     assert ask("home-assistant = true\n").arguments.home_assistant == "homeassistant"
     assert ask('home-assistant = "ha"\n').arguments.home_assistant == "ha"
+    assert ask("metrics = 9100\n").arguments.metrics == "9100"
 
 
 def test_the_command_line_wins(ask):
