@@ -7,7 +7,7 @@ the commands that it did not receive for some time, soon where somebody seems to
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from crdts import ControlLog, Membership, Version
 from device_agent.agent.agent import Agent
@@ -17,6 +17,14 @@ from lasp_edge.protocol.commands import OPERATOR, CommandFrame, CommandLog, comm
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.repeating import Repeating
+from lasp_edge.units import SECOND_US
+
+OVERRULED: Final = (
+    "an operator's command about {} came after a later one was known, and does not count: look at "
+    "lasp-edge schedule or members, and type it again if it is meant"
+)
+OVERRULED_US: Final = 3_600 * SECOND_US
+"""Microseconds for which that is an alarm: an hour, as operators look now and then."""
 
 
 class OperatorCommands(Part):
@@ -90,6 +98,10 @@ class OperatorCommands(Part):
         if not is_newest and frame.sender.device == OPERATOR:
             about = " of ".join(filter(None, frame.subject))
             self._agent.counters.note(f"command: {about}: a later one than an operator's is known")
+            text = OVERRULED.format(about)
+            self._agent.notices.alarm(
+                f"command {about}", text, now_us=now_us, lasts_us=OVERRULED_US
+            )
         self._repeating.hear(frame.subject, now_us, is_newest=is_newest)
         self.due_us = self._repeating.next_us
 

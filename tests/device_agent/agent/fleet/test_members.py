@@ -286,3 +286,17 @@ def test_a_command_costs_what_it_says_and_not_what_all_before_it_said(tmp_path):
     again = next(iter(device.core.samples.published.values())).entries
     again.set_membership(membership)
     assert digests == {again.digest}
+
+
+def test_an_operators_command_that_is_overruled_is_an_alarm_of_the_device(device):
+    """It stands on the topic of the device's state, which `watch` shows, and in `status`."""
+    device.hear(member_command(OPERATOR, 1, "pi-3", 9, True, Version(2, 5, 60)))  # noqa: FBT003
+    assert not device.core.agent.notices.alarms
+    device.hear(member_command(OPERATOR, 1, "pi-3", 4, False, Version(2, 5, 60)))  # noqa: FBT003
+    device.tick(60)
+    (alarm,) = device.core.report()["alarms"]
+    assert "about pi-3 came after a later one" in alarm
+    assert alarm in device.store.restored().facts.notices
+    for _ in range(3_600 // 60 + 1):
+        device.tick(60)
+    assert not device.core.report()["alarms"]
