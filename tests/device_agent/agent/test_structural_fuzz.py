@@ -15,7 +15,6 @@ import json
 import random
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
 
 import msgpack
 import pytest
@@ -29,25 +28,21 @@ from device_agent.console.view.devices import KnownDevices
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from lasp_edge import Plan, Program
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
-from lasp_edge.protocol.acks import AckFrame, FormerStore
 from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import FORMAT
-from lasp_edge.protocol.fencing import HelloFrame, ProcessReport, SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import (
     AskFrame,
-    BeatFrame,
     PaneFrame,
-    PresenceFrame,
     VariableFrame,
 )
 from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
-from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
 from simulations.world.disk import EmptyStore
 from simulations.world.keeper import SimulatedKeeper
 from simulations.world.lander import LANDER, SimulatedLander
+from tests.device_agent.agent.support_rare_frames import rarely_sent
 from tests.device_agent.agents import LAKE, NOW_US, is_of_frames
 from tests.lasp_edge.support_folds import ONE_EACH
 from tests.support_commands import member_command
@@ -146,29 +141,8 @@ def talk() -> list[tuple[str, bytes]]:
         CommandFrame(replica, 1, "above", ME, ((5, 1, "ann", "30"), (9, 2, "ann", None))),
         member_command(replica, 2, PEER, 1, False, Version(2, 5, 60)),  # noqa: FBT003
     )
-    more = [*commands, *rarely_sent(replica, [decode(payload) for _, payload in said])]
+    more = [*commands, *rarely_sent(replica, ME, [decode(payload) for _, payload in said])]
     return said + [(topic_of(frame, topics), frame.encode()) for frame in more]
-
-
-def rarely_sent(replica: Replica, frames: list) -> list:
-    """Return frames of the kinds and fields that devices send only where something is wrong."""
-    by_kind = {type(frame): frame for frame in frames}
-    beat, pane = by_kind[BeatFrame], by_kind[PaneFrame]
-    hello = HelloFrame(replica, 1, PEER, challenge=5, attempt=1)
-    highs = (SourceHigh(7, NOW_US, 9),)
-    reports = (ProcessReport(replica._replace(nonce=5), highs),)
-    begun, streams = ((pane.blocks[0].stream, NOW_US),), {"temperature": "°C"}
-    shared = [frame for frame in frames if isinstance(frame, SharedFrame)]
-    return [
-        hello,
-        VouchFrame.of(Replica(1, 7, ME), 1, hello, replica, replica, highs, others=reports),
-        *(SummaryFrame(replica, 1, ME, each.variable, each.stream, b"\x90") for each in shared),
-        *(RepairFrame(replica, 1, ME, each.variable, each.stream, each.state) for each in shared),
-        PresenceFrame(replica, 3, online=True, speaks=True, units=streams, bounds=streams),
-        replace(beat, held_by="mqtt:t", begun=begun, control=9, floor_us=NOW_US),
-        replace(pane, begun=begun),
-        replace(by_kind[AckFrame], former=(FormerStore("s-0", 4),), control=3),
-    ]
 
 
 @pytest.fixture(scope="module")
