@@ -124,7 +124,7 @@ class Link:
         self._thread: threading.Thread | None = None
         self._connection: Connection | None = None
         self._number = self._unanswered = 0
-        self._past_trouble = "not started"
+        self._past_trouble, self._began_s = "not started", 0.0
         self._past_traffic = SocketBytes()
         self._once, self._sizes = LoggedOnce(), TakenSizes()
         self._closures = Closures(client_id)
@@ -215,7 +215,8 @@ class Link:
         if connection is None or not connection.ready:
             return self._past_trouble
         connection.pending()  # takes in what the broker answered
-        return connection.refusals.text() or self._closures.suspicion
+        is_young = now_s() - self._began_s < self._settings.limits.longest_wait_s
+        return connection.refusals.text() or (self._closures.suspicion if is_young else None)
 
     @property
     def protocol(self) -> MqttVersion:
@@ -255,7 +256,7 @@ class Link:
     def _run(self) -> None:
         limits, tries, lost_s = self._settings.limits, 0, now_s()
         while not self._stopping.is_set():
-            began_s = now_s()
+            began_s = self._began_s = now_s()
             connection, was_up = self._connect_and_serve()
             is_unanswered = connection.opened and not was_up
             self._unanswered = self._unanswered + 1 if is_unanswered else 0

@@ -186,6 +186,8 @@ def test_two_programs_that_throw_each_other_off_again_and_again_are_told(tmp_pat
 
         until_true(both_are_told)
         until_true(lambda: line in caplog.text)
+        twins[0].stop()
+        until_true(lambda: not twins[1].poll(0.01) and twins[1].connected and not twins[1].trouble)
 
 
 def test_a_broker_that_is_frozen_while_nothing_is_sent_is_noticed(tmp_path, connect):

@@ -22,6 +22,8 @@ LISTEN_S = 5.0
 few seconds."""
 MOST_MESSAGES = 20_000
 """Messages after which no more are looked at: a busy broker publishes some thousands a second."""
+OURS = "lasp/"
+"""What the topics of fleets begin with: no sensor publishes there."""
 ALIKE = 0.8
 """From which on two topics are like each other, as `SequenceMatcher.ratio` has it: a letter more,
 fewer or another of five."""
@@ -65,7 +67,7 @@ def outcome(topic_filter: str, topics: Mapping[str, int]) -> tuple[int, str]:
     near = like(topic_filter, topics)
     if near:
         return 0, f"{nothing}; did you mean {named(near)}?"
-    others = sorted(topics)
+    others = sorted(topic for topic in topics if not topic.startswith(OURS))
     return 0, f"{nothing}, but on {named(others)}" if others else f"{nothing}, nor on any topic"
 
 
