@@ -144,7 +144,7 @@ class VirtualDevice(AgentProcess):
         self._tell_clock(true_us)
         self.arrivals.restart()
         cursor = self.core.intake.sources.cursor
-        if RECORDED in self._sources:
+        if self.records:
             position = int(cursor(RECORDED) or 0)
             for line in range(self.acknowledged, position):
                 if line in self._given_us:  # durable, and the power failed before it was reported
@@ -228,6 +228,11 @@ class VirtualDevice(AgentProcess):
             self.arrivals.add(times_us)
 
         self._take(batch, true_us, is_durable)
+
+    @property
+    def records(self) -> bool:
+        """Whether it has a recording."""
+        return RECORDED in self._sources
 
     @property
     def has_read_all(self) -> bool:

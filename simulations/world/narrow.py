@@ -25,6 +25,7 @@ from device_agent.agent.panes import cache, sender
 from device_agent.agent.state import stored
 from device_agent.agent.timing import waiting
 from device_agent.agent.variables import states
+from device_agent.gateway import core as fleet_core
 from device_agent.gateway import panes as fleet_panes
 from lasp_edge.evaluation import history
 from lasp_edge.units import SECOND_US
@@ -39,6 +40,7 @@ NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (stored, "DELTAS_PER_STATE", 2),
     (stored, "DELTAS_PER_KEY", 2),
     (states, "TAIL_BYTES", 48),
+    (fleet_core, "PRUNE_EVERY_US", 5 * SECOND_US),
     (fleet_panes, "MOST_ENTRIES", 6),
     (fleet_panes, "MOST_TOTALS", 4),
     (history, "_LOOK_US", 20 * SECOND_US),

@@ -92,7 +92,7 @@ def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
     if world.step_number > world.scenario.steps or device.is_copy or device.clock.was_wrong:
         return
     furthest_us = device.furthest_us
-    if furthest_us is None or low_us > furthest_us - LATENESS_US:
+    if device.records and (furthest_us is None or low_us > furthest_us - LATENESS_US):
         world.trouble.append(f"{device.name} promises {low_us}, and a source came to {furthest_us}")
     if device.held_us and low_us > device.held_us[0]:
         world.trouble.append(f"{device.name} promises {low_us}, and holds what came before")

@@ -44,8 +44,10 @@ TORN = 0.5
 a commit: what should have been in it and comes in the next one is lost only there."""
 GATEWAYS = {DEFAULT_SINK: 0.3, ARCHIVE: 0.6}
 """Sinks, and the part of the seeds in which each is a gateway."""
-WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15}
+WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
+LONG_COMMIT_S = 10
+"""Least seconds between two commits where readings are to wait."""
 CLOCKS = frozenset(kind for kind in KINDS if kind.startswith("clock_"))
 """What befalls the clocks of devices: a fleet in which no kernel knows that its clock is right has
 none of it, as nobody could tell which ones are wrong."""
@@ -69,6 +71,7 @@ class Scenario:
         roster: sinks have one, every second time with a device that is not there.
         columns: some readings come in columns, too; see `programs.trial`.
         unsynchronised: no kernel knows whether its clock is right; all devices' are.
+        stamped: devices have only readings that are stamped on acceptance, and these wait.
         gateways: the sinks that are gateways' processes; the others are landers.
         sessions: the broker keeps messages for devices that are away.
         commit_s: least seconds between two commits of readings.
@@ -96,6 +99,7 @@ class Scenario:
     roster: bool = False
     columns: bool = False
     unsynchronised: bool = False
+    stamped: bool = False
     retain_s: int = 7 * 86_400
     commit_s: int = 0
     interval_s: int = 1
@@ -148,7 +152,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         files=random.random() < 0.1,  # noqa: PLR2004
         sessions=random.random() < 0.5,  # noqa: PLR2004
         retain_s=random.choice((7 * 86_400, 7 * 86_400, 60)),
-        commit_s=random.choice((0, 0, 10)),
+        commit_s=random.choice((0, 0, LONG_COMMIT_S)),
         archive=random.random() < 0.25,  # noqa: PLR2004
         acting=random.random() < 0.15,  # noqa: PLR2004
         scans=random.random() < 0.1,  # noqa: PLR2004
@@ -179,6 +183,8 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
     schedule = sorted([*scenario.schedule, *more])
     if has["unsynchronised"]:
         schedule = [fault for fault in schedule if fault.kind not in CLOCKS]
+    if has["stamped"]:
+        has["commit_s"] = LONG_COMMIT_S
     return replace(scenario, gateways=gateways, faults=faults, schedule=tuple(schedule), **has)
 
 

@@ -33,6 +33,7 @@ EXTRAS = (
     "roster",
     "columns",
     "unsynchronised",
+    "stamped",
 )
 """What a scenario may have besides, by the names of its fields."""
 

@@ -7,6 +7,8 @@ from simulations.world.programs import SLOTS
 
 LIVE_RATE = 0.2
 """Readings in a step that a device's second source gives."""
+ALONE_RATE = 0.7
+"""The same where it is the only source."""
 RECORD_RATE = 0.4
 """Lines in a step that a device's recording grows by."""
 EARLY_STEPS = 6

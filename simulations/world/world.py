@@ -39,7 +39,7 @@ from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
 from simulations.world.sinks import AnySink, sinks_of
 from simulations.world.streamed import METERS
-from simulations.world.workload import LIVE_RATE, RECORD_RATE, rate_at, record
+from simulations.world.workload import ALONE_RATE, LIVE_RATE, RECORD_RATE, rate_at, record
 
 IN_FLIGHT = 20
 """The most publications that a link takes in a step: mosquitto's receive maximum, unless set."""
@@ -114,7 +114,8 @@ class World:
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
-        sources = (LIVE,) if plan else (RECORDED, LIVE, *([METERS] if scenario.scans else []))
+        sources = () if plan or scenario.stamped else (RECORDED,)
+        sources = (*sources, LIVE, *([METERS] if scenario.scans and not plan else []))
         self._agent = (self.plans[0], settings or scenario.settings(), sources)
         self.devices, self.addresses = dict[str, VirtualDevice](), Addresses()
         self._places = {name: place for place, name in enumerate(scenario.names, scenario.first)}
@@ -192,7 +193,7 @@ class World:
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
         if reading and key == device.name and self._sensors is None:
-            if self.random.random() < rate_at(step, RECORD_RATE):
+            if device.records and self.random.random() < rate_at(step, RECORD_RATE):
                 record(device, self.now_us, self.random)
             if device.meter is not None:
                 device.meter.grow(self.now_us, self.random)
@@ -227,7 +228,8 @@ class World:
             self._collect(device)
             return
         device.read_recording(self.now_us)
-        if reading and self.random.random() < rate_at(self.step_number, LIVE_RATE):
+        usual = LIVE_RATE if device.records else ALONE_RATE
+        if reading and self.random.random() < rate_at(self.step_number, usual):
             device.read_live(self.now_us)
         self._collect(device)
 
