@@ -1,6 +1,5 @@
 """A device of a simulated world: disk, clock, sources and connection around an agent's core."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -52,6 +51,8 @@ class VirtualDevice(AgentProcess):
 
     Attributes:
         clock: what it takes for the time.
+        records: it has a recording.
+        in_columns: lines before this one were taken in as columns, where their room is.
         unsynchronised: its kernel never knows that its clock is right.
         recording: what its first source gives, line by line; it outlives everything.
         position: the next line; set back to the durable cursor at each start.
@@ -92,16 +93,16 @@ class VirtualDevice(AgentProcess):
     ) -> None:
         super().__init__(name, disk, plan, settings, sources)
         self.clock = Clock()
-        self._ahead_us, self.unsynchronised = 0, False
+        self.unsynchronised, self.records = False, RECORDED in sources
+        self._ahead_us = self._column_position = self.in_columns = self.sure_from = 0
         self.recording: list[RecordedLine] = []
         self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
-        self.sure_from = 0
         self.connected = self.forgot = self.uncertain = self.is_copy = False
         self.begun_us, self.vouched = 0, set[Replica]()
-        self.start_step = self.connect_step = 0
         self.reported_twice = self._counted_twice = 0
-        self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
-        self.misses_entries_until = self.held_until = self.taken_us = self._tick_us = 0
+        self.start_step = self.connect_step = self.full_until = self.disk_until = 0
+        self.deaf_until = self.mute_until = self.misses_entries_until = 0
+        self.held_until = self.taken_us = self._tick_us = 0
         self.held: list[LegMessage] = []
         self.acted: dict[str, str] = {}
         self.order: list[RecordedLine] = []
@@ -123,7 +124,7 @@ class VirtualDevice(AgentProcess):
         if self.meter is not None:
             self.meter.sure_from = max(self.meter.sure_from, self.meter.position)
         self.acted.clear()
-        self.sure_from = max(self.sure_from, self.position)
+        self.sure_from, self.in_columns = max(self.sure_from, self.position), 0
         self.unsure, self.live = self.unsure + self.live, 0
 
     def now_us(self, true_us: int) -> int:
@@ -150,7 +151,7 @@ class VirtualDevice(AgentProcess):
                 if line in self._given_us:  # durable, and the power failed before it was reported
                     self.order.append(self.recording[line])
                     self.order_us.append(self._given_us[line])
-            self.position = self.acknowledged = position
+            self.position = self.acknowledged = self._column_position = position
             self.unreported.begin(self.position)
         if self.meter is not None:
             self.meter.position = self.meter.acknowledged = int(cursor(METERS) or 0)
@@ -175,15 +176,14 @@ class VirtualDevice(AgentProcess):
             return
         if self.meter is not None:
             self._read_meter(self.meter, true_us)
-        lines = self.recording[self.position : self.position + LINES]
+        if COLUMN in self.plan.events and self._column_position <= self.position:
+            self._read_columns(true_us)
+            return
+        until = self._column_position if COLUMN in self.plan.events else self.position + LINES
+        lines = self.recording[self.position : until]
         if not lines:
             return
         after = self.position + len(lines)
-        if COLUMN in self.plan.events:
-            column = _column([line for line in lines if line.room == COLUMN_ROOM], self.position)
-            self.core.intake.column_least = 1
-            if len(column):  # before they are given one by one: they come again if not
-                self._take(column, true_us, lambda: None)
         self._given_us.update(dict.fromkeys(range(self.position, after), true_us))
         batch = Batch(
             RECORDED,
@@ -204,6 +204,22 @@ class VirtualDevice(AgentProcess):
             self._is_durable(lines, after, times_us)
 
         self._take(batch, true_us, is_durable)
+
+    def _read_columns(self, true_us: int) -> None:
+        """Give the next lines of a room as a column, a step before they are given one by one."""
+        lines = self.recording[self.position : self.position + LINES]
+        after = self._column_position = self.position + len(lines)
+        column = _column([line for line in lines if line.room == COLUMN_ROOM], self.position)
+        self.core.intake.column_least = 1
+        times_us = [line.time_us for line in lines if line.room == COLUMN_ROOM]
+        if times_us:
+            self.furthest_us = max([*times_us, self.furthest_us or times_us[0]])
+
+        def is_durable() -> None:
+            self.in_columns = max(after, self.in_columns)
+
+        if len(column):
+            self._take(column, true_us, is_durable)
 
     def _take(self, batch: Batch, true_us: int, acknowledge: Callable[[], None]) -> None:
         assert self.durable is not None
@@ -228,11 +244,6 @@ class VirtualDevice(AgentProcess):
             self.arrivals.add(times_us)
 
         self._take(batch, true_us, is_durable)
-
-    @property
-    def records(self) -> bool:
-        """Whether it has a recording."""
-        return RECORDED in self._sources
 
     @property
     def has_read_all(self) -> bool:
@@ -274,13 +285,6 @@ class VirtualDevice(AgentProcess):
         """Return how many readings it reported as possibly counted twice, in all its processes."""
         now = self.counted(TWICE) - self._counted_twice if self.durable else 0
         return self.reported_twice + now
-
-    def twice_unreported(self) -> Counter[RecordedLine]:
-        """Return of which lines nobody can say that they count twice, and how often they do."""
-        found: Counter[RecordedLine] = Counter()
-        for at, times in self.unreported.lost.items():
-            found[self.recording[at]] = max(times, found[self.recording[at]])
-        return found
 
     def kill(self) -> None:
         """End the process without warning, if there is one."""

@@ -15,7 +15,7 @@ Source: Zhou et al., "FoundationDB: A Distributed Unbundled Transactional Key Va
     1000
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Final
@@ -40,7 +40,6 @@ NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (stored, "DELTAS_PER_STATE", 2),
     (stored, "DELTAS_PER_KEY", 2),
     (states, "TAIL_BYTES", 48),
-    (fleet_core, "PRUNE_EVERY_US", 5 * SECOND_US),
     (fleet_panes, "MOST_ENTRIES", 6),
     (fleet_panes, "MOST_TOTALS", 4),
     (history, "_LOOK_US", 20 * SECOND_US),
@@ -49,14 +48,20 @@ NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
 needed, so that a run has its own."""
 
 
+OF_PRUNING: Final[tuple[tuple[ModuleType, str, int], ...]] = (
+    (fleet_core, "PRUNE_EVERY_US", 5 * SECOND_US),
+)
+"""What lets a gateway forget within a minute; which changes nothing for who forgets nothing."""
+
+
 @contextmanager
-def narrowed() -> Iterator[None]:
-    """Let all limits be narrow for a while."""
-    wide = [getattr(module, name) for module, name, _ in NARROW]
+def narrowed(limits: Iterable[tuple[ModuleType, str, int]] = NARROW) -> Iterator[None]:
+    """Let limits be narrow for a while."""
+    wide = [(module, name, getattr(module, name)) for module, name, _ in limits]
     try:
-        for module, name, limit in NARROW:
+        for module, name, limit in limits:
             setattr(module, name, limit)
         yield
     finally:
-        for (module, name, _), limit in zip(NARROW, wide, strict=True):
+        for module, name, limit in wide:
             setattr(module, name, limit)

@@ -35,10 +35,14 @@ def check_promise(world: World, device: VirtualDevice, sink: AnySink, low_us: in
     if device.clock.wrong or device.name in world.operator.commands.membership.entries:
         return
     _check_sources(world, device, low_us)
-    spoken = [line for line in _known(device, sink) if line.time_us < low_us]
+    spoken = [line for line in _known(device, sink, device.acknowledged) if line.time_us < low_us]
     lacking = _lacking(world, device, sink, spoken, TIMED)
     if world.scenario.columns:
-        in_columns = [line for line in spoken if line.room == COLUMN_ROOM]
+        in_columns = [
+            line
+            for line in _known(device, sink, device.in_columns)
+            if line.room == COLUMN_ROOM and line.time_us < low_us
+        ]
         lacking |= _lacking(world, device, sink, in_columns, COLUMNS)
     if len(lacking) > device.counted(*OUTCOMES):
         world.trouble.append(f"{device.name} promises {low_us}, and {min(lacking)} is not there")
@@ -135,12 +139,12 @@ def _check_entry(
         world.trouble.append(f"{device.name} takes {lacking[0]} for landed, and it is not there")
 
 
-def _known(device: VirtualDevice, sink: AnySink) -> list[RecordedLine]:
-    """Return the lines that it has taken in, and knows of.
+def _known(device: VirtualDevice, sink: AnySink, after: int) -> list[RecordedLine]:
+    """Return the lines before one that it has taken in, and knows of.
 
     What is older than a short retention may have left the device for a former store.
     """
-    lines = device.recording[device.sure_from : device.acknowledged]
+    lines = device.recording[device.sure_from : after]
     kept_us = device.core.intake.progress.pruned_us if came_later(device, sink) else NEVER_US
     return [line for line in lines if kept_us <= line.time_us]
 

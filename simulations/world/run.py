@@ -6,7 +6,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import NamedTuple
 
 from device_agent.agent.settings import Settings
@@ -18,7 +17,7 @@ from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
 from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
-from simulations.world.narrow import narrowed
+from simulations.world.narrow import NARROW, OF_PRUNING, narrowed
 from simulations.world.scenario import Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
@@ -54,7 +53,8 @@ class RunOutcome(NamedTuple):
 
 def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
-    with narrowed() if scenario.narrow else nullcontext():
+    limits = [*(OF_PRUNING if scenario.gateways else ()), *(NARROW if scenario.narrow else ())]
+    with narrowed(limits):
         return _run(scenario)
 
 

@@ -48,6 +48,8 @@ WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.0
 """What else a scenario may have, and in which part of the seeds."""
 LONG_COMMIT_S = 10
 """Least seconds between two commits where readings are to wait."""
+STAMPED_STEPS = 45
+"""Least steps of those in which they wait for long: a few commits come at once before they do."""
 CLOCKS = frozenset(kind for kind in KINDS if kind.startswith("clock_"))
 """What befalls the clocks of devices: a fleet in which no kernel knows that its clock is right has
 none of it, as nobody could tell which ones are wrong."""
@@ -184,7 +186,7 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
     if has["unsynchronised"]:
         schedule = [fault for fault in schedule if fault.kind not in CLOCKS]
     if has["stamped"]:
-        has["commit_s"] = LONG_COMMIT_S
+        has |= {"commit_s": 6 * LONG_COMMIT_S, "steps": max(scenario.steps, STAMPED_STEPS)}
     return replace(scenario, gateways=gateways, faults=faults, schedule=tuple(schedule), **has)
 
 

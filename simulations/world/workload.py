@@ -3,7 +3,7 @@
 from random import Random
 
 from simulations.world.device import RecordedLine, VirtualDevice
-from simulations.world.programs import SLOTS
+from simulations.world.programs import COLUMN, SLOTS
 
 LIVE_RATE = 0.2
 """Readings in a step that a device's second source gives."""
@@ -25,6 +25,8 @@ AT_BORDER = 0.1
 """Lines of the time of the nearest border of panes, or of a microsecond before or after it."""
 ROOMS = (*"aaaaabbbb", "A", "ab", "\u00e1", "a\u0301")
 """From which a line's room is drawn: some differ by case, by length and by normal form alone."""
+COLUMNS_BEHIND_RATE = 0.5
+"""The same where there are columns."""
 PANE_US = 10_000_000
 """The span of the panes whose readings must be distinguished."""
 
@@ -52,6 +54,7 @@ def _drawn_time(device: VirtualDevice, now_us: int, random: Random) -> int:
     late_us = random.choice((0, 0, 0, 1, 30)) * random.randint(0, 1_000_000)
     if random.random() < AT_BORDER:
         return (now_us - late_us) // PANE_US * PANE_US + random.randint(-1, 1)
-    if random.random() >= BEHIND_RATE or device.durable is None:
+    rate = COLUMNS_BEHIND_RATE if COLUMN in device.plan.events else BEHIND_RATE
+    if random.random() >= rate or device.durable is None:
         return now_us - late_us
     return min(device.core.intake.progress.promised_us, now_us) - random.randint(1, BEHIND_US)
