@@ -50,7 +50,7 @@ class Announced:
         """Take the message that the broker retains, this process's own or an earlier one."""
         try:
             found = json.loads(payload or b"{}").get("components", {})
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return  # a stranger's: the next message replaces it
         if not payload or len(self._before) > MOST_KNOWN:
             self._before.clear()
@@ -82,7 +82,7 @@ class Announced:
         if is_all:
             left = _named(left)
         config = self._message(self._made | left)
-        return json.dumps(config, sort_keys=True, ensure_ascii=False).encode()
+        return _encoded(config)
 
 
 def _named(gone: Components) -> Components:
@@ -105,4 +105,9 @@ def _fitting(make: Callable[[int], Components]) -> Components:
 
 
 def _length(components: Components) -> int:
-    return len(json.dumps(components, ensure_ascii=False).encode())
+    return len(_encoded(components))
+
+
+def _encoded(plain: Config) -> bytes:
+    # What a stranger announced may hold halves of characters.
+    return json.dumps(plain, sort_keys=True, ensure_ascii=False).encode(errors="replace")

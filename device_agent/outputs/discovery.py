@@ -176,7 +176,10 @@ class Discovery:
             **with_attributes(state, ", ".join(f"'{at}': value_json.{at}" for at in shown)),
         }
         of_alert = _id("alert", name, key=key)
-        return self._entity("binary_sensor", of_alert, state, more, of_fleet=of_fleet)
+        (config,) = self._entity("binary_sensor", of_alert, state, more, of_fleet=of_fleet).values()
+        return {
+            f"ALERT{of_alert}": config
+        }  # a value may be named "alert": no id of one has capitals
 
     def agent(self) -> Components:
         """Return the entities of what the agent says of itself."""

@@ -160,7 +160,33 @@ def alerting():
     return program.plan()
 
 
-@pytest.mark.parametrize("payload", [b"\xff", b"[]", b"7", b'{"components": [1]}', b"{}", b""])
+def test_a_value_that_is_named_alert_is_beside_an_alert(tmp_path, home):
+    program = Program("house")
+    event = program.event("temperature", unit="°C")
+    samples = program.declare_dynamic(greenhouse().variables["samples"].bottom, "samples")
+    program.collect(event, into=samples)
+    program.alert("last", program.fold(samples, folds.last(), "alert"), above=28)
+    started(tmp_path, home, plan=program.plan())
+    components = home.messages()["pi-1"]["components"].values()
+    same = [each for each in components if each["unique_id"].endswith("__alert__last")]
+    assert sorted(each["platform"] for each in same) == ["binary_sensor", "sensor"]
+
+
+def test_halves_of_characters_that_a_stranger_announced_end_nothing():
+    announced = Announced("topic", lambda components: {"components": components})
+    announced.hear(b'{"components": {"\\ud800": {"platform": "sensor", "name": "\\ud800"}}}')
+    for is_all in (True, False):
+        assert announced.content((), lambda _most: {}, is_all=is_all).payload()
+
+
+NESTED = b'{"components":' * 100_000
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"\xff", b"[]", b"7", b'{"components": [1]}', b"{}", b"", NESTED],
+    ids=["bytes", "list", "number", "a list in it", "nothing in it", "empty", "nested"],
+)
 def test_what_is_no_message_of_ours_changes_nothing(payload):
     announced = Announced("topic", lambda components: {"components": components})
     announced.hear(payload)
