@@ -72,11 +72,11 @@ def reads_on(stage: Stage, agent: Agent, count: int) -> bool:
 
 
 def test_an_agent_that_is_killed_again_and_again_loses_and_doubles_nothing(stage):
-    recorded = stage.record("a", 23_000)
+    recorded = stage.record("a", 12_000)
     random = Random(6)
     kills = 0
     agent = stage.replay("a")
-    while kills < 8 and reads_on(stage, agent, random.randint(1, 4_000)):
+    while kills < 8 and reads_on(stage, agent, random.randint(1, 2_000)):
         agent.end(signal.SIGKILL)
         kills += 1
         agent = stage.replay("a")
@@ -177,7 +177,7 @@ def test_the_data_of_another_program_are_refused_and_left_as_they_are(stage):
 
 
 def test_an_agent_without_room_says_so_waits_and_goes_on_when_there_is_room(stage):
-    recorded = stage.record("a", 23_000)
+    recorded = stage.record("a", 12_000)
     agent = stage.replay("a", fails=True)
     stage.lander.serve(lambda: "cannot be kept in" in str(agent.newest().get("trouble")))
     accepted = agent.report["accepted"]
@@ -202,7 +202,7 @@ def test_an_agent_without_room_says_so_waits_and_goes_on_when_there_is_room(stag
 
 
 def test_an_agent_that_is_stopped_without_room_says_what_it_cannot_keep(stage):
-    stage.record("a", 23_000)
+    stage.record("a", 12_000)
     agent = stage.replay("a", fails=True)
     stage.lander.serve(lambda: "cannot be kept in" in str(agent.newest().get("trouble")))
     assert agent.end() == Exit.ENVIRONMENT
