@@ -63,13 +63,15 @@ def made_up(
         seed: of what is drawn.
     """
     random, (texts, numbers) = Random(seed), constants(plan)
+    known = {tag for asked in tags.values() for tag in asked}
+    named = [text for text in texts if text not in known]  # a tag's name is not its value
     found: list[MadeUpReading] = []
     for event in plan.events.values():
         values = values_of(event, texts, numbers)
         for device in DEVICES:
             for n, time_us in enumerate(_times_us(plan)):
                 asked = {
-                    tag: random.choice((*texts, "a", "b"))
+                    tag: random.choice((*named, "1", "2"))
                     for tag in sorted(tags.get(event.name, ()))
                 }
                 value = values[n] if n < len(values) else _drawn(event, values, random)

@@ -26,7 +26,7 @@ from typing import Any
 
 from lasp_edge.checking.readings import constants, plausible, values_of
 from lasp_edge.checking.scans import flaws
-from lasp_edge.checking.trial import Findings
+from lasp_edge.checking.trial import MADE_UP_TAG, Findings
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import LIMIT
@@ -95,7 +95,7 @@ class _AskedTags(dict[str, str]):
         if self._open:
             if self.user:
                 self.users.setdefault(name, set()).add(self.user)
-            return self.get(name) or f"some {name}"
+            return self.get(name) or MADE_UP_TAG
         return super().__getitem__(name)
 
 

@@ -35,6 +35,8 @@ from lasp_edge.reasons import reason_of
 
 MOST_TAGS = 64
 """Tags that a function may ask for, one after the other."""
+MADE_UP_TAG = "1"
+"""The value of a tag that a function asks for: a text that can be a number, too."""
 _DEVICE, _KEY = "made-up", "made-up key"
 _FIRST_US = 1_700_000_000_000_000
 
@@ -226,7 +228,7 @@ class _Trial:
                 function(made(tags))
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 if tags.lacking and tags.lacking not in known and self._given is None:
-                    known[tags.lacking] = f"some {tags.lacking}"
+                    known[tags.lacking] = MADE_UP_TAG
                     continue
                 event = made(known)
                 has = f" with the tags {known}" if known else " without tags"

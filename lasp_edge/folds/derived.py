@@ -101,7 +101,8 @@ class PartOfCombined(NamedTuple):
 class CombinedFold(FoldOfFolds):
     """A function of what several folds give, over the partials of all of them.
 
-    Without a sample in one of them it gives None, and the function is not called.
+    Without a sample in one of them it gives None, and the function is not called; and where it
+    divides by zero.
 
     Args:
         part: names the value.
@@ -145,4 +146,7 @@ class CombinedFold(FoldOfFolds):
                 return dict.fromkeys(self.parts)
             given.append(lowered if len(fold.parts) > 1 else lowered[fold.parts[0]])
             start = stop
-        return {self.parts[0]: resolution.nearest(self.function(*given))}
+        try:
+            return {self.parts[0]: resolution.nearest(self.function(*given))}
+        except ZeroDivisionError:
+            return dict.fromkeys(self.parts)

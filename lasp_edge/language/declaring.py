@@ -308,7 +308,8 @@ class Declaring:
         Args:
             name: a new name.
             function: gives the value of the others, in their order: each a number, or all its
-                parts by name where it has several. Where one has no sample there is no value.
+                parts by name where it has several. Where one has no sample, or the function
+                divides by zero, there is no value.
             *values: targets of `fold_dynamic`, or of `fold` for a value of each device.
             resolution: the step to which the value is rounded, as decimal text.
             version: raise it when the meaning of `function` changes.

@@ -4,7 +4,7 @@ import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.testing import replay
+from lasp_edge.testing import check_program, replay
 
 START_S = 1_764_028_800
 WARM = [("a", 20.0), ("a", 20.3), ("b", 22.0), ("c", 19.0), ("a", 20.5)]
@@ -56,11 +56,13 @@ def test_a_value_of_two_values_is_agreed_watched_and_rounded_to_its_step(keyed, 
     assert {row["state"] for row in found.alerts} == {"on"}
 
 
-def test_where_one_of_them_has_no_sample_there_is_no_value():
+@pytest.mark.parametrize("cold", [[], [("a", 0)]])
+def test_without_a_sample_and_divided_by_zero_there_is_no_value(cold):
     program, of = halls()
     values = of["warm fleet"], of["cold fleet"]
     program.combine("ratio", lambda warm, cold: warm / cold, *values, resolution="0.1")
-    assert run(program, cold=[]).value("ratio").number is None
+    assert run(program, cold=cold).value("ratio").number is None
+    check_program(program)
 
 
 def test_values_of_each_device_are_combined_on_it():
