@@ -216,7 +216,7 @@ def _merge(
         say(line)
     if recompute_is_due(job.lake):
         repair_all(spark, job)
-        say("all windows are made again, since `lake forget` or `lake backfill` ran")
+        say("windows, from which `lake forget` took something, are made again")
     if repairs:
         say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()

@@ -9,9 +9,8 @@ keys, a counter's number, values as JSON.
 run; at its next start it makes the windows from the rest. `retain`: delete what is old; the job may
 run.
 
-`plan`: what a new version of the program changes, before it is started: which windows go on, which
-begin with a part of their readings. `backfill`: the panes of another window count for a new one of
-the same event, key and functions, those that landed and those to come. The job must not run.
+`plan`: what a new version of the program changes, before it is started: which windows go on, and
+which begin with a part of their readings.
 
 All work without Spark.
 
@@ -24,7 +23,6 @@ All work without Spark.
   lasp-edge lake forget --lake ./lake --key attic --before 2025-01-01
   lasp-edge lake retain --lake ./lake --days 400
   lasp-edge lake plan --lake ./lake --program greenhouse:program
-  lasp-edge lake backfill hourly --from by_minute --lake ./lake --program greenhouse:program
 """
 
 import argparse
@@ -36,7 +34,7 @@ import pyarrow as pa
 
 from cloud_tier.command import table
 from cloud_tier.command.deletion import add_deletion_arguments, forget_rows, retain_days
-from cloud_tier.command.planned import add_plan_arguments, backfill_window, show_plan
+from cloud_tier.command.planned import add_plan_arguments, show_plan
 from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.status import status
@@ -62,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name",
         nargs="?",
         metavar="NAME",
-        help="one shared variable (default: all), or the window to backfill",
+        help="one shared variable (default: all)",
     )
     table.add_lake_argument(parser)
     add_waiting_arguments(parser)
@@ -81,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    if arguments.action not in {"shared", "backfill"} and arguments.name is not None:
+    if arguments.action != "shared" and arguments.name is not None:
         raise UsageError(f"lake {arguments.action}: it takes no NAME; `lake shared NAME` does")
     return _ACTIONS[arguments.action](arguments)
 
@@ -137,11 +135,6 @@ def _retain(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace) -> int:
     print(show_plan(arguments))  # noqa: T201
-    return Exit.FINE
-
-
-def _backfill(arguments: argparse.Namespace) -> int:
-    print(backfill_window(arguments))  # noqa: T201
     return Exit.FINE
 
 
@@ -270,5 +263,4 @@ _ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "forget": _forget,
     "retain": _retain,
     "plan": _plan,
-    "backfill": _backfill,
 }

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import control, merge
-from cloud_tier.job.backfilled import backfilled
 from cloud_tier.job.control import ControlState
 from cloud_tier.job.frames import at_most, frames, most_rows
 from cloud_tier.job.job import Job
@@ -66,7 +65,7 @@ def append_joined(
     counted: Sequence[str] = _COUNTED
     if job.has_parameters:
         kinds, counted = (*DEVICE_KINDS, CONTROL), _SENT
-    landed = backfilled(batch.select(*LANDED, *job.landed_names), job.backfills)
+    landed = batch.select(*LANDED, *job.landed_names)
     with frames(batch.sparkSession):
         rows = at_most(_dated(landed, job), most_rows())
     if rows is not None:

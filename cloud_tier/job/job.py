@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cloud_tier.job.opened import OpenTables
-from cloud_tier.lake.backfill import Backfill, backfills
 from cloud_tier.lake.definitions import since_us
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import Column
@@ -83,11 +82,6 @@ class Job:
     def listen_us(self) -> int:
         """For how long a job without a roster listens before anything is final."""
         return listen_us(self.waits, self.dead_after_us)
-
-    @cached_property
-    def backfills(self) -> tuple[Backfill, ...]:
-        """The streams whose panes count for windows that came later."""
-        return backfills(self.plan, self.lake)
 
     @cached_property
     def since_us(self) -> dict[str, int]:

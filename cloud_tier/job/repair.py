@@ -10,7 +10,6 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from cloud_tier.job.backfilled import backfill
 from cloud_tier.job.control import promised_under_log
 from cloud_tier.job.dynamic import touched
 from cloud_tier.job.finality import finality_of
@@ -44,9 +43,8 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
 
 
 def repair_all(spark: SparkSession, job: Job) -> None:
-    """Make all windows again for which there are panes, however old: some went, or count now."""
+    """Make all windows again for which there are panes, however old: some were deleted."""
     kept = kept_days(job.lake)
     wide = replace(job, retain_us=_ALWAYS_US if kept is None else kept * DAY_US)
-    backfill(spark, wide)
     repair(spark, wide, recalled(wide))
     recomputed(job.lake)

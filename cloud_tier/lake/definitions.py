@@ -26,8 +26,6 @@ from lasp_edge.language.plan import Plan
 log = logging.getLogger(__name__)
 
 SHARED = "shared"
-BACKFILL: Final = "backfill"
-"""The kind of row that has panes of another window count (`cloud_tier.lake.backfill`)."""
 _SINCE: Final = "since_us"
 
 Known = dict[tuple[str, str], tuple[int, str]]
@@ -84,7 +82,8 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
         if text == before:
             continue
         since = known_us.get(name)
-        if kind == WINDOW and known and not _has_past(known, name, json.loads(text)["stream"]):
+        stream = json.loads(text).get("stream")
+        if kind == WINDOW and known and json.loads(before or "{}").get("stream") != stream:
             since = host_us()
             log.warning(
                 "the window %r is %s: rows that begin before now may lack readings, also where "
@@ -100,12 +99,6 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
         table = pa.table(columns, schema=arrow_schema(PROGRAMS))
         write_deltalake(lake.programs, table, mode="append")
     return changed
-
-
-def _has_past(known: Known, name: str, stream: int) -> bool:
-    """Return whether the lake has the panes of a window, or others that count for it."""
-    texts = (known.get((kind, name), (0, "{}"))[1] for kind in (WINDOW, BACKFILL))
-    return stream in {json.loads(text).get("stream") for text in texts}
 
 
 def _meant(text: str) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import pyarrow as pa
 from cloud_tier.lake.controls import control_rows
 from cloud_tier.lake.tables import ABSENT, MEMBER, PANE, PROMISE, TICK, VARIABLE, landed_schema
 from crdts.frontier import Promise
-from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Accepted, CommandRows, EntryRows, PaneRows, Rows
@@ -29,16 +28,12 @@ class LandedColumns:
     Args:
         plan: of the program whose columns the rows have.
         regimes: what panes mean under the log of parameters; None without parameters.
-        former: windows that the program has no more, and whose panes are taken.
     """
 
-    def __init__(
-        self, plan: Plan, regimes: FleetRegimes | None = None, former: Iterable[Window] = ()
-    ) -> None:
+    def __init__(self, plan: Plan, regimes: FleetRegimes | None = None) -> None:
         self._regimes = regimes
         self._schema = landed_schema(plan.columns, plan.stream_results.values(), plan.parameters)
-        taken = (*plan.pane_streams, *former)
-        self._parts = {each.stream: each.fold.columns_named for each in taken}
+        self._parts = {each.stream: each.fold.columns_named for each in plan.pane_streams}
         self._parts |= {
             each.stream: each.fold.columns_named for each in plan.published_folds.values()
         }

@@ -11,7 +11,6 @@ from typing import Final
 
 from deltalake.exceptions import DeltaError
 
-from cloud_tier.lake.backfill import former_windows
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.query import in_one_line
 from cloud_tier.lake.shared import overheard
@@ -165,8 +164,7 @@ class LanderProcess:
 
     def _lander(self, log_: Log, link: Link) -> Lander:
         plan, landing = self._plan, Landing(self._lake, log_.lander)
-        former = former_windows(plan, self._lake)
-        streams = ((*plan.pane_streams, *former), plan.published_folds.values())
+        streams = (plan.pane_streams, plan.published_folds.values())
         known = (landing.incarnations(), landing.membership())
         store, is_signed = (self._sink, landing.lake_id), self._seal is not None
         tick_us = self._tick_us
@@ -184,7 +182,7 @@ class LanderProcess:
                 control=regimes,
                 is_signed=is_signed,
             ),
-            columns=LandedColumns(plan, regimes, former),
+            columns=LandedColumns(plan, regimes),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
             now_us=_now_us,
             pace=SegmentPace(promises_us=min(SegmentPace.promises_us, tick_us), idle_us=tick_us),

@@ -11,6 +11,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import compact, pack
 from cloud_tier.job.repair import repair
 from cloud_tier.lake.coverage import recorded_frontier
+from cloud_tier.lake.definitions import record
 from lasp_edge import Program, folds
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
@@ -169,6 +170,19 @@ def test_a_row_without_a_thousand_dead_devices_has_their_number_and_eight_names(
     final = lake.revisions("by_room", START_US, "attic")[-1]
     assert (final["status"], final["devices_excluded"]) == ("final", 1_000)
     assert final["excluded"].split(",") == sorted(dead)[:8]
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_row_tells_that_it_begins_before_the_lake_had_its_window(spark, tmp_path, is_later):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    if is_later:
+        before = Program(PROGRAM.name)
+        before.window("before", source=before.event("rain"), fold=folds.sum(), size_s=60)
+        record(before.plan(), lake.lake)
+    record(PROGRAM, lake.lake)
+    lake.step(read(Device(PROGRAM, "pi-0"), 20.0, 1))
+    covered = {row["covered"] for row in lake.rows(lake.lake.windows)}
+    assert covered == {not is_later}
 
 
 def test_further_device_is_counted_though_the_minimum_stays(spark, tmp_path):
