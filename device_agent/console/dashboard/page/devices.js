@@ -24,7 +24,9 @@ const ORDERS = {
 
 /** Show the devices again whenever the reader chooses otherwise. */
 export function watchChoice(render) {
-  for (const name of ["search", "kind", "order"]) body(name).addEventListener("input", render);
+  for (const name of ["search", "kind", "order"]) {
+    for (const event of ["input", "change"]) body(name).addEventListener(event, render);
+  }
 }
 
 /** Return the devices that were chosen, in their order, as [name, device]. */
