@@ -6,7 +6,8 @@ In the order in which a run goes:
 - `scenario`: what a run is made from, drawn from a seed
 - `programs`, `controlled`, `workload`: what devices compute and measure
 - `disk`, `clock`, `process`, `device`: a device
-- `links`, `broker`, `operator`, `landing` around a `lander`: whom it talks to
+- `links`, `broker`, `operator`: whom it talks to; `sinks`: a `lander` in `landing`, and `gateway`,
+  whose process runs as it is; `landed`: what they hold
 - `world`: all of them, step by step; `misfortunes`, `hostile`: how faults befall it
 - `truth`, `checks`, `acting`: what must hold
 - `run`: faults first, then heal, settle and demand
