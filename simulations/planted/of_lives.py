@@ -29,7 +29,7 @@ def a_later_life_reads_before_a_lander_has_heard_of_it() -> Iterator[None]:
 def what_a_process_said_itself_makes_its_readings_doubtful() -> Iterator[None]:
     """A device connects again, receives its own report, and refuses what comes a little late."""
 
-    def reports(self: Answers, _own: int) -> Iterator[ProcessReport]:
+    def reports(self: Answers, _own: int, *, is_young: bool) -> Iterator[ProcessReport]:  # noqa: ARG001
         return (report for vouch in self._vouches.values() for report in vouch.reports)
 
     with replaced(Answers, "reports", reports):

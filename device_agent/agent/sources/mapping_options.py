@@ -71,7 +71,7 @@ DECIMAL_COMMA = Option[bool](
     "decimal-comma",
     default=False,
     parse=bool,
-    help='a text such as "21,5" is a number',
+    help='a text such as "21,5" is a number (default: it is refused)',
     is_flag=True,
 )
 ITEMS = Option[str | None]("items", None, str, "a JSON array of readings", in_files_only=True)

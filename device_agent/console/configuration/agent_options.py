@@ -25,7 +25,9 @@ HOME_HELP = (
     "let Home Assistant discover this device and the fleet, under this topic (default: not;"
     f" without PREFIX: {HOME}); turns on --results, once an --interval unless it says otherwise"
 )
-DASHBOARD_HELP = "where the dashboard is, such as http://pi:8700/: Home Assistant links to it"
+DASHBOARD_HELP = (
+    "where the dashboard is, such as http://pi:8700/: Home Assistant links to it (default: none)"
+)
 INTERVAL_HELP = (
     "publish what changed at most this often {}. The others know a change at most this much later,"
     " and whether all agree after twice that; 1 shows everything live, writes 50 times as much to"
