@@ -44,7 +44,7 @@ MARKS = {
     "secure broker": ("sh", "broker config"),
     "secure device": ("sh", "--ca-file"),
     "signed": ("sh", "keys new"),
-    "gateway": ("sh", "lasp-edge gateway"),
+    "gateway": ("sh", "lasp-edge gateway lasp_edge.examples"),
     "entrance": ("python", 'Program("entrance")'),
     "readings of doors": ("json", '"of": "cellar"'),
     "order of doors": ("sh", "lasp-edge gateway entrance:program"),

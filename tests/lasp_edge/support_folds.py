@@ -31,6 +31,9 @@ ONE_EACH = {
 HUNDREDTHS = Resolution("0.01")
 
 BUILT_IN = {name: fold.at(HUNDREDTHS) for name, fold in ONE_EACH.items()} | {
+    "weighted_mean": folds.weighted_mean(abs, abs, steps=("0.01", "1")),
+    "correlation": folds.correlation(abs, abs, steps=("0.01", "1")),
+    "regression": folds.regression(abs, abs, steps=("0.01", "1")),
     "population variance": folds.variance(population=True),
     "extremes": folds.struct(mean=folds.mean(), low=folds.min(), high=folds.max()),
     "nested": folds.struct(inner=folds.struct(n=folds.count(), t=folds.sum()), max=folds.max()),

@@ -83,7 +83,7 @@ def test_results_of_a_device_are_printed(tmp_path, monkeypatch, capsys):
         (["windows", "w", "--data-dir", "D", "--all-revisions"], "a device keeps none"),
         (["windows", "w", "--data-dir", "D", "--lake", "L"], "not allowed with"),
         (
-            ["results", "r", "--gateway", "G"],
+            ["results", "r"],
             "one of the arguments --lake --gateway --data-dir is required",
         ),
     ],

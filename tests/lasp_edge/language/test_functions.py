@@ -69,8 +69,3 @@ def test_a_variable_in_place_of_a_fold_is_named(program):
     samples = program.declare_dynamic(BoundedLWWSet(bound=1), "samples")
     with pytest.raises(ValueError, match=r"is needed, not the variable 'samples'$"):
         program.fold("mean", samples, folds.mean())
-
-
-def test_a_list_is_no_event(program, door):
-    with pytest.raises(ValueError, match=r"program 'house' declares no event \["):
-        program.window("w", source=[door], fold=folds.count(), size_s=60)

@@ -19,7 +19,7 @@ def window(program, **changed):
     [
         ({"source": "humidity"}, "declares no event 'humidity'"),
         ({"source": None}, "declares no event None"),
-        ({"source": []}, "declares no event"),
+        ({"source": []}, "at least one event or stream is needed"),
         ({"fold": "mean"}, "a fold such as"),
         ({"size_s": 0}, "seconds above 0"),
         ({"size_s": -1}, "seconds above 0"),
