@@ -144,7 +144,8 @@ def test_one_order_over_three_doors_is_as_shown(tmp_path):
                 (tmp_path / f"{door}.jsonl").write_text("\n".join(lines) + "\n")
                 running.append(start(agent.replace("front", door), tmp_path, broker))
             looked = here(results, tmp_path, broker.url)
-            until_true(lambda: without_revisions(printed(looked, tmp_path)) == shown("visits"), 120)
+            shown = without_revisions(block("visits"))
+            until_true(lambda: without_revisions(printed(looked, tmp_path)) == shown, 120)
         finally:
             for each in running:
                 each.kill()
@@ -167,7 +168,3 @@ def printed(line, directory):
 def without_revisions(text):
     """Return the lines without the number of revisions: how many there were is chance."""
     return [line.split()[:-1] for line in text.splitlines()]
-
-
-def shown(name):
-    return without_revisions(block(name))

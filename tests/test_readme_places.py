@@ -6,16 +6,11 @@ import shlex
 import shutil
 import subprocess
 
-from cloud_tier.command import cloud, lander
-from tests.support_readme import BIN, CHECKOUT, FENCED
+from cloud_tier.command import cloud, lake, lander
+from lasp_edge.checking import command as check
+from tests.support_readme import BIN, block, commands
 
-COMMANDS = {"cloud": cloud, "lander": lander}
-
-
-def blocks(language):
-    """Return the blocks of a language on the page about lakes."""
-    text = (CHECKOUT / "docs" / "cloud.md").read_text()
-    return [block for each, block in FENCED.findall(text) if each == language]
+COMMANDS = {"cloud": cloud, "lander": lander, "lake": lake, "check": check}
 
 
 def parsed(words):
@@ -27,7 +22,7 @@ def parsed(words):
 
 
 def test_units_of_systemd_start_the_job(tmp_path):
-    (unit,) = blocks("ini")
+    unit = block("unit of systemd")
     (line,) = re.findall("^ExecStart=(.*)$", unit, re.MULTILINE)
     path, *words = shlex.split(line)
     assert path.endswith("/lasp-edge")
@@ -42,14 +37,21 @@ def test_units_of_systemd_start_the_job(tmp_path):
 
 
 def test_containers_of_kubernetes_start_lander_and_job():
-    (manifest,) = blocks("yaml")
-    commands = re.findall(r"^ *command: \[(.*)\]$", manifest, re.MULTILINE)
-    words = [[word.strip(' "') for word in each.split(",")] for each in commands]
+    manifest = block("pods")
+    lines = re.findall(r"^ *command: \[(.*)\]$", manifest, re.MULTILINE)
+    words = [[word.strip(' "') for word in each.split(",")] for each in lines]
     of_lander, of_job = (parsed(each[1:]) for each in words)
     assert of_lander.lake == of_job.lake == "s3a://bucket/lake"
     assert of_job.no_lander
 
 
 def test_a_job_that_ends_by_itself_is_called_so():
-    (line,) = [line for block in blocks("sh") for line in block.splitlines() if "--until" in line]
+    (line,) = commands(block("until idle"))
     assert parsed(shlex.split(line)[1:]).until_idle == 30
+
+
+def test_commands_that_look_ahead_are_called_so():
+    (line,) = commands(block("plan of a lake"))
+    assert parsed(shlex.split(line)[1:]).program == "lasp_edge.examples.greenhouse:program"
+    (line,) = commands(block("check against"))
+    assert str(parsed(shlex.split(line)[1:]).against) == "former/greenhouse.py"
