@@ -18,6 +18,8 @@ FOLDS = {
     "distinct": folds.distinct,
     "top": lambda: folds.top(2),
 }
+LEAST = 2
+"""Readings above it count in the windows without keys, which have a filter."""
 SETTINGS = Settings(keep_readings=True, max_skew_us=600 * S)
 
 
@@ -26,6 +28,8 @@ def program(slide_s, fold="struct", *, keyed=True):
     temperature = made.event("temperature", resolution="0.01")
     window = {"fold": FOLDS[fold](), "size_s": 60, "slide_s": slide_s}
     key = (lambda event: event.tags.get("room", "")) if keyed else None
+    if not keyed:
+        window["where"] = lambda event, at: event.value > LEAST
     made.window("by_room", source=temperature, key=key, **window)
     return made.plan()
 
@@ -59,6 +63,8 @@ class Changed:
                 found[at] = window.fold.combine(found.get(at, window.fold.zero), row.partial)
         truth = {}
         for reading in self.device.store.readings():
+            if not window.keyed and reading["value"] <= LEAST:
+                continue
             key = reading["tags"]["room"] if window.keyed else ""
             at = (key, reading["time_us"] // window.span_us * window.span_us)
             lifted = window.fold.lift(reading["q"], reading["time_us"])
