@@ -6,7 +6,6 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
-from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
@@ -22,7 +21,6 @@ from lasp_edge.errors import EnvironmentLacks, Exit, NotFound, UsageError
 from lasp_edge.protocol.window_rows import LAKE_RECORD, WINDOW_IDENTITY, WINDOW_RECORD
 from lasp_edge.tool.command_line import main
 from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
-from tests.support_missing import lacks
 
 
 @pytest.fixture
@@ -287,10 +285,8 @@ def test_readable_rows_have_times_and_numbers_of_plain_types(tables):
 
 
 def test_rows_are_a_frame_of_pandas_and_of_polars(tables):
-    if find_spec("pandas") is None or find_spec("polars") is None:
-        lacks("pandas or polars is not installed; type: make setup")
-    import polars as pl  # noqa: PLC0415
-
+    pytest.importorskip("pandas", reason="the extra `bench` brings it, in CI")
+    pl = pytest.importorskip("polars", reason="the extra `bench` brings it, in CI")
     rows = Lake(tables.root).windows("by_room")
     frame = rows.to_pandas(key="b")
     assert list(frame["mean"] * 2) == [44.0, 40.0]
