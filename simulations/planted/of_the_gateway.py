@@ -1,20 +1,26 @@
 """Bugs of a gateway: its process, its file, its panes, and for whom its windows wait."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from device_agent.gateway.kept import FleetChanges, KeptEntry
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.run import GatewayRun
+from device_agent.gateway.store import FleetStore
 from device_agent.gateway.windows import FleetWindows
 from lasp_edge.protocol import frontier
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Liveness
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from simulations.planted.bug import planted, replaced
 
+NEEDED: Final = "gateways"
+_of_gateways = partial(planted, needs=NEEDED)
 
-@planted
+
+@_of_gateways
 def the_gateway_answers_before_its_commit() -> Iterator[None]:
     """The power goes after an answer and before the commit: a device forgets what nobody holds."""
     right_commit, right_send = GatewayRun._commit, GatewayRun._send  # noqa: SLF001
@@ -50,7 +56,7 @@ def keys_that_differ_in_case_are_one_to_the_gateway() -> Iterator[None]:
         yield
 
 
-@planted
+@_of_gateways
 def the_gateway_prunes_panes_where_windows_are_final() -> Iterator[None]:
     """A reading comes late, its window is computed again, and what it held before is gone."""
 
@@ -83,4 +89,15 @@ def a_beat_that_the_broker_kept_is_a_promise() -> Iterator[None]:
         right(self, frame, record._replace(retained=False), accepted)
 
     with replaced(Acceptance, "take_beat", take_beat):
+        yield
+
+
+@_of_gateways
+def a_row_in_the_store_is_not_found_again() -> Iterator[None]:
+    """A gateway restarts, a reading comes late, and its window begins with revision 0 once more."""
+
+    def row(_self: FleetStore, _at: WindowStart) -> FleetRow | None:
+        return None
+
+    with replaced(FleetStore, "row", row):
         yield
