@@ -37,9 +37,9 @@ class LandedFleet:
         self._segments = 0
         hear = lander.hear
 
-        def recorded(topic: str, payload: bytes, now_us: int) -> Any:
+        def recorded(topic: str, payload: bytes, now_us: int, **more: bool) -> Any:
             self._records.append(Record(now_us, topic, retained=False, payload=payload))
-            return hear(topic, payload, now_us)
+            return hear(topic, payload, now_us, **more)
 
         lander.hear = recorded  # type: ignore[method-assign]
 

@@ -50,9 +50,9 @@ class LandedWorld(OperatedFleet):
         lander.connected(self.now_us)
         self.join, hear = lander.commit, lander.hear
 
-        def recorded(topic, payload, now_us):
+        def recorded(topic, payload, now_us, **more):
             self.records.append(Record(now_us, topic, retained=False, payload=payload))
-            return hear(topic, payload, now_us)
+            return hear(topic, payload, now_us, **more)
 
         lander.hear = recorded
         lander.connected = lander.commit = lambda _now_us: None  # in `merge`

@@ -104,7 +104,7 @@ def test_workers_that_cannot_load_the_fold_are_named_at_the_start(spark, monkeyp
 
 
 def test_the_plan_says_how_spark_combines():
-    parities, sums, here, now = identities(mixed())
+    parities, sums, here, now, *_ = identities(mixed())
     assert "on device and cloud (python, Arrow batches), " in parities
     assert "on device and cloud (spark operators), " in sums
     assert "on device, " in here
