@@ -221,12 +221,15 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--stores", type=int, default=500, metavar="N", help="how many")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the first seed")
     arguments = parser.parse_args(words)
-    logging.disable(logging.CRITICAL)
     counted: Counter[str] = Counter()
-    for seed, came, what in outcomes(range(arguments.seed, arguments.seed + arguments.stores)):
-        counted[came] += 1
-        if came == "WRONG":
-            print(f"seed {seed}: {what}: a final window is wrong, and nothing says so")  # noqa: T201
+    logging.disable(logging.CRITICAL)
+    try:
+        for seed, came, what in outcomes(range(arguments.seed, arguments.seed + arguments.stores)):
+            counted[came] += 1
+            if came == "WRONG":
+                print(f"seed {seed}: {what}: a final window is wrong, and nothing says so")  # noqa: T201
+    finally:
+        logging.disable(logging.NOTSET)
     print(", ".join(f"{count} {came}" for came, count in sorted(counted.items())))  # noqa: T201
     return bool(counted["WRONG"])
 

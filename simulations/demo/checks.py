@@ -65,7 +65,7 @@ def verdicts(evidence: Evidence) -> list[Verdict]:
         "d": [
             *_not_measured(evidence),
             *(_windows(evidence, window) for window in plan.windows.values()),
-            *(_results(evidence, result) for result in plan.stream_results.values()),
+            *(_results(evidence, result) for result in plan.device_results.values()),
         ],
     }
     if evidence.settings:

@@ -72,7 +72,7 @@ class Evidence(NamedTuple):
             _printed(site, "globals", plan.dynamic_folds) if in_lake else None,
             now_s() - site.began_s,
             {device.name: device.measured for device in devices if device.measured},
-            _printed(site, "results", plan.stream_results) if in_lake else None,
+            _printed(site, "results", plan.device_results) if in_lake else None,
             silent_us,
             tuple(site.settings),
             cast.wait_s,

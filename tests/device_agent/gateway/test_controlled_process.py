@@ -53,6 +53,7 @@ def time_of(seconds):
 def say(stage, *words):
     """Type `lasp-edge set`; return what it prints."""
     whole = ("set", f"{NAME}:program", *words, "--broker", stage.broker.url, "--listen", 1)
+    whole += ("--force",)  # there may be no device yet
     printed = lasp_edge(*whole, cwd=stage.directory)
     assert printed.returncode in {Exit.FINE, Exit.NOT_CONFIRMED}, printed.stderr
     return printed.stdout
