@@ -45,7 +45,7 @@ SPANS_US = (60 * SECOND_US, 3_600 * SECOND_US, DAY_US, 40 * DAY_US, 4_000 * DAY_
 """After so much time, one span after the other, it is looked whether timers are left."""
 REFUSED = "refused: "
 """What the counted names of refused readings begin with."""
-IN_WINDOW = "window "
+IN_WINDOW = "failed: window "
 """What the counted names begin with of readings for which a function of a window failed."""
 
 

@@ -134,9 +134,11 @@ class Chart:
             gaps = self._lines(axes, by_key, meaning.slide_us)
             self._label(axes, meaning, part, _is_in_unit(found, part))
             try:
-                self._figure.savefig(self._file, metadata=_undated(self._file))
+                self._figure.savefig(self._file, metadata=_undated(self._file) or None)
             except OSError as error:
                 raise UsageError(f"cannot write {self._file}: {error.strerror}") from None
+            except ValueError as error:  # a form that nothing here writes
+                raise UsageError(f"{self._file}: a .png or .svg is needed ({error})") from None
         return self._in_words(by_key, gaps)
 
     def _chosen_part(self, meaning: ResultDefinition) -> str:

@@ -14,6 +14,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
+from device_agent.agent.guard import FAILED
 from device_agent.agent.intake.identities import (
     Block,
     Identities,
@@ -220,7 +221,7 @@ class ReadingCounter:
             return function(*asked)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             pass_interrupt(error)
-            self._note(f"window {window.name}: {reason_of(error)}")
+            self._note(f"{FAILED}window {window.name}: {reason_of(error)}")
             return _FAILED
 
     def _note_refused(self, window: Window, answers: list[Any], quantised: list[Any]) -> None:
@@ -228,7 +229,7 @@ class ReadingCounter:
         if set(map(type, quantised)) != {int}:
             for answer, each in zip(answers, quantised, strict=True):
                 if answer is not _FAILED and isinstance(each, Refused):
-                    self._note(f"window {window.name}: {reason_of(each)}")
+                    self._note(f"{FAILED}window {window.name}: {reason_of(each)}")
 
 
 def _kept(fit: list[bool], *columns: list[Any]) -> Iterable[list[Any]]:

@@ -176,7 +176,9 @@ def measure_of(plan: Plan | None, shared: str | None) -> tuple[str, int]:
     """Return the unit of a fleet's value, and how many decimals are shown."""
     if plan is None or shared is None:
         return "", 2
-    fold = plan.dynamic_folds[shared]
+    fold = plan.dynamic_folds.get(shared)
+    if fold is None:  # a device of another program has it
+        return "", 2
     return measured(plan, fold).unit, decimals(fold.resolution)
 
 

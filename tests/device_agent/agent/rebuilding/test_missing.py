@@ -247,7 +247,8 @@ def test_a_function_that_fails_leaves_the_reading_out_of_its_window_alone(tmp_pa
     assert fleet.windows("ratios") == {}
     assert fleet.windows("sums")
     (reason,) = [name for name in fleet.device.counted if "ZeroDivisionError" in name]
-    assert reason.startswith("window ratios: ")
+    assert reason.startswith("failed: window ratios: ")
+    assert any("window ratios: " in each for each in fleet.device.core.report()["failures"])
 
 
 def test_entries_of_unknown_parameters_are_counted_and_change_nothing(fleet):

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from device_agent.console.command.watch import measure_of
 from device_agent.console.dashboard.history import (
     MOST_POINTS,
     MOST_SERIES,
@@ -12,6 +13,7 @@ from device_agent.console.dashboard.history import (
     SPAN_S,
     History,
 )
+from tests.device_agent.agents import greenhouse
 
 MEAN = ("mean", "", "mean")
 
@@ -85,3 +87,7 @@ def test_a_page_gets_the_first_series_of_each_value():
     assert shown == [
         (value, f"{number:02}") for value in ("floors", "rooms") for number in range(MOST_SHOWN)
     ]
+
+
+def test_a_value_that_only_another_program_declares_has_no_unit():
+    assert measure_of(greenhouse(), "of another program") == ("", 2)
