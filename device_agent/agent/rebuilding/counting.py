@@ -23,6 +23,7 @@ from device_agent.agent.intake.identities import (
     tags_of_blocks,
 )
 from device_agent.agent.parts import StoreReader
+from device_agent.agent.sources.tags import KnownTags
 from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, StreamItem, tags_of_stream
@@ -253,4 +254,4 @@ def _by_key(keys: list[Any], times_us: list[int], values: list[int]) -> dict[str
 @lru_cache(maxsize=1_000)
 def tags_in(text: str) -> Mapping[str, str]:
     """Return the tags that gave a canonical text."""
-    return MappingProxyType(json.loads(text) if text else {})
+    return MappingProxyType(KnownTags(json.loads(text) if text else {}, {}))
