@@ -291,11 +291,7 @@ class FleetStreams:
 
     def _count_failures(self) -> None:
         """Count the functions that fail at a place where they did not before."""
-        failing = {
-            (node.name, place): why
-            for node in self._engine.graph.nodes
-            for place, why in node.stage.failures.places.items()
-        }
+        failing = self._engine.graph.failing
         for at in failing.keys() - self._failing:
             self.failed[f"{at[0]}: {failing[at]}"] += 1
         self._failing = set(failing)

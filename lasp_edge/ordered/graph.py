@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from lasp_edge.ordered.deltas import Delta, composed
 from lasp_edge.ordered.log import Checkpoint
+from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.stages import ScanStage, StreamStage
 
@@ -82,6 +83,15 @@ class StreamGraph:
         """When the next timer of any stage rings, if nothing comes before; None: never."""
         found = [node.stage.due_us for node in self.nodes if isinstance(node.stage, ScanStage)]
         return min([due_us for due_us in found if due_us is not None], default=None)
+
+    @property
+    def failing(self) -> dict[tuple[str, Place], str]:
+        """Stream and place -> why a function fails there now."""
+        return {
+            (node.name, place): why
+            for node in self.nodes
+            for place, why in node.stage.failures.places.items()
+        }
 
     def cut(self, time_us: int) -> bytes:
         """Let go what lies before a time that the frontier has passed.

@@ -213,11 +213,7 @@ class Streams(Part):
 
     def _count_failures(self) -> None:
         """Count the functions of streams that fail at a place where they did not before."""
-        failing = {
-            (node.name, place): why
-            for node in self.engine.graph.nodes
-            for place, why in node.stage.failures.places.items()
-        }
+        failing = self.engine.graph.failing
         for (name, place), why in failing.items():
             if (name, place) not in self._failing:
                 self._agent.counters.note(f"failed: {name}: {why}")
