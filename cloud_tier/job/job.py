@@ -51,7 +51,9 @@ class Job:
         """The columns that landed rows have beside the lake's own."""
         row = (RESULT_ROW,) if self.results else ()
         entry = (CONTROL_ENTRY,) if self.plan.parameters else ()
-        return (*self.plan.columns, *row, *entry)
+        streams = self.plan.item_streams.values()
+        sent = dict.fromkeys(name for each in streams for name in each.fold.columns_named)
+        return (*self.plan.columns, *row, *entry, *sent)
 
     @property
     def results(self) -> tuple[StreamResult, ...]:

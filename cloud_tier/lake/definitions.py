@@ -48,7 +48,8 @@ def prepare(plan: Plan, lake: LakeTables) -> list[str]:
             log.warning("%s", torn)
         if DeltaTable.is_deltatable(lake.programs):
             _check_program(plan, lake, newest_definitions(lake))
-        lake.create(plan.columns, plan.stream_results.values(), plan.parameters)
+        own = (plan.stream_results.values(), plan.parameters, plan.item_streams.values())
+        lake.create(plan.columns, *own)
         return record(plan, lake)
     except (DeltaError, OSError) as error:
         raise UsageError(f"--lake {lake.root} cannot be written: {in_one_line(error)}") from error

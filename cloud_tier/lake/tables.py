@@ -15,7 +15,9 @@ a version, and all rows have `received_us`, the time at which the lander took th
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
                greatest `seq` of a replica wins. A row of a result is a pane of its own, packed in
-               `said` (`lasp_edge.ordered.sent_rows`), and of a device's the greatest version wins
+               `said` (`lasp_edge.ordered.sent_rows`), and of a device's the greatest version wins.
+               A cell of items is one, too, packed in `items`: those of all replicas of a device
+               are united (`lasp_edge.ordered.sent_items`)
     variable   one key of a device's entry of a dynamic variable, that is, of one `shard` of it. It
                counts while its version is the greatest of (stream, device, shard); `changed` is
                the seq at which the key itself last changed. An entry without keys is one row whose
@@ -52,7 +54,7 @@ from cloud_tier.lake.comments import comment
 from cloud_tier.lake.query import in_one_line
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
-from lasp_edge.language.declarations import TEXT, StreamResult
+from lasp_edge.language.declarations import TEXT, ItemStream, StreamResult
 from lasp_edge.protocol.lake_columns import (
     CONTROL_ENTRY,
     IDENTITY,
@@ -224,6 +226,7 @@ class LakeTables:
         columns: Mapping[str, Column],
         results: Collection[StreamResult] = (),
         parameters: Collection[str] = (),
+        items: Iterable[ItemStream] = (),
     ) -> None:
         """Make the tables that are missing, and widen those that lack one of the columns.
 
@@ -231,6 +234,7 @@ class LakeTables:
             columns: the program's columns by name.
             results: the program's results.
             parameters: what operators can change of it.
+            items: the program's streams of items.
 
         Raises:
             UsageError: a column's name cannot stand beside the lake's own, or the lake is there
@@ -239,7 +243,7 @@ class LakeTables:
         _check_names(columns)
         _check_format(self)
         parts = _part_types(columns)
-        landed = {**LANDED, **parts, **_result_type(results), **_control_type(parameters)}
+        landed = {**LANDED, **parts, **_own_types(results, parameters, items)}
         combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
         windows = {**WINDOW_IDENTITY, **combined, **LAKE_RECORD}
         values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
@@ -269,9 +273,10 @@ def landed_schema(
     columns: Mapping[str, Column],
     results: Collection[StreamResult] = (),
     parameters: Collection[str] = (),
+    items: Iterable[ItemStream] = (),
 ) -> pa.Schema:
-    """Return the Arrow schema of landing rows with these part columns, results and parameters."""
-    own = {**_result_type(results), **_control_type(parameters)}
+    """Return the Arrow schema of landing rows; see `LakeTables.create`."""
+    own = _own_types(results, parameters, items)
     return arrow_schema({**LANDED, **_part_types(columns), **own})
 
 
@@ -284,12 +289,13 @@ def row_types(results: Iterable[StreamResult]) -> dict[str, str]:
     }
 
 
-def _result_type(results: Collection[StreamResult]) -> dict[str, str]:
-    return {RESULT_ROW: "binary"} if results else {}
-
-
-def _control_type(parameters: Collection[str]) -> dict[str, str]:
-    return {CONTROL_ENTRY: "binary"} if parameters else {}
+def _own_types(
+    results: Collection[StreamResult], parameters: Collection[str], items: Iterable[ItemStream]
+) -> dict[str, str]:
+    """Return the Delta types of the lake's own columns that only some programs have."""
+    sent = [name for each in items for name in each.fold.columns_named]
+    rows, entries = [RESULT_ROW] if results else [], [CONTROL_ENTRY] if parameters else []
+    return dict.fromkeys([*rows, *entries, *sent], "binary")
 
 
 def _part_types(columns: Mapping[str, Column]) -> dict[str, str]:

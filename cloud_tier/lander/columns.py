@@ -32,8 +32,9 @@ class LandedColumns:
 
     def __init__(self, plan: Plan, regimes: FleetRegimes | None = None) -> None:
         self._regimes = regimes
-        self._schema = landed_schema(plan.columns, plan.stream_results.values(), plan.parameters)
-        self._parts = {each.stream: each.fold.columns_named for each in plan.pane_streams}
+        own = (plan.stream_results.values(), plan.parameters, plan.item_streams.values())
+        self._schema = landed_schema(plan.columns, *own)
+        self._parts = {each.stream: each.fold.columns_named for each in plan.sent_streams}
         self._parts |= {
             each.stream: each.fold.columns_named for each in plan.published_folds.values()
         }

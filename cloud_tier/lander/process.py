@@ -164,7 +164,6 @@ class LanderProcess:
 
     def _lander(self, log_: Log, link: Link) -> Lander:
         plan, landing = self._plan, Landing(self._lake, log_.lander)
-        # Items are taken and not kept: gateways have the rows of the order over the fleet.
         streams = (plan.sent_streams, plan.published_folds.values())
         known = (landing.incarnations(), landing.membership())
         store, is_signed = (self._sink, landing.lake_id), self._seal is not None

@@ -262,12 +262,12 @@ class Plan:
 
     @property
     def pane_streams(self) -> tuple[Window | StreamResult, ...]:
-        """What devices send pane entries of to a lake, too: windows, and the rows of results."""
+        """The windows, and the rows of results that each device makes."""
         return (*self.windows.values(), *self.device_results.values())
 
     @property
     def sent_streams(self) -> tuple[Window | StreamResult | ItemStream, ...]:
-        """What devices send pane entries of to gateways: that, and items for the fleet's order."""
+        """What devices send pane entries of: those, and items for the fleet's order."""
         return (*self.pane_streams, *self.item_streams.values())
 
     @property

@@ -118,7 +118,8 @@ class LakeUnderTest(ReadLake):
         self.spark = spark
         for name, value in QUICK.items():
             spark.conf.set(name, value)
-        self.lake.create(program.columns, program.stream_results.values(), program.parameters)
+        own = (program.stream_results.values(), program.parameters, program.item_streams.values())
+        self.lake.create(program.columns, *own)
         self.job = Job(program, self.lake, **options)
         self.known = MergedState.of(self.job)
 

@@ -172,7 +172,8 @@ def history(program: Plan, readings: Iterable[Reading], seed: int = 0) -> list[R
 
 def table(program: Plan, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return rows as Arrow, as the lander writes them."""
-    schema = landed_schema(program.columns, program.stream_results.values(), program.parameters)
+    own = (program.stream_results.values(), program.parameters, program.item_streams.values())
+    schema = landed_schema(program.columns, *own)
     return pa.Table.from_pylist(list(rows), schema=schema)
 
 
