@@ -1,5 +1,6 @@
-"""What an evaluator of streams keeps beside its engine, on a device and at a gateway alike.
+"""What an evaluator of streams keeps beside its engine, on a device, at a gateway and in the job.
 
 - `history`: items, states and rows in the store
+- `fleet`: streams over the items of all devices, at a gateway and in the job
 - `rows`: the rows of results, live and stored; `publishing`: the newest of each key, as JSON
 """

@@ -81,13 +81,14 @@ class StreamEngine:
         live_most: items in memory from which on there is a cut.
 
     Attributes:
+        events: the names of those that the streams are made from.
         graph: the live end.
         since_us: the last cut; items before it are in the store alone.
     """
 
     def __init__(self, plan: StreamPlan, store: ItemStore, live_most: int) -> None:
         self._plan, self._store = plan, store
-        self._events = sorted(plan.events)
+        self.events = sorted(plan.events)
         self._live_most, self._kept = live_most, max(1, live_most // KEPT_PARTS)
         self._again = max(1, live_most // AGAIN_PARTS)
         self.graph = plan.graph()
@@ -159,7 +160,7 @@ class StreamEngine:
     def _cells_in(self, least_us: int, end_us: int) -> dict[CellId, Cell]:
         """Return the stored cells that begin from one time to another, excluded."""
         return dict(
-            each for event in self._events for each in self._store.cells(event, least_us, end_us)
+            each for event in self.events for each in self._store.cells(event, least_us, end_us)
         )
 
     def take(self, taken: Iterable[StreamItem], frontier_us: int | None) -> StreamChanges:
@@ -169,7 +170,7 @@ class StreamEngine:
             taken: what repeats changes nothing.
             frontier_us: nothing older is expected; it never goes back.
         """
-        live: dict[str, Delta] = {event: {} for event in self._events}
+        live: dict[str, Delta] = {event: {} for event in self.events}
         past: list[StreamItem] = []
         retracted: list[StreamItem] = []
         cells, changed = self._cells, self._cells_changed
@@ -228,7 +229,7 @@ class StreamEngine:
 
     def _content(self, cells: Mapping[CellId, Cell]) -> dict[str, Content]:
         """Return the items of cells that are present, by event."""
-        found: dict[str, Content] = {event: {} for event in self._events}
+        found: dict[str, Content] = {event: {} for event in self.events}
         for (event, device, _), cell in cells.items():
             resolution = self._plan.events[event]
             found[event].update(
