@@ -120,6 +120,7 @@ class Declaring:
         key: Key | None = None,
         per_device: bool = False,
         version: int = 1,
+        local: Any = None,
     ) -> Stream:
         """Derive the outputs of a scan over events in the order of their own times.
 
@@ -133,11 +134,20 @@ class Declaring:
             per_device: each device scans what it reads itself; else the readings of all devices
                 are in one order, which gateways evaluate.
             version: raise it when the meaning of a function of the scan, or of `key`, changes.
+            local: of a `scans.Synchronised`, the events that stay on their devices. It is refused:
+                all readings that the scan takes are sent.
         """
         from lasp_edge.language.ordering import declare_scan  # noqa: PLC0415 - see there
 
         return declare_scan(
-            self._draft, name, source, scan, key, per_device=per_device, version=version
+            self._draft,
+            name,
+            source,
+            scan,
+            key,
+            per_device=per_device,
+            version=version,
+            local=local,
         )
 
     def result(self, stream: Stream | str, *, parts: Mapping[str, str] | None = None) -> Stream:

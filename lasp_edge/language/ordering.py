@@ -12,6 +12,7 @@ from lasp_edge.language.arguments import need_key
 from lasp_edge.language.declarations import TEXT, EventType, Stream, StreamResult
 from lasp_edge.language.draft import Draft
 from lasp_edge.ordered.scan import TIME, Scan
+from lasp_edge.ordered.synchronised import Synchronised
 from lasp_edge.protocol.lake_columns import ROW_IDENTITY, ROW_RECORD
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import named
@@ -67,6 +68,7 @@ def declare_scan(
     *,
     per_device: bool,
     version: int,
+    local: Any = None,
 ) -> Stream:
     """Declare a scan; its arguments are those of `Program.scan`.
 
@@ -83,6 +85,7 @@ def declare_scan(
             f"{what}: a scan such as scans.differences(), or of a class that extends scans.Scan, "
             f"is needed, not {scan!r}"
         )
+    _check_synchronised(scan, what, per_device=per_device, local=local)
     found = _sources(draft, sources, what)
     for each in found:
         if per_device and getattr(each, "fleet", False):
@@ -104,6 +107,29 @@ def declare_scan(
     if key is not None:
         draft.keys[name] = key
     return added
+
+
+def _check_synchronised(scan: Scan, what: str, *, per_device: bool, local: Any) -> None:
+    """Check what a scan says of the order across devices.
+
+    Raises:
+        ValueError: it cannot be used so.
+    """
+    if local is not None:
+        raise ValueError(
+            f"{what}: local= cannot be used yet: all readings that the scan takes are sent, and "
+            "the rows are the same; leave it out"
+        )
+    if not isinstance(scan, Synchronised):
+        return
+    if per_device:
+        raise ValueError(
+            f"{what}: {scan!r} is about the order across devices; leave out per_device=True"
+        )
+    try:
+        scan.check()
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
 
 
 def declare_result(draft: Draft, stream: Any, parts: Mapping[str, str] | None) -> Stream:

@@ -3,7 +3,8 @@
 - `plain`: what a state or a value may be, its encoding, and when two are the same
 - `places`: where an item stands in the order, taken from its content
 - `deltas`: the difference of two contents; a revision is one
-- `scan`: what a scan is, the fold whose order matters; `calling`: calls the user's functions
+- `scan`: what a scan is, the fold whose order matters; `synchronised`: what need not be in order
+- `calling`: calls the user's functions
 - `outputs`: outputs of scans, as events
 - `log`: the items of one key in order, replayed from a change until the state agrees again
 - `stages`: map, filter, flat_map, union, and a scan by key; `graph`: stages one after the other

@@ -1,6 +1,7 @@
 """The built-in scans under the names by which users make them: `scans.differences()`.
 
-Who writes a scan of their own extends `scans.Scan`.
+Who writes a scan of their own extends `scans.Scan`, or `scans.Synchronised`, which says what need
+not be in order across devices.
 
 Each is `zero`, `step` and perhaps a timer (`lasp_edge.ordered.scan`), in a file of its own with its
 laws and its cost: how many results a late event revises.
@@ -14,6 +15,7 @@ laws and its cost: how many results a late event revises.
 """
 
 from lasp_edge.ordered.scan import Scan
+from lasp_edge.ordered.synchronised import Synchronised
 from lasp_edge.scans.as_of import AsOfJoin
 from lasp_edge.scans.changes import ValueChanges
 from lasp_edge.scans.debounce import SteadyValues
@@ -50,6 +52,7 @@ top = TopValues
 
 __all__ = [
     "Scan",
+    "Synchronised",
     "as_of",
     "changes",
     "debounce",

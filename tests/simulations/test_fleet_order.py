@@ -7,6 +7,7 @@ import pytest
 from simulations.fleet import GENTLE
 from simulations.replay import replaying
 from simulations.world.faults import FaultRates
+from tests.lasp_edge.scans.support_synchronised import SCANS, program_of
 from tests.simulations.support_fleet_order import PROGRAMS, readings_of
 
 HARD = FaultRates(
@@ -34,6 +35,15 @@ def test_the_rows_of_the_fleet_are_the_oracles(name, seed):
             assert rows
             devices = {row.place[1] for row in rows.values()}
             assert devices == {""} or len(devices) > 1  # timers are of no device
+
+
+@pytest.mark.parametrize("kind", SCANS)
+def test_the_rows_of_a_synchronised_scan_are_the_oracles(kind):
+    plan, rng = program_of(kind).plan(), Random(len(kind.name))
+    with replaying(plan, readings_of(plan, rng, count=80), faults=HARD, seed=7) as replay:
+        assert not replay.compared.wrong()
+        assert replay.failures == []
+        assert replay.fleet.lander.rows(plan, "found") or kind.name == "smart_home"
 
 
 def test_another_order_of_arrival_gives_the_same_rows():
