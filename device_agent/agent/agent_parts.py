@@ -29,7 +29,8 @@ from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.panes.panes import Panes
-from device_agent.agent.panes.sinks import LEFT_US, Sinks
+from device_agent.agent.panes.sink import LEFT_US
+from device_agent.agent.panes.sinks import Sinks
 from device_agent.agent.parts import Part
 from device_agent.agent.timing.timing import Timing
 from device_agent.agent.timing.waiting import Waiting

@@ -2,7 +2,7 @@
 
 - `panes`: the entries in memory; `planned`: of which streams
 - `cache`: which entries are in memory, and which are in the store alone
-- `sinks`: who holds panes and acknowledges them; `flights`: frames on their way to one of them
+- `sinks`, `sink`: who holds panes and acknowledges them; `flights`: frames on their way to one
 - `sender`: what leaves, and when; `delivery`: what has landed, and where
 - `unlanded`: how old what has not landed can be
 - `standing`: how things stand, for people

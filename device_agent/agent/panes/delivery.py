@@ -15,7 +15,8 @@ from device_agent.agent.changes import Changes
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import NEVER_US, Panes
 from device_agent.agent.panes.sender import PaneSender
-from device_agent.agent.panes.sinks import Sink, Sinks
+from device_agent.agent.panes.sink import Sink
+from device_agent.agent.panes.sinks import Sinks
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.parts import Handler, Part, StoreKeeper
 from device_agent.agent.stored_rows import StoreWide
@@ -25,6 +26,7 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.sinks import SinkLow, store_tag
+from lasp_edge.units import SECOND_US
 
 
 class ReadSources(Protocol):
@@ -85,7 +87,9 @@ class PaneDelivery(Part):
         """Take note of what a sink has taken, and of what it has not."""
         if frame.about != self._agent.replica.device:
             return
-        sink = self.sinks.hear(frame)
+        clock = self._agent.clock
+        own_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
+        sink = self.sinks.hear(frame, own_s)
         dirtied = self.sinks.take_dirtied()
         if dirtied:
             self._change_bits(dirtied)

@@ -21,7 +21,9 @@ answered: it has the default name, and belongs to the sink that answers first.
   lacks, of those that devices repeat, and is another store.
 - What was recorded and is sent again tells nothing: an answer counts as a sign of life, and brings
   another store or sink, only if its clock is later than any before, or if it names an entry that is
-  later than all that were answered. Nobody can have recorded that.
+  later than all that the sink has answered. Nobody can have recorded that. A sink's clock counts
+  up to the device's own, where that is trusted: one that was ahead and was set right would else
+  hold another store back for as long.
 - There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept, and for
   `LEFT_US`, is forgotten while another one answers: strangers cannot make entries dirty for ever.
 
@@ -29,35 +31,22 @@ Silence is counted while the agent runs, by its ticks: no clock that is set make
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from device_agent.agent.changes import Changes, Facts, SinkRow
 from device_agent.agent.panes.flights import FIRST_TIMEOUT_US, Flights
+from device_agent.agent.panes.sink import LEFT_US, MUCH_LATER_S, Sink
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.stored_rows import EntryKey, StoreWide
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK, MAX_SINKS
 
-LEFT_US = 600_000_000
-"""Microseconds of silence after which a store may be one that was left before: ten minutes, in
-which a lander greets twice (`lasp_edge.protocol.greetings`)."""
-MOVES_AT_ONCE = 8
-"""Times that a sink may name a store that was never known, and is believed at once."""
-LONGEST_WAIT_US = 86_400_000_000
-"""Microseconds, after repeated doubling of `LEFT_US`, until the next one is believed: a day. After
-two days without such a move all may be believed at once again."""
-FORMER_STORES = 16
-"""Stores that a sink had before and that are remembered: of more, the first count as new."""
 LONGEST_TICK_US = 60_000_000
 """Microseconds of silence that one tick counts, at most: the clock may have been set meanwhile."""
 SILENCE_KEPT_US = 3_600_000_000
 """Microseconds of silence after which it is stored how long it lasts: an hour."""
-MUCH_LATER_S = 3_600
-"""Seconds from one word of a sink to the next after which it is asked again: an hour, in which most
-clocks drift by less than a second."""
 SLOWEST_US = 600_000_000
 """Microseconds until what a slow sink has not answered is sent again, at most, the first time."""
-KNOWN_SPEAKERS = 4
-"""Processes of a sink that are remembered: a new one may take what the one before did not."""
 
 TWO_STORES = "two stores are called {!r}: start the lander of one of them with --sink OTHERNAME"
 STRANGERS = (
@@ -70,116 +59,6 @@ TOO_MANY = (
 )
 MOVES = "sinks: another store, and everything is sent to it"
 """What a move to another store is counted as."""
-
-
-class Sink:
-    """One sink.
-
-    Attributes:
-        bit: stands for it in a pane entry.
-        name: the sink's.
-        store: the id of its store; empty before the first acknowledgement.
-        former: ids of the stores that it had before.
-        silent_us: for how long it has not answered.
-        commit: the greatest of its store after which it has taken an entry.
-        landed: the same of a lake (`AckFrame.commit`).
-        follows: the store from which its present one follows, if that was not left.
-        moves: to stores that were never known, lately.
-        moved_us: how long ago the last of them was.
-        spoken_s: the latest second at which its store spoke, by the lander; None if unknown.
-        latest_s: the same of all stores of its name; 0 if unknown.
-        is_much_later: whether it answered much later than the time before: it was silent for long,
-            or its clock was set, and it may take now what was ahead of it.
-        contested_us: for how long it still counts that a store spoke that was not believed.
-        flights: the frames that it has not answered yet.
-    """
-
-    __slots__ = (
-        "_speakers",
-        "bit",
-        "commit",
-        "contested_us",
-        "control",
-        "flights",
-        "follows",
-        "former",
-        "is_much_later",
-        "landed",
-        "latest_s",
-        "moved_us",
-        "moves",
-        "name",
-        "silent_us",
-        "spoken_s",
-        "store",
-    )
-
-    def __init__(self, place: int, row: SinkRow, flights: Flights) -> None:
-        self.bit = 1 << place
-        self.name, self.store, self.former, self.silent_us, *kept = row
-        self.commit, self.landed, self.latest_s = kept
-        self.follows = ""
-        self.contested_us = self.moves = self.moved_us = 0
-        self.spoken_s: int | None = None
-        self.is_much_later = False
-        self.control = 0
-        self.flights = flights
-        self._speakers: list[int] = []
-
-    def row(self) -> SinkRow:
-        """Return it as it is stored."""
-        kept = (self.silent_us, self.commit, self.landed, self.latest_s)
-        return SinkRow(self.name, self.store, self.former, *kept)
-
-    def is_new_speaker(self, nonce: int) -> bool:
-        """Return whether a process of the sink answers for the first time."""
-        if nonce in self._speakers:
-            return False
-        self._speakers = [*self._speakers, nonce][-KNOWN_SPEAKERS:]
-        return True
-
-    def hear(self, clock_s: int | None, *, is_new: bool) -> None:
-        """Note that its store spoke, or that somebody sent again what it had once sent."""
-        if is_new:
-            self.silent_us = 0
-        self.latest_s = max(self.latest_s, clock_s or 0)
-        self.is_much_later = False
-        if clock_s is not None:
-            self.is_much_later = (
-                self.spoken_s is not None and clock_s > self.spoken_s + MUCH_LATER_S
-            )
-            self.spoken_s = max(clock_s, self.spoken_s or 0)
-
-    def is_late(self, clock_s: int | None) -> bool:
-        """Return whether another store spoke before the present one did, and that one is alive."""
-        if clock_s is None or self.spoken_s is None:
-            return False
-        return clock_s < self.spoken_s and self.silent_us < LEFT_US
-
-    @property
-    def believes_strangers(self) -> bool:
-        """Whether a store that was never known may take the place of the present one."""
-        beyond = self.moves - MOVES_AT_ONCE
-        return beyond < 0 or self.moved_us >= min(LEFT_US << beyond, LONGEST_WAIT_US)
-
-    def pass_time(self, passed_us: int) -> None:
-        """Count that it was silent for some time more."""
-        self.silent_us += passed_us
-        self.contested_us = max(0, self.contested_us - passed_us)
-        self.moved_us += passed_us
-        if self.moved_us >= 2 * LONGEST_WAIT_US:
-            self.moves = 0
-
-    def adopt(self, store: str, *, follows: bool = False) -> None:
-        """Deliver to another store from now on, which has all of the present one if it follows."""
-        self.follows = self.store if follows else ""
-        self.commit = self.landed = 0
-        if self.store and store not in self.former and not follows:
-            self.moves, self.moved_us = self.moves + 1, 0
-        left = [each for each in (*self.former, self.store) if each not in {"", store}]
-        self.former = tuple(left[-FORMER_STORES:])
-        self.store, self.contested_us, self.spoken_s = store, 0, None
-        self.flights.abandon_all()
 
 
 class Sinks:
@@ -207,7 +86,7 @@ class Sinks:
         self._counters = counters
         self.changes: Changes | None = None
         self.unstored = Changes()
-        self._dirtied, self._answered = 0, (0, 0, 0)
+        self._dirtied = 0
         self._tick_us: int | None = None
         self._kept_us = self._silences()
         self.has_commits = True
@@ -229,51 +108,63 @@ class Sinks:
         slowest_us = max(sink.flights.latency_us for sink in self)
         return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, SLOWEST_US))
 
-    def hear(self, frame: AckFrame) -> Sink | None:
-        """Return the sink that an acknowledgement is of; None where it does not count."""
-        sink = next((sink for sink in self if sink.name == frame.sink), None)
-        named, latest_s = _latest_named(frame), max(each.latest_s for each in self)
+    def hear(self, frame: AckFrame, own_s: int | None = None) -> Sink | None:
+        """Return the sink that an acknowledgement is of; None where it does not count.
+
+        Args:
+            frame: the acknowledgement.
+            own_s: the device's own clock, seconds since the epoch; None where it is not trusted.
+        """
+        if own_s is not None:
+            for each in self:
+                each.bound(own_s)
+            frame = _bounded(frame, own_s)
+        named = _latest_named(frame)
+        sink = self._named(frame.sink) or self._add(frame, named)
         if sink is None:
-            sink = self._first(frame.sink)
-        if sink is None:
-            spoken_s = latest_s if frame.clock_s is None else frame.clock_s
-            if named < self._answered and spoken_s < latest_s - MUCH_LATER_S:
-                self._counters.note("frame: old acknowledgement of a sink that is not known")
-                return None
-            sink = self._add(frame.sink)
-        if sink is None:
-            self._counters.note("frame: acknowledgement of one sink too many")
-            self._counters.note(f"sink: {TOO_MANY}")
             return None
-        clock_s, is_later = frame.clock_s or sink.latest_s + 1, named > self._answered
+        clock_s, is_later = frame.clock_s or sink.latest_s + 1, named > sink.answered
         is_new = is_later or clock_s > sink.latest_s
         is_old = not is_later and clock_s < sink.latest_s
         if frame.store != sink.store and not self._moves(sink, frame, is_old=is_old):
             return None
+        if frame.former:
+            sink.ancestors = frozenset([former.store for former in frame.former])
         sink.hear(frame.clock_s, is_new=is_new)
-        self._answered = max(self._answered, named)
+        sink.answered = max(sink.answered, named)
         if frame.taken and frame.number > sink.commit:
             sink.commit, self.has_commits = frame.number, True
         if frame.taken and frame.commit > sink.landed:
             sink.landed, self.has_commits = frame.commit, True
         return sink
 
-    def _first(self, name: str) -> Sink | None:
-        """Return the place that is kept for the sink that answers first, if nobody has it yet."""
+    def _named(self, name: str) -> Sink | None:
+        """Return the sink of a name; the place that is kept is whose answers first."""
+        for sink in self:
+            if sink.name == name:
+                return sink
         for sink in self:
             if not sink.store:
                 sink.name = name
                 return sink
         return None
 
-    def _add(self, name: str) -> Sink | None:
-        """Deliver to one more sink, if there is room."""
+    def _add(self, frame: AckFrame, named: tuple[int, int, int]) -> Sink | None:
+        """Deliver to one more sink, unless its answer is old, or there is no room."""
+        latest_s = max(each.latest_s for each in self)
+        spoken_s = latest_s if frame.clock_s is None else frame.clock_s
+        answered = max(each.answered for each in self)
+        if named < answered and spoken_s < latest_s - MUCH_LATER_S:
+            self._counters.note("frame: old acknowledgement of a sink that is not known")
+            return None
         if None not in self._places and len(self._places) < MAX_SINKS:
             self._places.append(None)
         if None not in self._places:
+            self._counters.note("frame: acknowledgement of one sink too many")
+            self._counters.note(f"sink: {TOO_MANY}")
             return None
         place = self._places.index(None)
-        sink = self._places[place] = Sink(place, SinkRow(name), Flights())
+        sink = self._places[place] = Sink(place, SinkRow(frame.sink), Flights())
         self._make_dirty(sink)
         return sink
 
@@ -286,8 +177,8 @@ class Sinks:
             self.has_commits = True
             self._changed().facts = self._facts()
             return True
-        if is_late and store == sink.follows:
-            return False  # sent before the start of its process
+        if store in sink.ancestors and sink.silent_us < LEFT_US:
+            return False  # sent before the start of the present one
         if is_late or (sink.store and is_old):
             is_believed, why = False, TWO_STORES
         elif store in sink.former:
@@ -387,3 +278,9 @@ def _latest_named(frame: AckFrame) -> tuple[int, int, int]:
     every = [*frame.taken, *(seqs for _, seqs in frame.not_taken)]
     named = [(each.incarnation, each.nonce, each.runs[-1][1]) for each in every if each.runs]
     return max(named, default=(0, 0, 0))
+
+
+def _bounded(frame: AckFrame, own_s: int) -> AckFrame:
+    """Return an answer whose clock is not ahead of the device's own."""
+    is_ahead = frame.clock_s is not None and frame.clock_s > own_s
+    return replace(frame, clock_s=own_s) if is_ahead else frame

@@ -6,7 +6,8 @@ import pytest
 
 from crdts import Replica
 from crdts.replica import SEQS
-from device_agent.agent.panes.sinks import LEFT_US, MOVES, MOVES_AT_ONCE
+from device_agent.agent.panes.sink import LEFT_US, MOVES_AT_ONCE
+from device_agent.agent.panes.sinks import MOVES
 from lasp_edge.protocol.acks import FormerStore
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.units import SECOND_US
@@ -152,3 +153,47 @@ def test_a_store_that_follows_gets_again_what_it_lacks_of_what_was_acknowledged(
     assert sink(device)["waiting"] == (panes + 1 if is_cut else 0)
     assert device.counted.get(MOVES, 0) == is_cut
     assert not follows(device, "second start", 0), "it was left"
+
+
+def answers(device, store, clock_s, *frames, former=()):
+    """Let a store of the lake answer for frames; return whether the device delivers to it then."""
+    ack = ack_of(device.name, *frames, sink=("lake", store))
+    device.hear(replace(ack, clock_s=clock_s, former=former))
+    return sink(device)["store"] == store
+
+
+def test_a_sink_whose_clock_was_ahead_is_followed_to_its_next_store_when_it_is_right(device):
+    """Its clock was an hour ahead, its disk was put back, and the device reads nothing more."""
+    full(device)
+    now_s = device.now_us // SECOND_US
+    assert answers(device, "ahead", now_s + 3_600)
+    assert answers(device, "put back", now_s + 1), "its clock is right, and nothing else is alive"
+
+
+def test_a_sink_that_answers_later_than_another_one_is_followed_to_its_next_store(device):
+    """The archive answers everything first, and the machine's clock is not trusted."""
+    full(device)
+    device.core.agent.clock.tells = False
+    frames = device.frames(PaneFrame, device.tick(60))
+    device.hear(ack_of(device.name, sink=("archive", "archive")))
+    assert answers(device, "ahead", 9_000, *frames[:1])
+    Fleetlet(device).run(LEFT_US // SECOND_US + 1)
+    device.read([21.0], [device.now_us])
+    device.core.handle_end()
+    later = []
+    while not later:
+        later = device.frames(PaneFrame, device.tick(60))
+    device.hear(replace(ack_of(device.name, *later, sink=("archive", "archive")), clock_s=1))
+    assert answers(device, "put back", 2, *later)
+
+
+def test_what_ended_before_the_present_store_began_is_late_whatever_its_clock_says(device):
+    """A gateway's clock was ahead in its last process, and a message of that one comes late."""
+    full(device)
+    former = (FormerStore("before", SEQS - 1), FormerStore("last", SEQS - 1))
+    now_s = device.now_us // SECOND_US
+    assert answers(device, "present", now_s - 300, former=former)
+    assert not answers(device, "last", now_s)
+    assert device.core.report()["contested_sinks"] == []
+    Fleetlet(device).run(LEFT_US // SECOND_US + 1)
+    assert answers(device, "last", now_s + 900), "whoever lies of former stores wins ten minutes"
