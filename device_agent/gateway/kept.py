@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from crdts import ControlLog, Frontier, Membership
-from lasp_edge.evaluation.stored import HistoryId, HistoryRow, ResultRowId
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow, RowsPartId
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import Begun
@@ -81,7 +81,7 @@ class FleetChanges:
         entries: that are new or grew.
         rows: that are new; each is the current one of its window now.
         history: what streams over the fleet keep of their states.
-        result_rows: rows of their results, packed; None: it is gone.
+        result_parts: parts of the rows of their results; None: it is gone.
         state: after the turn; None if it is the one before.
         panes_below: stream -> entries of panes that start below are of no use any more.
         others_below: the same of streams that are not there: of windows that are no more, or of
@@ -96,11 +96,11 @@ class FleetChanges:
     others_below: int | None = None
     rows_below: int | None = None
     history: dict[HistoryId, HistoryRow] = field(default_factory=dict)
-    result_rows: dict[ResultRowId, bytes | None] = field(default_factory=dict)
+    result_parts: dict[RowsPartId, bytes | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Return whether there is anything to write."""
-        written = (self.entries, self.rows, self.history, self.result_rows)
+        written = (self.entries, self.rows, self.history, self.result_parts)
         return any(written) or self.state is not None
 
 
@@ -119,10 +119,13 @@ class FleetKeeper(Protocol):
     def history(self, stream: int, least_us: int, end_us: int) -> Iterable[tuple[int, HistoryRow]]:
         """Return what is kept of a stream with least_us <= time < end_us, each with its time."""
 
-    def result_rows(
+    def result_parts(
         self, stream: int, least_us: int, end_us: int
-    ) -> Iterable[tuple[int, str, bytes]]:
-        """Return time, name and packed row of a result's rows with least_us <= time < end_us."""
+    ) -> Iterable[tuple[int, int, bytes]]:
+        """Return cell, number and content of the parts of rows with least_us <= cell < end_us.
+
+        In the order of cells and numbers.
+        """
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""

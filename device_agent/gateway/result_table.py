@@ -9,10 +9,11 @@ from typing import Any
 from device_agent.gateway.store import existing_fleet
 from device_agent.gateway.table import meaning_in
 from lasp_edge.errors import UsageError
-from lasp_edge.evaluation.packed_rows import rows_in
+from lasp_edge.evaluation.packed_rows import place_of, rows_in
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.described import RESULT, ResultDefinition
 from lasp_edge.language.streaming import FLEET, parts_of, shown_parts
+from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US as EARLIEST_US
 from lasp_edge.ordered.places import Place, place_text
@@ -42,11 +43,9 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
         )
         first_us = EARLIEST_US if wanted.since_us is None else wanted.since_us
         end_us = FOR_EVER_US if wanted.until_us is None else wanted.until_us
-        stored = [
-            each
-            for *_, packed in store.result_rows(meaning.stream, first_us, end_us)
-            for each in rows_in(result, packed).items()
-        ]
+        parts = store.result_parts(meaning.stream, cell_of(first_us), end_us)
+        rows = rows_in(result, *[packed for *_, packed in parts])
+        stored = [each for each in rows.items() if first_us <= each[0][0] < end_us]
     finally:
         store.close()
     columns = [
@@ -54,18 +53,14 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
         for name in (*ROW_IDENTITY, *meaning.value_columns, *ROW_RECORD)
         if name not in _NOT_SHOWN
     ]
-    rows = [_plain(result, meaning, place, row) for place, row in sorted(stored, key=_place)]
+    shown = [_plain(result, meaning, place, row) for place, row in sorted(stored, key=place_of)]
     chosen = [
         row
-        for row in rows
+        for row in shown
         if wanted.key in (None, row["key"]) and (row["present"] or wanted.all_revisions)
     ]
     chosen.sort(key=lambda row: str(row["key"]))
     return FoundRows(columns, [[row.get(name) for name in columns] for row in chosen], meaning)
-
-
-def _place(stored: tuple[Place, ResultRow]) -> Place:
-    return stored[0]
 
 
 def _plain(

@@ -305,7 +305,7 @@ class FleetStore(HistoryFile):
         with transaction(self._db) as db:
             put(db, "entry", map(_of_entry, changes.entries))
             put(db, "revision", map(_of_row, changes.rows))
-            put_history(db, changes.history, changes.result_rows)
+            put_history(db, changes.history, changes.result_parts)
             if changes.state is not None:
                 _put_state(db, self._state or self.restored(), changes.state)
             _forget(db, changes)

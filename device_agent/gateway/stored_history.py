@@ -5,22 +5,26 @@ from collections.abc import Mapping
 from typing import Final
 
 from device_agent.storage.sealed_file import SealedFile, finding_damage, put
-from lasp_edge.evaluation.stored import HistoryId, HistoryRow, ResultRowId
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow, RowsPartId
+from lasp_edge.ordered.cells import CELL_US
 
 TABLE: Final = """
 CREATE TABLE IF NOT EXISTS history (
     stream INTEGER, at_us INTEGER, end_us INTEGER NOT NULL, content BLOB NOT NULL,
     seal INTEGER NOT NULL, PRIMARY KEY (stream, at_us)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS result (
-    stream INTEGER, at_us INTEGER, name TEXT, content BLOB NOT NULL,
-    seal INTEGER NOT NULL, PRIMARY KEY (stream, at_us, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS result_part (
+    stream INTEGER, cell_us INTEGER, number INTEGER, content BLOB NOT NULL,
+    seal INTEGER NOT NULL, PRIMARY KEY (stream, cell_us, number)) WITHOUT ROWID;
 """
 _BETWEEN: Final = (
     "SELECT * FROM history WHERE stream = ? AND at_us >= ? AND at_us < ? ORDER BY at_us"
 )
-_ROWS_BETWEEN: Final = "SELECT * FROM result WHERE stream = ? AND at_us >= ? AND at_us < ?"
+_PARTS_BETWEEN: Final = (
+    "SELECT * FROM result_part WHERE stream = ? AND cell_us >= ? AND cell_us < ?"
+    " ORDER BY cell_us, number"
+)
 _GONE: Final = "DELETE FROM history WHERE at_us < ? AND end_us <= ?"
-_ROW_GONE: Final = "DELETE FROM result WHERE stream = ? AND at_us = ? AND name = ?"
+_PART_GONE: Final = "DELETE FROM result_part WHERE stream = ? AND cell_us = ? AND number = ?"
 
 
 class HistoryFile(SealedFile):
@@ -33,26 +37,26 @@ class HistoryFile(SealedFile):
         return [(at_us, HistoryRow(last_us, content)) for _, at_us, last_us, content in found]
 
     @finding_damage
-    def result_rows(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, str, bytes]]:
-        """Return time, name and packed row of a result's rows with least_us <= time < end_us."""
-        found = self._rows(_ROWS_BETWEEN, (stream, least_us, end_us))
-        return [(at_us, name, packed) for _, at_us, name, packed in found]
+    def result_parts(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, int, bytes]]:
+        """Return cell, number and content of the parts of rows with least_us <= cell < end_us."""
+        found = self._rows(_PARTS_BETWEEN, (stream, least_us, end_us))
+        return [tuple(row[1:]) for row in found]
 
 
 def put_history(
     db: sqlite3.Connection,
     history: Mapping[HistoryId, HistoryRow],
-    results: Mapping[ResultRowId, bytes | None],
+    results: Mapping[RowsPartId, bytes | None],
 ) -> None:
     """Store what is new or has changed, and delete rows that are gone."""
     put(db, "history", [(at.stream, at.at_us, *row) for at, row in history.items()])
-    put(db, "result", [(*at, packed) for at, packed in results.items() if packed is not None])
-    db.executemany(_ROW_GONE, [at for at, packed in results.items() if packed is None])
+    put(db, "result_part", [(*at, packed) for at, packed in results.items() if packed is not None])
+    db.executemany(_PART_GONE, [at for at, packed in results.items() if packed is None])
 
 
 def forget_results(db: sqlite3.Connection, below_us: int) -> None:
-    """Delete rows of results that are shown no longer."""
-    db.execute("DELETE FROM result WHERE at_us < ?", (below_us,))
+    """Delete the cells of rows that are shown no longer."""
+    db.execute("DELETE FROM result_part WHERE cell_us < ?", (below_us - CELL_US,))
 
 
 def forget_history(db: sqlite3.Connection, below_us: int) -> None:

@@ -11,11 +11,10 @@ acknowledged.
 from collections.abc import Iterator
 from typing import Final
 
+from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, FleetEvaluator, FleetHistory, taken_item
-from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, rows_in
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, FleetEvaluator, taken_item
 from lasp_edge.evaluation.rows import Newest, ResultBook
-from lasp_edge.evaluation.stored import ResultRowId
 from lasp_edge.event import StreamItem
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, plain_parts, stream_plan
@@ -25,8 +24,7 @@ from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow
-from lasp_edge.ordered.sent_items import united
-from lasp_edge.ordered.sent_rows import SentRow, row_name
+from lasp_edge.ordered.sent_rows import SentRow
 from lasp_edge.protocol.acceptance import PaneRows
 
 MOST_CELLS: Final = 20_000
@@ -34,61 +32,6 @@ MOST_CELLS: Final = 20_000
 
 Cells = dict[tuple[str, WriterOfPanes], int]
 """The seq of each entry of a cell, by key and writer."""
-
-
-class GatewayHistory(FleetHistory):
-    """What a gateway's store holds of the streams.
-
-    Args:
-        plan: the plan.
-        keeper: keeps the entries.
-
-    Attributes:
-        rows_changed: rows of results that are to be committed, packed; None: it is gone.
-    """
-
-    def __init__(self, plan: Plan, keeper: FleetKeeper) -> None:
-        super().__init__(plan, lambda *wanted: list(keeper.history(*wanted)))
-        self._keeper = keeper
-        self._streams = {event: each.stream for event, each in plan.item_streams.items()}
-        self.rows_changed: dict[ResultRowId, bytes | None] = {}
-
-    def stored_cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
-        """Yield the cells of an event that are stored, with least_us <= start < end_us."""
-        if event not in self._streams:
-            return
-        parts: dict[CellId, list[Cell]] = {}
-        for entry in self._keeper.entries(self._streams[event], max(0, least_us), end_us - 1):
-            at = CellId(event, entry.writer.device, entry.pane_us)
-            parts.setdefault(at, []).append(unpacked(entry.partial[0]))
-        for at, cells in parts.items():
-            yield at, united(cells)
-
-    def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, bytes]]:
-        """Yield time and packed row of each row of a result."""
-        stream = self._rows[result]
-        found: dict[ResultRowId, bytes | None] = {
-            ResultRowId(stream, at_us, name): packed
-            for at_us, name, packed in self._keeper.result_rows(stream, least_us, end_us)
-        }
-        found |= {
-            at: packed
-            for at, packed in self.rows_changed.items()
-            if at.stream == stream and least_us <= at.at_us < end_us
-        }
-        yield from ((at.at_us, packed) for at, packed in sorted(found.items()) if packed)
-
-    def put_rows(self, result: str, changed: ChangedRows, rows: Rows) -> None:  # noqa: ARG002
-        """Store rows that have changed, each by itself: those of a cell come from many devices."""
-        stream = self._rows[result]
-        for place, row in changed:
-            at = ResultRowId(stream, place[0], row_name(place))
-            self.rows_changed[at] = None if row is None else packed_rows([(place, row)])
-
-    def take_rows(self) -> dict[ResultRowId, bytes | None]:
-        """Return the rows that are to be committed and were not taken yet."""
-        taken, self.rows_changed = self.rows_changed, {}
-        return taken
 
 
 class FleetStreams:
@@ -208,7 +151,7 @@ class FleetStreams:
         came, self._taken, self._entries = self._taken, [], []
         self._evaluator.advance(came, frontier_us, due_us=due_us, is_over=is_over)
         changes.history |= self._history.take_changes()
-        changes.result_rows |= self._history.take_rows()
+        changes.result_parts |= self._history.take_rows()
 
     def needed_from_us(self, frontier_us: int) -> dict[int, int]:
         """Return the time before which no item is needed for a replay, by stream of items."""
@@ -217,7 +160,7 @@ class FleetStreams:
     def stored(self, name: str) -> Iterator[tuple[Place, ResultRow]]:
         """Yield the rows of a result, as the store has them."""
         for _, stored in self._history.rows(name, BEFORE_ALL_US, FOR_EVER_US):
-            yield from rows_in(self._books[name].result, stored).items()
+            yield from stored.items()
 
     def rows(self, name: str) -> Iterator[SentRow]:
         """Yield the rows of a result that are there, as they would travel."""

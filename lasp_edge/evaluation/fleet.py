@@ -1,8 +1,8 @@
 """The streams over a fleet, evaluated: at a gateway and in the job alike.
 
 Items are taken as they come. Those that are later than what is waited for stay unstepped until the
-frontier has passed them, or X is over (`lasp_edge.protocol.waiting`). Whatever is behind the
-frontier is final.
+frontier has passed them, or X is over (`lasp_edge.protocol.waiting`). One time says which of the
+stored items were taken: those before it. The others wait. Whatever is behind the frontier is final.
 """
 
 from abc import abstractmethod
@@ -15,55 +15,59 @@ from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.event import StreamItem
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
-from lasp_edge.ordered.cells import RETRACTED, Cell, CellId, Item, cell_of
+from lasp_edge.ordered.cells import CELL_US, RETRACTED, Cell, CellId, Item, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.plain import decoded, encoded
-from lasp_edge.ordered.sent_items import item_of
 
 LIVE_ITEMS: Final = 50_000
 """Items in memory before there is a cut, some 700 bytes each: more are in the store alone."""
 
-_UNTIL_AT_US: Final = 1
-"""Where in the stream of the progress it is stored what the engine has taken: that stands at 0."""
+_TAKEN_AT_US: Final = 1
+"""Where in the stream of the progress it is stored what was taken: the engine's own is at 0."""
 
 
 class FleetHistory(StreamHistory):
-    """What an evaluator's store holds of streams over a fleet: cells are the entries of devices.
-
-    Attributes:
-        unseen: items that are in the store and that the engine has not taken yet, by cell.
-    """
+    """What an evaluator's store holds of streams over a fleet: cells are the entries of devices."""
 
     def __init__(self, plan: Plan, read: Read) -> None:
         super().__init__(plan, FLEET, read)
-        self.unseen: dict[CellId, list[Item]] = {}
+        self._taken_us: int | None = None
+
+    @property
+    def taken_us(self) -> int:
+        """The engine has taken the items before it that are stored, and none from then on."""
+        if self._taken_us is None:
+            found = self._entries(self._progress, _TAKEN_AT_US, _TAKEN_AT_US + 1)
+            self._taken_us = decoded(found[0][1].content) if found else BEFORE_ALL_US
+        return self._taken_us
+
+    def put_taken(self, taken_us: int) -> None:
+        """Store up to when what is stored after this turn was taken."""
+        if taken_us != self.taken_us:
+            self._taken_us = taken_us
+            self._put(self._progress, _TAKEN_AT_US, FOR_EVER_US, encoded(taken_us))
 
     @abstractmethod
     def stored_cells(self, event: str, least_us: int, end_us: int) -> Iterable[tuple[CellId, Cell]]:
         """Return the cells of an event that are stored, with least_us <= start < end_us."""
 
     def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
-        """Yield the cells of an event, of all devices, with least_us <= start < end_us."""
-        for at, cell in self.stored_cells(event, least_us, end_us):
-            for item in self.unseen.get(at, ()):
-                cell.pop(item, None)
-            yield at, cell
+        """Yield the cells of an event with least_us <= start < end_us, of all devices.
+
+        Without the items that wait: the engine has not taken them.
+        """
+        until_us = self.taken_us
+        for at, cell in self.stored_cells(event, least_us, min(end_us, until_us)):
+            if at.cell_us + CELL_US <= until_us:
+                yield at, cell
+            else:
+                yield at, {item: s for item, s in cell.items() if item.time_us < until_us}
 
     def put_cell(self, where: CellId, cell: Cell, end_us: int) -> None:
         """Store nothing: the entries from which a cell is united are in the store as they came."""
-
-    def until_us(self) -> int:
-        """Return the time before which the engine has taken all that is stored."""
-        for _, row in self._entries(self._progress, _UNTIL_AT_US, _UNTIL_AT_US + 1):
-            return int(decoded(row.content))
-        return FOR_EVER_US
-
-    def put_until(self, until_us: int) -> None:
-        """Store that time, as of this turn."""
-        self._put(self._progress, _UNTIL_AT_US, FOR_EVER_US, encoded(until_us))
 
 
 class FleetEvaluator:
@@ -82,8 +86,7 @@ class FleetEvaluator:
         self, engine: StreamEngine, history: FleetHistory, books: Mapping[str, ResultBook]
     ) -> None:
         self._engine, self._history, self.books = engine, history, books
-        self._waiting: list[StreamItem] = []
-        self._until_us = FOR_EVER_US
+        self._waiting: dict[int, list[StreamItem]] = {}
         self._failing: set[tuple[str, object]] = set()
         self.failed: Counter[str] = Counter()
 
@@ -93,23 +96,43 @@ class FleetEvaluator:
         Args:
             pruned_us: what lies wholly before it may have left the store.
         """
-        self._until_us = self._history.until_us()
-        self._waiting = list(self._stored_behind(self._until_us))
-        self._history.unseen = _by_cell(self._waiting)
+        self._wait_for(self._stored_behind(self._history.taken_us))
         rebuilt = self._engine.begin(pruned_us)
-        self._history.unseen = {}
         for book in self.books.values():
             book.begin(self._engine.since_us)
         if rebuilt is not None:
             self.compare(rebuilt._replace(since_us=max(rebuilt.since_us, pruned_us)))
 
-    def _stored_behind(self, until_us: int) -> Iterator[StreamItem]:
+    def _stored_behind(self, taken_us: int) -> Iterator[StreamItem]:
         """Yield the stored items from a time on: they waited when the last process ended."""
+        stored, least_us = self._history.stored_cells, cell_of(taken_us)
         for event in self._engine.events:
-            for (_, device, _), cell in self._history.cells(event, cell_of(until_us), FOR_EVER_US):
+            for (_, device, _), cell in stored(event, least_us, FOR_EVER_US):
                 for item, state in cell.items():
-                    if item.time_us >= until_us:
+                    if item.time_us >= taken_us:
                         yield taken_item(event, device, item, state)
+
+    def _wait_for(self, items: Iterable[StreamItem]) -> None:
+        """Let items wait that are stored, or will be with this turn."""
+        for each in items:
+            self._waiting.setdefault(cell_of(each.time_us), []).append(each)
+
+    def _newest_us(self) -> int:
+        """Return the time of the newest item that waits."""
+        newest = self._waiting.get(max(self._waiting, default=0), ())
+        return max([each.time_us for each in newest], default=BEFORE_ALL_US)
+
+    def _ready(self, until_us: int) -> list[StreamItem]:
+        """Return the items before a time; they wait no longer."""
+        ready: list[StreamItem] = []
+        for cell_us in sorted(each for each in self._waiting if each < until_us):
+            items = self._waiting.pop(cell_us)
+            if cell_us + CELL_US <= until_us:
+                ready += items
+            else:
+                ready += [each for each in items if each.time_us < until_us]
+                self._waiting[cell_us] = [each for each in items if each.time_us >= until_us]
+        return ready
 
     def compare(self, rebuilt: Rebuilt) -> None:
         """Bring what streams say again to the rows that differ."""
@@ -135,24 +158,20 @@ class FleetEvaluator:
             due_us: items before this time are waited for no longer, though F has not passed them.
             is_over: nothing more is expected at all: timers ring ahead of time.
         """
+        self._wait_for(came)
+        newest_us = self._newest_us()
         if is_over and not came and frontier_us is not None:
-            newest_us = max((each.time_us for each in self._waiting), default=frontier_us)
             frontier_us = self._engine.horizon_us(max(frontier_us, newest_us))
-        until_us = max(each for each in (frontier_us, due_us, BEFORE_ALL_US) if each is not None)
-        unseen, waiting = _by_cell(self._waiting), [*self._waiting, *came]
-        taken = [each for each in waiting if each.time_us < until_us]
-        self._waiting = [each for each in waiting if each.time_us >= until_us]
-        until_us = min(until_us, FOR_EVER_US)
-        if until_us != self._until_us:
-            self._until_us = until_us
-            self._history.put_until(until_us)
+        # What was taken once stays taken, though X has become longer meanwhile.
+        until_us = max(self._history.taken_us, min(due_us or BEFORE_ALL_US, newest_us + 1))
+        until_us = max(until_us, frontier_us or BEFORE_ALL_US)
+        taken = self._ready(until_us)
         if taken or _is_later(frontier_us, self._engine.frontier_us):
             before_us = self._engine.since_us
-            self._history.unseen = unseen
             outcome = self._engine.take(taken, frontier_us)
-            self._history.unseen = {}
             self._bring(outcome.deltas, before_us)
             self._count_failures()
+        self._history.put_taken(until_us)
 
     def _bring(self, deltas: dict[str, Delta], before_us: int) -> None:
         """Bring the outputs of streams to their rows."""
@@ -173,14 +192,6 @@ class FleetEvaluator:
 
 def _is_later(frontier_us: int | None, than_us: int | None) -> bool:
     return frontier_us is not None and (than_us is None or frontier_us > than_us)
-
-
-def _by_cell(taken: Iterable[StreamItem]) -> dict[CellId, list[Item]]:
-    found: dict[CellId, list[Item]] = {}
-    for each in taken:
-        at = CellId(each.event, each.device, cell_of(each.time_us))
-        found.setdefault(at, []).append(item_of(each))
-    return found
 
 
 def taken_item(event: str, device: str, item: Item, state: int) -> StreamItem:

@@ -10,7 +10,7 @@ and that of a cell is at least the end of its block: what a late reading may nee
 
 from collections.abc import Callable, Iterator
 
-from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows
+from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, place_of, rows_in
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import events_of, items_stream, standing_stream, states_stream
@@ -45,7 +45,7 @@ class StreamHistory:
         self._items = {name: items_stream(plan, name) for name in sorted(events_of(plan, device))}
         self._plan, self._progress = plan, standing_stream(plan)
         self._states = states_stream(plan, 0)
-        self._rows = {name: each.stream for name, each in plan.stream_results.items()}
+        self._results = plan.stream_results
         self.changes: dict[HistoryId, HistoryRow] = {}
 
     def take_changes(self) -> dict[HistoryId, HistoryRow]:
@@ -94,10 +94,11 @@ class StreamHistory:
         """Store a cell of items, which stays until a time."""
         self._put(self._items[where.event], where.cell_us, end_us, packed(cell))
 
-    def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the start and packed rows of each cell of a result."""
-        for at_us, row in self._entries(self._rows[result], least_us, end_us):
-            yield at_us, row.content
+    def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, Rows]]:
+        """Yield the start and rows of each cell of a result with least_us <= start < end_us."""
+        made = self._results[result]
+        for at_us, row in self._entries(made.stream, least_us, end_us):
+            yield at_us, rows_in(made, row.content)
 
     def put_rows(self, result: str, changed: ChangedRows, rows: Rows) -> None:
         """Store rows that have changed, with the others of their cells.
@@ -114,8 +115,8 @@ class StreamHistory:
             if (cell := cells.get(cell_of(place[0]))) is not None:
                 cell.append((place, row))
         for cell_us, found in sorted(cells.items()):
-            packed_cell = packed_rows(sorted(found, key=_place))
-            self._put(self._rows[result], cell_us, cell_us + CELL_US, packed_cell)
+            packed_cell = packed_rows(sorted(found, key=place_of))
+            self._put(self._results[result].stream, cell_us, cell_us + CELL_US, packed_cell)
 
     def _put(self, stream: int, at_us: int, end_us: int, content: bytes) -> None:
         self.changes[HistoryId(at_us, stream)] = HistoryRow(end_us, content)
@@ -129,7 +130,3 @@ class StreamHistory:
             if of == stream and least_us <= at_us < end_us
         }
         return sorted(found.items())
-
-
-def _place(found: tuple[Place, ResultRow]) -> Place:
-    return found[0]

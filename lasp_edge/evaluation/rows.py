@@ -6,17 +6,18 @@ the newest that still counts is looked for in the store.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lasp_edge.evaluation.history import Read, StreamHistory
-from lasp_edge.evaluation.packed_rows import rows_in
+from lasp_edge.evaluation.packed_rows import place_of, rows_in
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
-from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts
+from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts, surely_fits
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.item_store import FOR_EVER_US
+from lasp_edge.ordered.outputs import NO_TAGS, made_event
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow, ResultRows
 from lasp_edge.protocol.status import TENTATIVE
@@ -28,24 +29,35 @@ LAST_US = 86_400_000_000
 """Microseconds before the newest reading of which people are shown rows, if there are any."""
 
 
+PlacedRow = tuple[Place, ResultRow]
+"""A row, and where it stands."""
+
+
 class Newest(NamedTuple):
     """The newest final and the newest tentative row of a key; None where it has no such row."""
 
-    final: StreamRow | None = None
-    tentative: StreamRow | None = None
+    result: StreamResult
+    final: PlacedRow | None = None
+    tentative: PlacedRow | None = None
 
     @property
     def mark(self) -> tuple[Any, ...]:
         """What differs where the rows do."""
-        return tuple(None if row is None else (row.place, row.revision) for row in self)
+        return tuple(None if row is None else (row[0], row[1].revision) for row in self[1:])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row."""
+        return self.final is None and self.tentative is None
 
     def plain(self) -> dict[str, Any]:
         """Return them for JSON, by name."""
-        return {name: row.plain() for name, row in self._asdict().items() if row is not None}
+        rows = {"final": self.final, "tentative": self.tentative}
+        return {name: shown_row(self.result, *row).plain() for name, row in rows.items() if row}
 
     def as_json(self) -> bytes:
         """Return them as a retained topic holds them: nothing where there is no row."""
-        return json.dumps(self.plain(), sort_keys=True).encode() if any(self) else b""
+        return b"" if self.is_empty else json.dumps(self.plain(), sort_keys=True).encode()
 
 
 class ResultBook:
@@ -71,11 +83,9 @@ class ResultBook:
 
     def begin(self, since_us: int) -> None:
         """Take the rows since the last cut from the store."""
-        for _, stored in self._history.rows(self.result.name, since_us, FOR_EVER_US):
-            rows = rows_in(self.result, stored)
+        for _, rows in self._history.rows(self.result.name, since_us, FOR_EVER_US):
             self._live.restore(rows)
-            for place, row in sorted(rows.items()):
-                self._remember(place, row)
+            self._remember(sorted(rows.items(), key=place_of))
 
     @property
     def due_us(self) -> int | None:
@@ -84,7 +94,7 @@ class ResultBook:
 
     def take(
         self, delta: Delta, since_us: int, before_us: int, frontier_us: int | None
-    ) -> list[StreamRow]:
+    ) -> list[PlacedRow]:
         """Take how the stream has changed; return the rows that are final, or revised, by that.
 
         Args:
@@ -94,11 +104,12 @@ class ResultBook:
             frontier_us: nothing older is expected.
         """
         past = {place: change for place, change in delta.items() if place[0] < before_us}
+        here = {p: c for p, c in delta.items() if p not in past} if past else delta
         cells = {place[0] // CELL_US * CELL_US for place in past}
         cells |= {cell_us for cell_us in self._overdue if cell_us < before_us}
         self._overdue.clear()
         changed = self._past(past, cells, frontier_us) if cells else []
-        self._live.push({p: c for p, c in delta.items() if p not in past}, frontier_us)
+        self._live.push(here, frontier_us)
         if frontier_us is not None:
             self._live.advance(frontier_us)
         live = self._live.take_changed()
@@ -106,24 +117,27 @@ class ResultBook:
         self._history.put_rows(self.result.name, live, self._live.rows)
         if since_us > before_us:
             self._live.cut(since_us)
-        final = []
-        for place, row in [*changed, *live]:
-            self._remember(place, row)
-            if row is not None and row.event is not None and row.status != TENTATIVE:
-                final.append(self.shown(place, row))
+        changed += live
+        self._remember(changed)
         self._replace({old.key for old, new in delta.values() if old is not None and new is None})
-        return final
+        return [
+            (place, row)
+            for place, row in changed
+            if row is not None and row.event is not None and row.status != TENTATIVE
+        ]
 
     def _replace(self, keys: set[str]) -> None:
         """Remember the newest rows that still count of keys of which rows were taken back."""
-        lost = {key for key in keys if self.newest.get(key, Newest()).final is None}
+        none = Newest(self.result)
+        lost = {key for key in keys if self.newest.get(key, none).final is None}
         if not lost:
             return
-        self.newest |= {key: Newest() for key in lost}
-        for _, stored in self._history.rows(self.result.name, 0, FOR_EVER_US):
-            for place, row in sorted(rows_in(self.result, stored).items(), key=_place):
-                if row.event is not None and row.event.key in lost:
-                    self._remember(place, row)
+        self.newest |= dict.fromkeys(lost, none)
+        for _, rows in self._history.rows(self.result.name, 0, FOR_EVER_US):
+            of_lost = [
+                (place, row) for place, row in rows.items() if row.event and row.event.key in lost
+            ]
+            self._remember(sorted(of_lost, key=place_of))
 
     def _past(
         self, delta: Delta, cells: set[int], frontier_us: int | None
@@ -132,7 +146,7 @@ class ResultBook:
         rows = ResultRows()
         for cell_us in sorted(cells):
             for _, stored in self._history.rows(self.result.name, cell_us, cell_us + CELL_US):
-                rows.restore(rows_in(self.result, stored))
+                rows.restore(stored)
         rows.push(delta, frontier_us)
         if frontier_us is not None:
             rows.advance(frontier_us)
@@ -148,7 +162,7 @@ class ResultBook:
         """
         first_us, before = since_us // CELL_US * CELL_US, dict[Place, Event]()
         for cell_us, stored in self._history.rows(self.result.name, first_us, FOR_EVER_US):
-            for place, row in rows_in(self.result, stored).items():
+            for place, row in stored.items():
                 if row.event is not None and place[0] >= since_us:
                     before[place] = row.event
                 if row.status == TENTATIVE:
@@ -170,44 +184,48 @@ class ResultBook:
     def _fit(self, event: Event | None, *, is_new: bool = False) -> Event | None:
         if event is None:
             return None
-        try:
-            parts_of(self.result, event.value)
-        except ValueError as error:
-            if is_new:
-                self.unfit, self.why = self.unfit + 1, str(error)
-            return None
-        return event._replace(name=self.result.name, tags=_NO_TAGS)
+        result, (_, value, time_us, device, _, key) = self.result, event
+        if not surely_fits(result, value):
+            try:
+                parts_of(result, value)
+            except ValueError as error:
+                if is_new:
+                    self.unfit, self.why = self.unfit + 1, str(error)
+                return None
+        return made_event((result.name, value, time_us, device, NO_TAGS, key))
 
     def shown(self, place: Place, row: ResultRow) -> StreamRow:
         """Return a row as handlers and people see it."""
         return shown_row(self.result, place, row)
 
-    def _forget(self, place: Place) -> None:
-        for key, known in self.newest.items():
-            kept = [None if each is not None and each.place == place else each for each in known]
-            self.newest[key] = Newest(*kept)
+    def _remember(self, changed: Sequence[tuple[Place, ResultRow | None]]) -> None:
+        """Take rows that are new, have changed or are gone, each place once."""
+        result, newest, none = self.result, self.newest, Newest(self.result)
+        self._forget({place for place, row in changed if row is None or row[0] is None})
+        for place, row in changed:
+            if row is None or row[0] is None:
+                continue
+            key = row[0][5]
+            known = newest.get(key, none)
+            final, tentative = known.final, known.tentative
+            if row[1] == TENTATIVE:
+                if tentative is None or tentative[0] <= place:
+                    tentative = (place, row)
+            else:
+                if tentative is not None and tentative[0] <= place:
+                    tentative = None
+                if final is None or final[0] <= place:
+                    final = (place, row)
+            newest[key] = Newest(result, final, tentative)
+            if len(newest) > MOST_KEYS:
+                del newest[next(iter(newest))]
 
-    def _remember(self, place: Place, row: ResultRow | None) -> None:
-        if row is None or row.event is None:
-            self._forget(place)
-            return
-        shown, key = self.shown(place, row), row.event.key
-        known = self.newest.get(key, Newest())
-        if row.status == TENTATIVE:
-            if known.tentative is None or known.tentative.place <= place:
-                known = known._replace(tentative=shown)
-        else:
-            if known.tentative is not None and known.tentative.place <= place:
-                known = known._replace(tentative=None)
-            if known.final is None or known.final.place <= place:
-                known = known._replace(final=shown)
-        self.newest[key] = known
-        if len(self.newest) > MOST_KEYS:
-            del self.newest[next(iter(self.newest))]
-
-
-def _place(found: tuple[Place, ResultRow]) -> Place:
-    return found[0]
+    def _forget(self, gone: set[Place]) -> None:
+        """Let go the rows at some places."""
+        for key, known in self.newest.items() if gone else ():
+            if any(row is not None and row[0] in gone for row in known[1:]):
+                left = [None if row is None or row[0] in gone else row for row in known[1:]]
+                self.newest[key] = Newest(self.result, *left)
 
 
 def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:
@@ -216,9 +234,6 @@ def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:
     parts = {} if event is None else shown_parts(result, parts_of(result, event.value))
     key = "" if event is None else event.key
     return StreamRow(result.name, key, place[0], parts, row.status, row.revision, place)
-
-
-_NO_TAGS: Mapping[str, Any] = {}
 
 
 def stored_rows(read: Read, result: StreamResult, high_us: int, count: int) -> list[StreamRow]:
@@ -233,4 +248,4 @@ def stored_rows(read: Read, result: StreamResult, high_us: int, count: int) -> l
     cells = read(result.stream, high_us - LAST_US, FOR_EVER_US)
     cells = cells or read(result.stream, 0, FOR_EVER_US)
     rows = [found for _, cell in cells for found in rows_in(result, cell.content).items()]
-    return [shown_row(result, place, row) for place, row in sorted(rows, key=_place)[-count:]]
+    return [shown_row(result, place, row) for place, row in sorted(rows, key=place_of)[-count:]]

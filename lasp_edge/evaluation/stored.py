@@ -22,9 +22,9 @@ class HistoryRow(NamedTuple):
     content: bytes
 
 
-class ResultRowId(NamedTuple):
-    """The name of a row of a result: its stream, its time, and what tells it from others then."""
+class RowsPartId(NamedTuple):
+    """The name of a part of the rows of a result's cell: later parts have greater numbers."""
 
     stream: int
-    at_us: int
-    name: str
+    cell_us: int
+    number: int

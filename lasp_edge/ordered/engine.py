@@ -380,6 +380,8 @@ def _difference(before: dict[str, Delta], after: dict[str, Delta]) -> dict[str, 
 
 def _with(first: dict[str, Delta], then: dict[str, Delta]) -> dict[str, Delta]:
     """Return the changes of two batches, one after the other."""
+    if not first:
+        return then
     for name, delta in then.items():
         compose_into(first.setdefault(name, {}), delta)
     return first

@@ -19,8 +19,9 @@ is taken back after it was final stays, without an event. Tentative rows may cha
 """
 
 import heapq
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Content, Delta, same_event
@@ -40,6 +41,10 @@ class ResultRow(NamedTuple):
     event: Event | None
     status: str
     revision: int
+
+
+made_row: Callable[[Iterable[Any]], ResultRow] = partial(tuple.__new__, ResultRow)
+"""Makes a row without the Python function of a NamedTuple."""
 
 
 class ResultRows:
@@ -64,7 +69,7 @@ class ResultRows:
                 continue
             passed = frontier_us is not None and place[0] < frontier_us
             status = status_after(before and before.status, passed=passed, differs=True)
-            self._put(place, ResultRow(new, status, before.revision + 1 if before else 0))
+            self._put(place, made_row((new, status, before.revision + 1 if before else 0)))
             if before is None and status == TENTATIVE:
                 heapq.heappush(self._tentative, place)
 
@@ -81,7 +86,7 @@ class ResultRows:
                 self._changed[place] = None
             else:
                 after = status_after(row.status, passed=True, differs=False)
-                self._put(place, ResultRow(row.event, after, row.revision + 1))
+                self._put(place, made_row((row.event, after, row.revision + 1)))
 
     def _put(self, place: Place, row: ResultRow) -> None:
         self.rows[place] = self._changed[place] = row

@@ -15,6 +15,7 @@ takes the place of another one, and an item that one of them has taken back is t
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from lasp_edge.event import StreamItem, tags_of_stream, tags_text, text_of_stream
@@ -57,25 +58,30 @@ class ItemForm(NamedTuple):
             return False
         try:
             cell = unpacked(partial[0])
+            tags = {item.tags for item in cell}
             starts = {item.time_us // CELL_US for item in cell}
             is_item = all(_is_item(item, is_text=self.text) for item in cell)
-            return is_item and len(starts) == 1 and packed(cell) == partial[0]
+            are_tags = all(map(_are_tags, tags))
+            return is_item and are_tags and len(starts) == 1 and packed(cell) == partial[0]
         except Exception:  # noqa: BLE001 - a stranger may send anything
             return False
 
 
 def _is_item(item: Item, *, is_text: bool) -> bool:
-    time_us, value, tags = item
+    time_us, value, _ = item
     if is_text:
         is_value = type(value) is str and len(value.encode()) <= _TEXT_BYTES
     else:
         is_value = type(value) is int and -_LIMIT < value < _LIMIT
-    return is_value and type(time_us) is int and abs(time_us) < _LIMIT and _are_tags(tags)
+    return is_value and type(time_us) is int and abs(time_us) < _LIMIT
 
 
 def _are_tags(text: Any) -> bool:
-    if type(text) is not str:
-        return False
+    return type(text) is str and _are_canonical(text)
+
+
+@lru_cache(maxsize=4_096)
+def _are_canonical(text: str) -> bool:
     tags = json.loads(tags_of_stream(text) or "{}")
     place = text.rpartition("\n")[0]
     is_canonical = all(type(each) is str for each in tags.values())

@@ -19,6 +19,7 @@ revision is one more than that row's; the first is 0.
     'final'
 """
 
+from functools import cache
 from typing import Final, NamedTuple
 
 TENTATIVE: Final = "tentative"
@@ -56,6 +57,7 @@ TRANSITIONS: Final = (
 """Exactly one case applies, whatever the newest row, the frontier and the result are."""
 
 
+@cache
 def status_after(before: str | None, *, passed: bool, differs: bool) -> str:
     """Return the status of a window's result.
 

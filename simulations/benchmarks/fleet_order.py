@@ -1,7 +1,8 @@
 """One order over a fleet: items a CPU second at a gateway, and what they cost on the wire.
 
 Run: `python -m simulations.benchmarks fleet_order`. 400 devices measure once a second, and each
-sends its six cells of ten seconds once a minute, as with `--interval 60`. A key has four devices.
+sends its last six cells of ten seconds once a minute, as with `--interval 60`, at a time of its
+own. A key has four devices.
 Frames are decoded, accepted, put in order, stepped, and each turn of two seconds is one transaction
 of SQLite in a temporary directory. bytewax steps the same items in the same order, in memory, and
 could take none late.
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, NamedTuple
 
 from crdts import Replica
 from device_agent.agent.core import Core, Durable
@@ -63,7 +64,7 @@ BYTES = {1: 11.0, 10: 4.0, 100: 2.5}
 BEGIN_US = 1_700_000_040 * SECOND_US
 SECONDS = 300
 """Of which the bytes are counted."""
-_CELLS = 6
+_CELLS, _CELL_S = 6, CELL_US // SECOND_US
 _SINK = ("gateway", "store")
 
 
@@ -82,26 +83,26 @@ def value_at(device: int, second: int) -> int:
     return (device * 7 + second // 2 * 13) % 100
 
 
-def _frames(plan: Plan, device: int, minute: int) -> Iterator[Frame]:
-    """Yield what a device sends once a minute."""
+def _frames(plan: Plan, device: int, minute: int, second: int) -> Iterator[Frame]:
+    """Yield what a device sends once a minute: the cells that have ended by then."""
     replica, tags = Replica(1, device + 1, f"pi-{device}"), f'{{"room":"{device // TOGETHER}"}}'
-    first_us = BEGIN_US + minute * 60 * SECOND_US
+    last = minute * _CELLS + second // _CELL_S
+    numbers = range(max(0, last - _CELLS), min(last, MINUTES * _CELLS))
     cells = [
         {
-            Item(
-                first_us + at * SECOND_US + device, value_at(device, minute * 60 + at), tags
-            ): PRESENT
-            for at in range(10 * cell, 10 * cell + 10)
+            Item(BEGIN_US + at * SECOND_US + device, value_at(device, at), tags): PRESENT
+            for at in range(number * _CELL_S, (number + 1) * _CELL_S)
         }
-        for cell in range(_CELLS)
+        for number in numbers
     ]
-    starts = tuple(min(item.time_us for item in cell) // CELL_US * CELL_US for cell in cells)
-    seqs = tuple(minute * _CELLS + n + 1 for n in range(_CELLS))
+    starts = tuple(BEGIN_US + number * CELL_US for number in numbers)
+    seqs = tuple(number + 1 for number in numbers)
     stream = plan.item_streams["x"].stream
-    columns = (tuple(map(packed, cells)),)
-    block = PaneEntries(stream, CELL_US, *replica[:2], columns, ("",) * _CELLS, starts, seqs)
-    yield PaneFrame(replica, 2 * minute + 1, (block,))
-    low = SinkLow("gateway", store_tag("store"), first_us + 60 * SECOND_US)
+    columns, keys = (tuple(map(packed, cells)),), ("",) * len(cells)
+    if cells:
+        block = PaneEntries(stream, CELL_US, *replica[:2], columns, keys, starts, seqs)
+        yield PaneFrame(replica, 2 * minute + 1, (block,))
+    low = SinkLow("gateway", store_tag("store"), BEGIN_US + numbers.stop * CELL_US)
     yield BeatFrame(replica, 2 * minute + 2, (low,), False, ())  # noqa: FBT003
 
 
@@ -109,13 +110,13 @@ def turns(plan: Plan, devices: int) -> list[tuple[int, list[Record]]]:
     """Return the time and the messages of each turn; devices send all over the minute."""
     topics, per_minute = Topics(plan.name), 60 // TURN_S
     found = []
-    for minute in range(MINUTES):
+    for minute in range(MINUTES + 1):
         for turn in range(per_minute):
-            now_us = BEGIN_US + ((minute + 1) * 60 + turn * TURN_S) * SECOND_US
+            now_us = BEGIN_US + (minute * 60 + turn * TURN_S) * SECOND_US
             records = [
                 Record(now_us, topic_of(frame, topics), False, frame.encode())  # noqa: FBT003
                 for device in range(turn, devices, per_minute)
-                for frame in _frames(plan, device, minute)
+                for frame in _frames(plan, device, minute, turn * TURN_S)
             ]
             found.append((now_us, records))
     return found
@@ -132,10 +133,22 @@ def items_of(devices: int) -> list[tuple[Place, Event]]:
     return made
 
 
+class TurnCosts(NamedTuple):
+    """The outcome of all turns.
+
+    Attributes:
+        spent_s: CPU seconds of each.
+        rows: that are there at the end.
+    """
+
+    spent_s: list[float]
+    rows: int
+
+
 def take(
     plan: Plan, given: list[tuple[int, list[Record]]], directory: Path, wait_us: int
-) -> tuple[float, int]:
-    """Take all turns in; return the CPU seconds of the worst one, and how many rows there are.
+) -> TurnCosts:
+    """Take all turns in.
 
     Args:
         plan: the program.
@@ -143,7 +156,7 @@ def take(
         directory: of the gateway's file.
         wait_us: for how long rows wait for devices before they are tentative.
     """
-    store, worst_s = FleetStore(directory), 0.0
+    store, spent_s = FleetStore(directory), list[float]()
     acceptance = Acceptance(
         plan.sent_streams, (), Topics(plan.name), _SINK, overheard=Overheard({})
     )
@@ -154,11 +167,11 @@ def take(
         turn = core.take(records, Listening(now_us, BEGIN_US - 3_600 * SECOND_US))
         if turn.changes:
             store.commit(turn.changes)
-        worst_s = max(worst_s, time.process_time() - before)
+        spent_s.append(time.process_time() - before)
     assert core.streams is not None
     rows = sum(1 for _ in core.streams.rows("made"))
     store.close()
-    return worst_s, rows
+    return TurnCosts(spent_s, rows)
 
 
 def table(*, quick: bool = False) -> Iterator[Line]:
@@ -183,22 +196,22 @@ def _rates(
     wait_us: int,
 ) -> Iterator[Line]:
     plan = plan_of(scan)
-    given, worst, rows = turns(plan, devices), [0.0], [0]
-
-    def work(directory: TemporaryDirectory[str]) -> None:
-        with directory as where:
-            worst[0], rows[0] = take(plan, given, Path(where), wait_us)
-
+    given, found = turns(plan, devices), list[TurnCosts]()
     gc.collect()
     gc.freeze()
-    seconds = {OURS: cpu_s(work, TemporaryDirectory, rounds=rounds)}
+    for _ in range(rounds):
+        with TemporaryDirectory() as directory:
+            found.append(take(plan, given, Path(directory), wait_us))
+    best = min(found, key=lambda each: sum(each.spent_s))
+    seconds = {OURS: sum(best.spent_s)}
     if is_installed("bytewax.operators"):
         flow = partial(bytewax, scan.step, scan.zero, items, 500)
         seconds[MAP] = cpu_s(lambda _: flow(), rounds=rounds)
     gc.unfreeze()
     when = "at once" if not wait_us else "once all devices have reported"
     what = f"{name} over {devices} devices, {TOGETHER} a key, with commits, {when}"
-    notes = {OURS: f"{rows[0]:,} rows; the worst turn {worst[0] * 1_000:.0f} ms of CPU"}
+    worst_ms = max(best.spent_s) * 1_000
+    notes = {OURS: f"{best.rows:,} rows; the worst turn {worst_ms:.0f} ms of CPU"}
     yield from rates(what, UNIT, len(items), seconds, goal=GOAL if wait_us else None, notes=notes)
     if MAP not in seconds:
         yield missing(what, MAP, BRING)

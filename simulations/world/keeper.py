@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from crdts import Membership
 from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
-from lasp_edge.evaluation.stored import HistoryId, HistoryRow, ResultRowId
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow, RowsPartId
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
@@ -32,7 +32,7 @@ class SimulatedKeeper:
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
         self._history: dict[HistoryId, HistoryRow] = {}
-        self._results: dict[ResultRowId, bytes | None] = {}
+        self._results: dict[RowsPartId, bytes | None] = {}
         self.state = FleetState(membership=membership or Membership())
 
     def copy(self) -> "SimulatedKeeper":
@@ -86,13 +86,13 @@ class SimulatedKeeper:
             if at.stream == stream and least_us <= at.at_us < end_us
         )
 
-    def result_rows(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, str, bytes]]:
-        """Return time, name and packed row of a result's rows with least_us <= time < end_us."""
-        return [
-            (at.at_us, at.name, packed)
+    def result_parts(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, int, bytes]]:
+        """Return cell, number and content of the parts of rows with least_us <= cell < end_us."""
+        return sorted(
+            (at.cell_us, at.number, packed)
             for at, packed in self._results.items()
-            if packed is not None and at.stream == stream and least_us <= at.at_us < end_us
-        ]
+            if packed is not None and at.stream == stream and least_us <= at.cell_us < end_us
+        )
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
@@ -116,5 +116,5 @@ class SimulatedKeeper:
         for row in changes.rows:
             self.revisions.setdefault(row.at, []).append(row)
         self._history |= changes.history
-        self._results |= changes.result_rows
+        self._results |= changes.result_parts
         self.state = changes.state or self.state

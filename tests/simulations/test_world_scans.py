@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from lasp_edge.evaluation.history import StreamHistory
-from lasp_edge.evaluation.packed_rows import rows_in
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.plain import encoded
 from simulations.planted import of_scans
@@ -114,10 +113,10 @@ class LooksTwice(Checks):
             rows = {
                 name: {
                     place: row
-                    for _, stored in history.rows(name, 0, FOR_EVER_US)
-                    for place, row in rows_in(result, stored).items()
+                    for _, cell in history.rows(name, 0, FOR_EVER_US)
+                    for place, row in cell.items()
                 }
-                for name, result in plan.stream_results.items()
+                for name in plan.stream_results
             }
             said = {
                 (name, place): encoded((row.event.value, row.event.key))

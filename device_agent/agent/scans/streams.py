@@ -177,8 +177,9 @@ class Streams(Part):
             delta = book.fitting(outcome.deltas.get(name, {}))
             self._stream_panes.deliver(book.result, delta, store)
             unfit = book.unfit
-            for row in book.take(delta, since_us, before_us, frontier_us):
-                self._handle(row)
+            final = book.take(delta, since_us, before_us, frontier_us)
+            for placed in final if self._agent.plan.functions.results.get(name) else ():
+                self._handle(book.shown(*placed))
             if book.unfit != unfit or (book.why and book.unfit):
                 self._agent.counters.note(f"failed: {book.why}", book.unfit)
                 book.unfit, book.why = 0, ""
@@ -247,7 +248,7 @@ class Streams(Part):
     def shown(self) -> Iterator[tuple[str, str]]:
         """Yield result and key of each row that people are shown."""
         for name, book in self.books.items():
-            yield from ((name, key) for key, newest in sorted(book.newest.items()) if any(newest))
+            yield from ((name, k) for k, each in sorted(book.newest.items()) if not each.is_empty)
 
     def report(self) -> dict[str, Any]:
         frontier_us = self.engine.frontier_us

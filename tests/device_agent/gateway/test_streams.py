@@ -6,6 +6,7 @@ import pytest
 
 from crdts import Frontier, Version
 from crdts.frontier import Promise
+from device_agent.gateway import fleet_history
 from device_agent.gateway import streams as streams_module
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.store import FleetStore
@@ -141,6 +142,8 @@ def test_shuffled_late_repeated_and_restarted_gives_what_the_oracle_says(
 ):
     monkeypatch.setattr(streams_module, "LIVE_ITEMS", live)
     monkeypatch.setattr(streams_module, "MOST_CELLS", 3 if seed % 2 else 20_000)
+    monkeypatch.setattr(fleet_history, "MOST_KNOWN", 3 if seed % 2 else 2_000)
+    monkeypatch.setattr(fleet_history, "MOST_PARTS", 64 if seed % 3 else 2)
     rng, fleet = Random(seed), Fleet(doors(), keeper)
     sent = []
     for n in range(120):

@@ -2,7 +2,6 @@
 
 from crdts import ORSet
 from lasp_edge import Event, Program, folds, scans
-from lasp_edge.evaluation.packed_rows import rows_in
 from lasp_edge.language.streaming import graph_of
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.oracle import outputs_of
@@ -95,8 +94,8 @@ class Metered(Device):
         history = self.core.streams._history
         history.read = self.store.history
         found = {}
-        for _, stored in history.rows(result, 0, FOR_EVER_US):
-            found |= rows_in(self.program.stream_results[result], stored)
+        for _, rows in history.rows(result, 0, FOR_EVER_US):
+            found |= rows
         return found
 
     def values(self, result):

@@ -1,0 +1,105 @@
+"""What a gateway's file holds of the streams over the fleet: entries as they came, states and rows.
+
+Rows of a cell come from many devices, over many turns, so what is written of it at a turn is a part
+of its own, and a later part replaces rows of former ones.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from device_agent.gateway.kept import FleetKeeper
+from lasp_edge.evaluation.fleet import FleetHistory
+from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, place_of, rows_in
+from lasp_edge.evaluation.stored import RowsPartId
+from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.cells import Cell, CellId, cell_of, unpacked
+from lasp_edge.ordered.sent_items import united
+
+MOST_PARTS: Final = 64
+"""Parts in which the rows of a cell are stored, at most; more of them are stored as one."""
+MOST_KNOWN: Final = 2_000
+"""Cells of rows of which it is known in memory which parts they have."""
+
+
+class GatewayHistory(FleetHistory):
+    """What a gateway's store holds of the streams.
+
+    Args:
+        plan: the plan.
+        keeper: keeps the entries.
+    """
+
+    def __init__(self, plan: Plan, keeper: FleetKeeper) -> None:
+        super().__init__(plan, lambda *wanted: list(keeper.history(*wanted)))
+        self._keeper = keeper
+        self._streams = {event: each.stream for event, each in plan.item_streams.items()}
+        self._rows_changed: dict[RowsPartId, bytes | None] = {}
+        self._parts: dict[tuple[int, int], list[int]] = {}
+
+    def stored_cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
+        """Yield the cells of an event that are stored, with least_us <= start < end_us."""
+        if event not in self._streams:
+            return
+        parts: dict[CellId, list[Cell]] = {}
+        for entry in self._keeper.entries(self._streams[event], max(0, least_us), end_us - 1):
+            at = CellId(event, entry.writer.device, entry.pane_us)
+            parts.setdefault(at, []).append(unpacked(entry.partial[0]))
+        for at, cells in parts.items():
+            yield at, united(cells)
+
+    def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, Rows]]:
+        """Yield the start and rows of each cell of a result with least_us <= start < end_us."""
+        made = self._results[result]
+        for cell_us, parts in sorted(self._parts_of(made.stream, least_us, end_us).items()):
+            yield cell_us, rows_in(made, *[parts[number] for number in sorted(parts)])
+
+    def _parts_of(self, stream: int, least_us: int, end_us: int) -> dict[int, dict[int, bytes]]:
+        """Return cell -> number -> content of parts of rows, stored or to be committed."""
+        found: dict[int, dict[int, bytes]] = {}
+        for cell_us, number, packed in self._keeper.result_parts(stream, least_us, end_us):
+            found.setdefault(cell_us, {})[number] = packed
+        for (of, cell_us, number), content in self._rows_changed.items():
+            if of != stream or not least_us <= cell_us < end_us:
+                continue
+            if content is None:
+                found.get(cell_us, {}).pop(number, None)
+            else:
+                found.setdefault(cell_us, {})[number] = content
+        return found
+
+    def put_rows(self, result: str, changed: ChangedRows, rows: Rows) -> None:  # noqa: ARG002
+        """Store rows that have changed, those of a cell in one part.
+
+        The rows of a cell come from many devices, over many turns, so what is written grows with
+        what has changed and not with the cell.
+        """
+        cells: dict[int, ChangedRows] = {}
+        for each in changed:
+            cells.setdefault(cell_of(each[0][0]), []).append(each)
+        for cell_us, several in sorted(cells.items()):
+            self._put_part(result, cell_us, several)
+
+    def _put_part(self, result: str, cell_us: int, changed: ChangedRows) -> None:
+        """Store another part of a cell, and all parts as one where there are many."""
+        made = self._results[result]
+        at = (made.stream, cell_us)
+        numbers = self._parts.pop(at, None)
+        if numbers is None:
+            numbers = sorted(self._parts_of(*at, cell_us + 1).get(cell_us, ()))
+        number = numbers[-1] + 1 if numbers else 0
+        packed = packed_rows(changed)
+        if len(numbers) >= MOST_PARTS:
+            before = self._parts_of(*at, cell_us + 1)[cell_us]
+            whole = rows_in(made, *[before[each] for each in numbers], packed)
+            packed = packed_rows(sorted(whole.items(), key=place_of))
+            self._rows_changed |= {RowsPartId(*at, each): None for each in numbers}
+            numbers = []
+        self._rows_changed[RowsPartId(*at, number)] = packed
+        self._parts[at] = [*numbers, number]
+        while len(self._parts) > MOST_KNOWN:
+            del self._parts[next(iter(self._parts))]
+
+    def take_rows(self) -> dict[RowsPartId, bytes | None]:
+        """Return the parts of rows that are to be committed and were not taken yet."""
+        taken, self._rows_changed = self._rows_changed, {}
+        return taken
