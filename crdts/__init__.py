@@ -2,7 +2,7 @@
 
 - `lattice`: the contract that every type keeps, and all that follows from it
 - `replica`: who writes; dots and versions
-- `gcounter`, `pncounter`: counters that go up; up and down (`Counter` in programs)
+- `counters`: counters that go up; up and down (`Counter` in programs)
 - `extrema`: the greatest, the least
 - `gset`, `twopset`, `orset`: sets that grow; that forget for good; that forget and add again
 - `ivar`, `lwwregister`, `mvregister`: bound once; the last write wins; concurrent writes are kept
@@ -29,11 +29,11 @@ from crdts.bounded_state import Sample
 from crdts.causal_context import CausalContext
 from crdts.chain_map import ChainMap
 from crdts.control_log import ControlEntry, ControlLog, ControlPlace
+from crdts.counters import GCounter, PNCounter
 from crdts.derived_set import DerivedSet
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
 from crdts.frontier import Frontier, Promise
-from crdts.gcounter import GCounter
 from crdts.gset import GSet
 from crdts.incremental import IncrementalSet, Shadow
 from crdts.ivar import IVar
@@ -45,7 +45,6 @@ from crdts.mvregister import MVRegister
 from crdts.ormap import ORMap
 from crdts.orset import ORSet
 from crdts.owned_map import Entry, OwnedMap
-from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
 from crdts.replica import NOBODY, Dot, Replica, Version
 from crdts.twopset import TwoPSet

@@ -29,11 +29,11 @@ import msgpack
 
 from crdts.bounded_lww_set import BoundedLWWSet
 from crdts.control_log import ControlLog
+from crdts.counters import GCounter, PNCounter
 from crdts.derived_set import DerivedSet
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
 from crdts.frontier import Frontier
-from crdts.gcounter import GCounter
 from crdts.gset import GSet
 from crdts.ivar import IVar
 from crdts.lattice import Lattice
@@ -44,7 +44,6 @@ from crdts.ormap import ORMap
 from crdts.orset import ORSet
 from crdts.owned_map import OwnedMap
 from crdts.plain import pack
-from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
 from crdts.twopset import TwoPSet
 

@@ -25,8 +25,7 @@ from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.clock import ClockReading
 from device_agent.agent.fleet.absences import spoken_often
 from device_agent.agent.guard import Guard
-from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.held import HeldBatch
+from device_agent.agent.intake.batch import Batch, HeldBatch
 from device_agent.agent.notices import Notices
 from device_agent.agent.part_list import PartList
 from device_agent.agent.parts import AgentStore

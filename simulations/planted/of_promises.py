@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from crdts.frontier import BOTTOM_US
+from device_agent.agent.intake.batch import HeldBatches
 from device_agent.agent.intake.by_column import ByColumn
-from device_agent.agent.intake.held import HeldBatches
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.panes.cache import PaneCache

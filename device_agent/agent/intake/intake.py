@@ -9,17 +9,17 @@
 5. `committed` acknowledges them to the sources.
 """
 
+from collections import deque
 from operator import itemgetter
 from typing import Protocol
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Facts, Restored
 from device_agent.agent.clock import EARLIEST_US
-from device_agent.agent.intake.batch import Batch
+from device_agent.agent.intake.batch import Batch, HeldBatch, HeldBatches
 from device_agent.agent.intake.by_column import ByColumn
-from device_agent.agent.intake.held import HeldBatch, HeldBatches
 from device_agent.agent.intake.identities import KEPT_STREAMS, Identities
-from device_agent.agent.intake.odd_readings import OddReadings
+from device_agent.agent.intake.odd_readings import LOOKED_AT, MOST_BATCHES, OddReadings
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.intake.peer_reports import KnownProgress
 from device_agent.agent.intake.pending import PendingBatch
@@ -112,6 +112,7 @@ class Intake(Part):
         self._by_column = ByColumn(*found)
         self._one_by_one = OneByOne(*found, variables, value_of)
         self._odd = OddReadings(plan.events.values(), agent.notices)
+        self._to_look_at = deque[tuple[Batch, bool]](maxlen=MOST_BATCHES)
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
         self.items: list[StreamItem] = []
@@ -189,7 +190,7 @@ class Intake(Part):
         self.sources.advance(batch, high_us, stamped)
         is_again = pending.has_come_twice and self.sources.is_alone_with_times
         if is_again or self._odd.looks:
-            self._guard.run("odd readings", self._odd.look, batch, is_again=is_again)
+            self._to_look_at.append((batch.last(LOOKED_AT), is_again))
 
     def _begin(self, batch: Batch, now_us: int, doubt_us: int | None) -> PendingBatch:
         """Return the pending batch, ready for one more."""
@@ -258,6 +259,9 @@ class Intake(Part):
             changes.facts.add(self.progress.facts())
 
     def tick(self, now_us: int) -> None:
+        while self._to_look_at:
+            batch, is_again = self._to_look_at.popleft()
+            self._guard.run("odd readings", self._odd.look, batch, is_again=is_again)
         self.sources.note_empty(now_us, self._notices)
         if self.peer_reports.waiting:
             self.peer_reports.catch_up(now_us)

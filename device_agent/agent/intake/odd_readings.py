@@ -1,6 +1,6 @@
 """Readings that are probably a mistake: a sudden other unit, lost digits, one reading twice.
 
-Of each batch the last readings are looked at, whatever their number is: a sensor that measures
+Of each batch the last readings are looked at, at the tick after it: a sensor that measures
 something else goes on doing so.
 
     >>> from lasp_edge.folds.numbers import Resolution
@@ -13,16 +13,17 @@ something else goes on doing so.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
 from typing import Any, NamedTuple
 
-from device_agent.agent.intake.batch import Batch
+from device_agent.agent.intake.batch import MOST_READINGS, Batch
 from device_agent.agent.notices import Notices
 from lasp_edge.folds.numbers import LARGEST
 from lasp_edge.language.declarations import EventType
 
 LOOKED_AT = 8
 """Readings of a batch that are looked at, at most."""
+MOST_BATCHES = 2 * MOST_READINGS
+"""Batches that are looked at in a tick, at most: more than are committed at a time."""
 SENSORS = 1_000
 """Sensors (an event and tags) of which the last readings are remembered, at most."""
 SURE = 3
@@ -92,17 +93,15 @@ class OddReadings:
         self._jumps: dict[tuple[Any, ...], Jump] = {}
 
     def look(self, batch: Batch, *, is_again: bool = False) -> None:
-        """Look at the last readings of a batch.
+        """Look at readings.
 
         Args:
-            batch: the batch.
-            is_again: it has a reading that its source gave before to this process.
+            batch: the last readings of a batch.
+            is_again: the batch has a reading that its source gave before to this process.
         """
         if is_again:
             self._notices.begin(f"again {batch.source}", f"{_AGAIN} {batch.source}: {_APART}")
-        first = max(0, len(batch) - LOOKED_AT)
-        columns = zip(batch.names, batch.values, batch.tags, strict=True)
-        for name, value, tags in islice(columns, first, None):
+        for name, value, tags in zip(batch.names, batch.values, batch.tags, strict=True):
             if (type(value) is not int and type(value) is not float) or not _is_small(value):
                 continue
             if name in self._unstepped:

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from device_agent.agent.core import Core, Durable
-from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.held import BURST
+from device_agent.agent.intake.batch import BURST, Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.store import FILE_NAME, Store
 from lasp_edge import Program, folds

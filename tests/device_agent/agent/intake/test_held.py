@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.held import MOST_READINGS
+from device_agent.agent.intake.batch import MOST_READINGS, Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.store import existing_store
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
