@@ -90,11 +90,11 @@ class Batch:
         ]
 
     def last(self, count: int) -> "Batch":
-        """Return its last readings, so many at most, without cursor and refusals."""
+        """Return its last readings, `count` at most, without cursor and refusals."""
         if len(self.names) <= count:
             return self
-        columns = (self.names, self.times_us, self.values, self.tags)
-        return Batch(self.source, *(column[-count:] for column in columns))
+        names, times_us, values = self.names[-count:], self.times_us[-count:], self.values[-count:]
+        return Batch(self.source, names, times_us, values, self.tags[-count:])
 
     def with_own_times(self) -> "Batch":
         """Return it with only those readings that carry their own time."""
