@@ -310,6 +310,15 @@ class GatewayCore:
         return listening.since_us + self._listen_us if waits and listening else None
 
     @property
+    def shortens_listening(self) -> tuple[str, ...]:
+        """The options, as far as they were not given, with which it listens for less long."""
+        given = (
+            ("--roster", self._terms.roster is not None),
+            ("--tentative-after", self._terms.tentative_after_us > 0),
+        )
+        return tuple(option for option, is_given in given if not is_given)
+
+    @property
     def failed(self) -> Counter[str]:
         """How often a function of the user's own raised something, by reason."""
         streams = self.streams.failed if self.streams is not None else Counter[str]()

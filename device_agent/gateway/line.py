@@ -6,8 +6,6 @@ from typing import Final
 from device_agent.gateway.core import GatewayCore
 from lasp_edge.tool.times import shown_time
 
-SHORTER: Final = "--roster or --tentative-after make that shorter"
-"""How a gateway that listens is made to listen for less long."""
 MOST_NAMED: Final = 3
 """Devices for which it waits that are named, at most."""
 
@@ -48,7 +46,9 @@ def _awaited(core: GatewayCore) -> list[str]:
     """Return for whom it waits, and until when it listens who is there."""
     until_us = core.listens_until_us
     if until_us is not None:
-        return [f"listening who is there until {_moment(until_us)} ({SHORTER})"]
+        options = " or ".join(core.shortens_listening)
+        shorter = f" (for less long with {options})" if options else ""
+        return [f"listening who is there until {_moment(until_us)}{shorter}"]
     holding = [
         f"{device} (its source {source} is silent)" if source else device
         for device, source in core.holding.items()

@@ -232,6 +232,8 @@ class _Trial:
                     continue
                 event = made(known)
                 has = f" with the tags {known}" if known else " without tags"
+                if tags.lacking and tags.lacking not in known:
+                    has += f"; give them the tag, too: --tag {tags.lacking}=TEXT"
                 shown = repr(event.value) if isinstance(event.value, str) else f"{event.value:g}"
                 self._note(what, f"the reading {event.name} {shown}{has}", error)
             else:

@@ -8,9 +8,10 @@ time.
 import argparse
 import time
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
-from lasp_edge.errors import Exit, UsageError
+from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.tool.printing import FoundRows, RowPrinter, RowsWanted, rows_wanted
 from lasp_edge.units import SECOND_US
 
@@ -21,6 +22,8 @@ SHARE: Final = 10
 """A pause is this many times as long as the look before it, at least."""
 BACK_US: Final = 3_600 * SECOND_US
 """Microseconds before the newest row from which on rows are followed, unless a time is given."""
+MOST_KEYS: Final = 12
+"""Keys that are named where none is near, at most."""
 _TIMES: Final = ("start_us", "time_us")
 
 
@@ -43,8 +46,28 @@ def show(find: Find, arguments: argparse.Namespace, *, takes_back: bool = False)
     printer = RowPrinter(as_csv=arguments.csv, as_json=arguments.json, goes_on=follows)
     if follows:
         follow(find, wanted, printer)
-    printer.show(find(wanted))
+    found = find(wanted)
+    rows = list(found.rows)
+    if not rows and wanted.key is not None:
+        _need_key(find(wanted._replace(key=None)), wanted.key)
+    printer.show(found._replace(rows=rows))
     return Exit.FINE
+
+
+def _need_key(found: FoundRows, key: str) -> None:
+    """Check that a key without rows is not one that was mistyped.
+
+    Raises:
+        NotFound: there are; the text names the key that is nearest.
+    """
+    at = list(found.columns).index("key")
+    known = sorted({row[at] for row in found.rows})
+    if known:
+        near = get_close_matches(key, known, 1)
+        meant = (
+            f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known[:MOST_KEYS])}"
+        )
+        raise NotFound(f"--key: no row has the key {key!r}; {meant}")
 
 
 def follow(find: Find, wanted: RowsWanted, printer: RowPrinter) -> NoReturn:

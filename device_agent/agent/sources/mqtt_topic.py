@@ -254,6 +254,12 @@ def _value_of(payload: bytes) -> Any:
 
 def make(name: str, place: str, context: SourceContext) -> MqttTopic:
     """Return the source; see `SourceKind.make`."""
+    if place.startswith("//"):
+        host, _, topic = place.removeprefix("//").partition("/")
+        raise ValueError(
+            f"--source {name}: a topic is needed, and no address of a broker; write "
+            f"--source 'mqtt:{topic or '#'}' --broker mqtt://{host}"
+        )
     ready = ready_context(context)
     pattern = TopicPattern(place, context.device, context.events)
     mapping = mapping_of(context, passes_others=pattern.names_event)

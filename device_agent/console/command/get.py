@@ -2,7 +2,8 @@ r"""Print one value of a fleet, as the broker knows it.
 
 The fleet's value, or with --device a device's own value or its view of the fleet's. It is there if
 agents publish results (--results, --home-assistant), or if the program is named: then it is made
-from the entries that the devices exchange. A value with several parts or keys has a line for each.
+from the entries that the devices exchange. A value with several parts or keys has a line for each,
+as fine as the event's step; --json has it in full.
 
   lasp-edge get global_average greenhouse:program --broker mqtt://192.168.1.10
   lasp-edge get local_average --device kitchen --fleet greenhouse --broker mqtt://192.168.1.10
@@ -14,6 +15,7 @@ import argparse
 import json
 import shlex
 from difflib import get_close_matches
+from typing import Any
 
 from device_agent.console.command.line import named
 from device_agent.console.command.session import (
@@ -26,6 +28,8 @@ from device_agent.console.command.session import (
 from device_agent.console.view.published import Plain
 from device_agent.console.view.values import FleetValues
 from lasp_edge.errors import CommandError, Exit, UsageError
+from lasp_edge.folds.numbers import decimals
+from lasp_edge.language.plan import Plan
 
 SECTION = "a fleet"
 
@@ -56,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         whole = found.get(None) or {"keys": found}
         print(json.dumps(whole if arguments.of is None else found[arguments.of]))  # noqa: T201
     else:
-        print("\n".join(_lines(found)))  # noqa: T201
+        print("\n".join(_lines(found, _places(session.view.plan, arguments.name))))  # noqa: T201
     return Exit.FINE
 
 
@@ -79,15 +83,28 @@ def _keys(values: FleetValues, name: str, device: str | None) -> list[str | None
     return [None] if keys in ([], [""]) else list(keys)
 
 
-def _lines(found: dict[str | None, Plain]) -> list[str]:
+def _places(plan: Plan | None, name: str) -> int | None:
+    """Return how many decimals show the step of a value; None where that is not known."""
+    fold = plan and (plan.dynamic_folds.get(name) or plan.local_folds.get(name))
+    return decimals(fold.resolution) if fold else None
+
+
+def _lines(found: dict[str | None, Plain], places: int | None) -> list[str]:
     lines = []
     for key, value in sorted(found.items(), key=str):
         parts = value["parts"]
-        for part, number in parts.items():
+        for part, each in parts.items():
             words = [] if key is None else [key]
             words += [part] if len(parts) > 1 else []
-            lines.append("\t".join([*words, "-" if number is None else str(number)]))
+            lines.append("\t".join([*words, _shown(each, places)]))
     return lines
+
+
+def _shown(part: Any, places: int | None) -> str:
+    """Return a part as finely as the event's step; what is finer is made by dividing."""
+    if type(part) is not float:
+        return "-" if part is None else str(part)
+    return str(float(f"{part:.10g}")) if places is None else f"{part:.{places}f}"
 
 
 def _why_not(session: FleetSession, arguments: argparse.Namespace) -> str:

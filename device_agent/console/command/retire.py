@@ -17,6 +17,7 @@ import argparse
 from typing import NoReturn
 
 from crdts.replica import SEQS
+from device_agent.agent.sources.nearest import hint
 from device_agent.console.command.session import (
     FleetSession,
     add_listening_arguments,
@@ -76,8 +77,10 @@ def _undecided(devices: KnownDevices, arguments: argparse.Namespace) -> bool:
 
 def _refuse(devices: KnownDevices, device: str) -> NoReturn:
     if devices.seen(device) is None:
-        what = f"{device!r} sent nothing in this fleet; to retire it all the same, add --force"
-        raise NotFound(what)
+        near = f"; {hint(device, devices.names)}" if devices.names else ""
+        raise NotFound(
+            f"{device!r} sent nothing in this fleet{near}; to retire it all the same, add --force"
+        )
     raise CommandError(
         f"{device!r} is connected, but sent no beat; listen longer (--listen), name the last pane "
         "entry that counts (--seq), or let all of its present start count (--force)"

@@ -8,7 +8,7 @@ alone.
   lasp-edge try greenhouse:program --source csv:attic.csv --time ts --event temperature=temp
   lasp-edge try --config fleet.toml
 
-Ends with 1 if a source made no reading.
+Ends with 1 if a source made no reading that counts.
 """
 
 import argparse
@@ -44,6 +44,8 @@ SECTION = "a device"
 MESSAGES, PATIENCE_S = 3, 30.0
 LONGEST = 400
 """Characters of a message that are printed, at most."""
+DAY_S = 86_400
+REFUSED = "refused: "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +77,7 @@ def run(given: argparse.Namespace) -> int:
 def _tried(
     wanted: AgentRequest, spec: SourceSpec, plan: Plan | None, broker: BrokerUrl | None
 ) -> int:
-    """Print what comes from one source; return how many readings it made."""
+    """Print what comes from one source; return how many readings it made that count."""
     context = wanted.context(spec, plan, broker, Random(fresh_nonce()))
     print(f"{spec.name}:")  # noqa: T201
     try:
@@ -87,8 +89,8 @@ def _tried(
     for batch in _batches(source, wanted.arguments.messages, wanted.arguments.patience):
         came += 1
         readings = [] if plan is None else list(_readings(batch, plan, wanted.arguments.max_skew))
-        made += len(batch) if plan is not None else 0
-        print("".join(f"    {line}\n" for line in readings), end="")  # noqa: T201
+        made += sum(counts for _, counts in readings)
+        print("".join(f"    {line}\n" for line, _ in readings), end="")  # noqa: T201
     says = source.says()
     source.close()
     print(f"  {says}\n" if says else "", end="")  # noqa: T201
@@ -119,21 +121,28 @@ def _batches(source: Source, messages: int, patience_s: float) -> Iterator[Batch
             time.sleep(0.05)
 
 
-def _readings(batch: Batch, plan: Plan, max_skew_s: float) -> Iterator[str]:
-    """Yield a line for each reading of a message, and for each reason that refuses one."""
+def _readings(batch: Batch, plan: Plan, max_skew_s: float) -> Iterator[tuple[str, bool]]:
+    """Yield a line for each reading of a message, and for each reason that refuses one.
+
+    Beside it stands whether it is that of a reading which counts.
+    """
     columns = zip(batch.names, batch.times_us, batch.values, batch.tags, strict=True)
     for name, own_us, value, tags in columns:
         try:
             shown = _value(plan, name, value)
         except Refused as error:
-            yield f"{name} {value!r} is refused: {error}"
+            yield f"{name} {value!r} is refused: {error}", False
             continue
-        yield f"{shown}, {_time(own_us, max_skew_s)}, {_of(tags)}"
-        yield from _keys(plan, name, value, tags)
+        ahead_s = 0.0 if own_us is None else (own_us - wall_us()) / SECOND_US
+        keys = list(_keys(plan, name, value, tags))
+        counts = ahead_s <= max_skew_s and not any(REFUSED in line for line in keys)
+        refused = f", {REFUSED}{ahead_s:.0f} s ahead of the clock" if ahead_s > max_skew_s else ""
+        yield f"{shown}, {_time(own_us, -ahead_s)}{refused}, {_of(tags)}", counts
+        yield from ((line, False) for line in keys)
     for reason in batch.refused:
-        yield f"no reading: {reason}"
+        yield f"no reading: {reason}", False
     if not (batch.names or batch.refused):
-        yield "no reading, and no mistake: it is passed over"
+        yield "no reading, and no mistake: it is passed over", False
 
 
 def _value(plan: Plan, name: str, value: Any) -> str:
@@ -154,12 +163,11 @@ def _value(plan: Plan, name: str, value: Any) -> str:
     return f"{name} {shown}{unit}{rounded}"
 
 
-def _time(own_us: int | None, max_skew_s: float) -> str:
+def _time(own_us: int | None, age_s: float) -> str:
     if own_us is None:
         return "at the time when it arrives"
-    ahead_s = (own_us - wall_us()) / SECOND_US
     at = f"at {datetime.fromtimestamp(own_us / SECOND_US, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return f"{at}, refused: {ahead_s:.0f} s ahead of the clock" if ahead_s > max_skew_s else at
+    return f"{at} ({age_s // DAY_S:,.0f} days ago)" if age_s >= 2 * DAY_S else at
 
 
 def _of(tags: Any) -> str:
@@ -175,7 +183,7 @@ def _keys(plan: Plan, name: str, value: Any, tags: Any) -> Iterator[str]:
         try:
             yield f"  its key in {each}: {plan.functions.key(each, event)}"
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
-            yield f"  refused: the key of {each} fails: {reason_of(error)}"
+            yield f"  {REFUSED}the key of {each} fails: {reason_of(error)}"
 
 
 def _silence(

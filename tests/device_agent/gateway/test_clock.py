@@ -4,7 +4,7 @@ import pytest
 
 from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.core import WaitingTerms
-from device_agent.gateway.line import SHORTER, line_of
+from device_agent.gateway.line import line_of
 from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading
 from tests.cloud_tier.support_devices import BEGIN_US, Device, rooms
@@ -121,7 +121,10 @@ def test_a_clock_that_runs_somewhat_fast_is_followed():
 def test_the_line_names_until_when_it_listens_and_then_for_whom_it_waits():
     gateway = Gateway()
     gateway.goes_on(MINUTE_US, "a", "b")
-    assert shown(gateway).endswith(f" UTC ({SHORTER})")
+    assert shown(gateway).endswith(" UTC (for less long with --roster or --tentative-after)")
+    given = Gateway(tentative_after_us=SECOND_US)
+    given.goes_on(MINUTE_US, "a", "b")
+    assert "--tentative-after" not in shown(given)
     gateway.goes_on(11 * MINUTE_US, "a", "b")
     assert ", final up to " in shown(gateway)
     assert "waiting" not in shown(gateway)

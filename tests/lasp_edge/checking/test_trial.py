@@ -58,7 +58,7 @@ def test_a_tag_that_a_source_does_not_give_is_found(house):
     (text,) = lines(house, {"room": "attic"})
     assert text.startswith("key of window w fails each time: KeyError: 'rom' (")
     assert "test_trial.py:" in text
-    assert text.endswith("for the reading temperature 21.5 with the tags {'room': 'attic'}")
+    assert "for the reading temperature 21.5 with the tags {'room': 'attic'}; give them " in text
 
 
 @pytest.mark.parametrize(
@@ -152,6 +152,7 @@ def test_the_command_tells_tags_and_failures(check):
     code, out = check('event.tags["room"]', "--tag", "rom=attic")
     assert code == Exit.DIFFERS
     assert "\nFAIL  key of window w fails each time: KeyError: 'room' (" in out
+    assert "; give them the tag, too: --tag room=TEXT" in out
     assert out.startswith("1 thing that cannot work.\n")
     assert check('event.tags["room"]', "--tag", "rom=attic", "--no-run")[0] == Exit.FINE
     code, out = check("str(1 // event.value)")

@@ -117,3 +117,12 @@ def test_what_cannot_be_followed_is_refused(store, tmp_path, capsys):
     words = ["windows", "by_room", "--gateway", str(tmp_path), "--follow", "--as-of", "5"]
     assert main(words) == Exit.USAGE
     assert "--follow prints what comes, and --as-of what was known" in capsys.readouterr().err
+
+
+def test_a_key_without_rows_is_answered_with_the_nearest(store, capsys):
+    store.commit(FleetChanges(rows=[row(0, 700)]))
+    line = ["windows", "by_room", "--gateway", str(store.path.parent), "--key"]
+    assert main([*line, "attc"]) == Exit.NOT_FOUND
+    assert "--key: no row has the key 'attc'; did you mean 'attic'?" in capsys.readouterr().err
+    assert main([*line, "zz"]) == Exit.NOT_FOUND
+    assert "no row has the key 'zz'; there are attic" in capsys.readouterr().err

@@ -115,6 +115,12 @@ def test_a_variable_that_is_retained_tells_the_life_of_who_says_nothing_else(fle
 def test_who_was_never_heard_is_retired_only_by_force(fleet, capsys):
     with pytest.raises(NotFound, match=r"'attic' sent nothing in this fleet.*--force"):
         run(retire, fleet.url, "attic")
+    fleet.say(
+        TOPICS.of("presence", "attics"),
+        PresenceFrame(Replica(1, 9, "attics"), 1, online=False),
+    )
+    with pytest.raises(NotFound, match=r"this fleet; did you mean .attics.\?; to retire it"):
+        run(retire, fleet.url, "attic")
     assert run(retire, fleet.url, "attic", "--force") == Exit.NOT_CONFIRMED
     (word,) = fleet.words(1)
     assert word == of_operator(word, retired=True, version=NEVER)

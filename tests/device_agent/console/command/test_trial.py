@@ -97,3 +97,39 @@ def test_messages_of_a_broker_are_looked_at_and_left_there(tmp_path, capsys, mon
         url = BrokerUrl.parse(broker.url)
         assert published(url, ["z/#"], 9.0).keys() <= {"z/kitchen", "z/attic"}
         link.stop()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("1795600000,61,attic", "temperature 61 is refused: outside of -50 to 60"),
+        ("4102444800,20,attic", " s ahead of the clock"),
+    ],
+)
+def test_a_source_of_which_no_reading_counts_ends_with_one(
+    capsys, tmp_path, monkeypatch, line, shown
+):
+    (tmp_path / "tried_house.py").write_text(
+        "from lasp_edge import Program, folds\n"
+        'program = Program("house")\n'
+        't = program.event("temperature", resolution="0.1", least=-50, most=60)\n'
+        'program.window("by_room", source=t, fold=folds.mean(), size_s=60,\n'
+        '    key=lambda event: event.tags["room"])\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "readings.csv"
+    words = ("--source", f"csv:{path}", "--time", "ts", "--tag", "room=room")
+    path.write_text(f"ts,temperature,room\n{line}\n")
+    code, out = tried(capsys, "tried_house:program", *words)
+    assert (code, shown in out) == (Exit.DIFFERS, True), out
+    path.write_text(f"ts,temperature,room\n{line}\n1732492800,21,attic\n")
+    code, out = tried(capsys, "tried_house:program", *words)
+    assert code == Exit.FINE
+    assert "temperature 21, at 2024-11-25 00:00:00 UTC (" in out
+    assert " days ago), with room=attic" in out
+
+
+def test_an_address_of_a_broker_is_no_topic(capsys):
+    words = ("--source", "mqtt://10.0.0.1/z/#", "--broker", "mqtt://10.0.0.1")
+    assert main(["try", *words]) == Exit.USAGE
+    assert "--source 'mqtt:z/#' --broker mqtt://10.0.0.1\n" in capsys.readouterr().err

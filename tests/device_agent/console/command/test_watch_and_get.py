@@ -67,12 +67,14 @@ def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys, broke
     made = LinkedAgents(broker.url, tmp_path, program.plan(), ["attic", "shed"], settings)
     made.start()
     made.devices[0].read([1.5], tags={"room": "a"})
-    made.devices[1].read([2.5], tags={"room": "a"})
+    made.devices[1].read([2.5, 2.5], tags={"room": "a"})
     made.play(rounds=4)
     made.stop()
     assert run(get, broker, "local_average", PROGRAM, "--device", "attic") == Exit.FINE
     assert run(get, broker, "global_average", PROGRAM) == Exit.FINE
-    assert capsys.readouterr().out == "1.5\n2.0\n"
+    assert capsys.readouterr().out == "1.50\n2.17\n", "as fine as the step of the readings"
+    assert run(get, broker, "global_average", PROGRAM, "--json") == Exit.FINE
+    assert json.loads(capsys.readouterr().out)["parts"]["mean"] == 6.5 / 3
     with pytest.raises(CommandError, match="no device publishes results; name the program"):
         run(get, broker, "global_average", "--fleet", "greenhouse", "--wait", "0")
 
