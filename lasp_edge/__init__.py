@@ -1,6 +1,7 @@
 """What users write, and what crosses MQTT.
 
 - `variables`: named states
+- `generics`: the variables of generic types
 - `event`: what handlers, keys and scans see of a reading
 - `language`: Program, events, windows, and the Plan from which every tier starts
 - `folds`: what a fold is, the built-in ones, the columns of their partials, exact numbers
@@ -13,16 +14,24 @@
 - `tool`, `errors`: the `lasp-edge` command
 """
 
+from typing import TYPE_CHECKING, Any
+
 from lasp_edge import folds
 from lasp_edge.event import Event, key_parts
-from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.columns import Column, Op, Partial
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.declarations import EventType, Window
+from lasp_edge.language.declarations import EventType, Parameter, Stream, Window
+from lasp_edge.language.parameters import ParameterValues
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 from lasp_edge.language.updates import Update
 from lasp_edge.variables import Variable
+
+if TYPE_CHECKING:
+    from lasp_edge import scans
+    from lasp_edge.language.streaming import StreamRow
 
 __all__ = [
     "Column",
@@ -31,11 +40,29 @@ __all__ = [
     "Fold",
     "FoldValue",
     "Op",
+    "Parameter",
+    "ParameterValues",
+    "Partial",
     "Plan",
     "Program",
+    "Resolution",
+    "Stream",
+    "StreamRow",
     "Update",
     "Variable",
     "Window",
     "folds",
     "key_parts",
+    "scans",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what programs with streams alone need, when it is asked for."""
+    from importlib import import_module  # noqa: PLC0415 - few ask for it
+
+    if name == "scans":
+        return import_module("lasp_edge.scans")
+    if name == "StreamRow":
+        return import_module("lasp_edge.language.streaming").StreamRow
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,11 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
+
+from lasp_edge.generics import Number_co
 
 
-class Event(NamedTuple):
+class Event(NamedTuple, Generic[Number_co]):
     """One accepted reading, or an output of a stream, as handlers, keys and scans see it.
+
+    To a type checker `Event` alone is `Event[float]`. The readings of an event with `text=True` are
+    `Event[str]`, and those of a stream of pairs `Event[tuple[float, float]]`.
+
+    >>> reading = Event("temperature", 21.5, 1_764_028_800_000_000, "attic", {"room": "attic"})
+    >>> reading.value, reading.tags["room"]
+    (21.5, 'attic')
 
     Attributes:
         name: the event's name; of a scan's output the scan's.
@@ -20,7 +29,7 @@ class Event(NamedTuple):
     """
 
     name: str
-    value: Any
+    value: Number_co
     time_us: int
     device: str
     tags: Mapping[str, str]

@@ -1,18 +1,28 @@
 """Variables: named states, as programs and dataflows declare them, and the mutators they take."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, Generic
 
 from crdts import Lattice
 from crdts.derived_set import NAME_BYTES
 from crdts.mutator import is_mutator
+from lasp_edge.generics import Value_co
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Variable:
-    """A named state.
+class Variable(Generic[Value_co]):
+    """A named state: `Variable[GSet]` is a shared set, `Variable[FoldValue]` the target of a fold.
+
+    `Program.declare` and its sisters make it.
+
+    >>> from crdts import GSet
+    >>> from lasp_edge import Program
+    >>> opened: Variable[GSet] = Program("doors").declare(GSet(), "opened")
+    >>> opened.name, opened.dynamic
+    ('opened', False)
 
     Attributes:
         name: unique in its program or dataflow.
@@ -69,6 +79,25 @@ def check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> N
         inspect.signature(method).bind(*[None] * takes)
     except TypeError as error:
         raise ValueError(f"update: {kind.__name__}.{mutator} of {name!r}: {error}") from None
+
+
+def in_order(
+    variable: Any, mutator: str, arguments: tuple[Any, ...], by_name: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Return the arguments of a mutator after the replica, where some were given by name.
+
+    Raises:
+        ValueError: it does not take them.
+    """
+    kind = type(getattr(variable, "bottom", None))
+    method = getattr(kind, mutator, None)
+    if method is None or not is_mutator(method):
+        return arguments  # `check_mutator` says so
+    try:
+        bound = inspect.signature(method).bind(None, None, *arguments, **by_name)
+    except TypeError as error:
+        raise ValueError(f"update: {kind.__name__}.{mutator}: {error}") from None
+    return bound.args[2:]
 
 
 def _takes(function: FunctionType, count: int) -> bool:

@@ -169,7 +169,7 @@ class _Trial:
         keyed = [w.name for w in plan.windows.values() if w.keyed and w.source is event]
         keyed += [v.name for v in plan.collections.get(event.name, ()) if v.keyed]
 
-        def made(tags: Mapping[str, str]) -> Event:
+        def made(tags: Mapping[str, str]) -> Event[Any]:
             return Event(event.name, value, time_us, _DEVICE, MappingProxyType(tags))
 
         for name in keyed:
@@ -217,8 +217,8 @@ class _Trial:
     def _see(
         self,
         what: str,
-        made: Callable[[Mapping[str, str]], Event],
-        function: Callable[[Event], Any],
+        made: Callable[[Mapping[str, str]], Event[Any]],
+        function: Callable[[Event[Any]], Any],
     ) -> None:
         """Call a function with a reading, which gets the tags that the function needs."""
         known = dict(self._given or {})

@@ -160,7 +160,7 @@ class ResultBook:
         Some may be tentative that a program without this result had to leave so: they are looked at
         once more when the change is taken.
         """
-        first_us, before = since_us // CELL_US * CELL_US, dict[Place, Event]()
+        first_us, before = since_us // CELL_US * CELL_US, dict[Place, Event[Any]]()
         for cell_us, stored in self._history.rows(self.result.name, first_us, FOR_EVER_US):
             for place, row in stored.items():
                 if row.event is not None and place[0] >= since_us:
@@ -181,7 +181,7 @@ class ResultBook:
             for place, (old, new) in delta.items()
         }
 
-    def _fit(self, event: Event | None, *, is_new: bool = False) -> Event | None:
+    def _fit(self, event: Event[Any] | None, *, is_new: bool = False) -> Event[Any] | None:
         if event is None:
             return None
         result, (_, value, time_us, device, _, key) = self.result, event

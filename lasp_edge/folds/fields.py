@@ -40,7 +40,7 @@ class FieldsFold(Fold):
     count: int | None = None
     """How many fields it takes; None: as many as it is given."""
 
-    def __init__(self, *fields: Callable[[Event], Any], steps: Sequence[str]) -> None:
+    def __init__(self, *fields: Callable[[Event[Any]], Any], steps: Sequence[str]) -> None:
         if not all(map(callable, fields)) or not 0 < len(fields) == len(steps):
             raise ValueError(
                 f"{self.name}: a function for each field is needed, and as many steps=, such as "
@@ -55,7 +55,7 @@ class FieldsFold(Fold):
     def lift_fields(self, *fields: int) -> Partial:
         """Return the partial of one event, given its fields in steps."""
 
-    def lift_event(self, event: Event) -> Partial:
+    def lift_event(self, event: Event[Any]) -> Partial:
         """Return the partial of an event.
 
         Raises:
@@ -82,7 +82,7 @@ class FieldsFold(Fold):
         return cls(*[_not_here] * len(steps), steps=steps)
 
 
-def _not_here(_event: Event) -> Any:
+def _not_here(_event: Event[Any]) -> Any:
     raise RuntimeError("whoever reads results has not the functions of the program")
 
 

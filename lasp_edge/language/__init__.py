@@ -2,10 +2,12 @@
 
 In the order in which a declaration goes through it:
 
-- `program`: `Program`, whose methods users call; `arguments`: checks what they pass
+- `program`: `Program`, whose methods users call; `inputs`: those of events, parameters, variables
+- `arguments`: checks what they pass; `signatures`: the same as types, for type checkers
 - `draft`: the tables of what has been declared; `declarations`: what stands in them
-- `derivations`: sets that follow from others, tried out on the dataflow engine as they are declared
-- `declaring`: sets and streams that a program derives; `ordering`: streams, as they are declared
+- `derivation`, `derivations`: sets that follow from others, tried on the engine at once
+- `declaring`, `derived_sets`: streams and sets that a program derives
+- `ordering`: streams, as they are declared
 - `streaming`: the graph of a plan's streams, which a tier runs
 - `planning`: from the complete draft to the plan; `plan`: `Plan`, from which every tier starts
 - `windowing`: windows, as they are declared, with or without parameters

@@ -23,6 +23,7 @@ on it, unless a handler makes it so.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from crdts import GCounter, PNCounter, Product
 from lasp_edge.language.triggers import Trigger
 from lasp_edge.variables import Variable
 
@@ -50,6 +51,10 @@ class FoldValue(NamedTuple):
     settled: bool
     devices: tuple[str, ...]
     missing: tuple[str, ...] = ()
+
+
+Folded = Variable[FoldValue | GCounter | PNCounter | Product]
+"""The target of a fold: made by it, or declared before as something that can hold its partial."""
 
 
 class Watched(NamedTuple):

@@ -76,14 +76,14 @@ def of_event_and_parameters(function: Any) -> Any:
     except TypeError:
 
         @wraps(function)
-        def of_both(event: Event, at: Any) -> Any:  # noqa: ARG001 - it was left out
+        def of_both(event: Event[Any], at: Any) -> Any:  # noqa: ARG001 - it was left out
             return function(event)
 
         return of_both
     return function
 
 
-def checked_key(key: Key, whose: str) -> Callable[[Event], str]:
+def checked_key(key: Key, whose: str) -> Callable[[Event[Any]], str]:
     """Return a key function that raises ValueError where the user's gives no valid key.
 
     Args:
@@ -92,7 +92,7 @@ def checked_key(key: Key, whose: str) -> Callable[[Event], str]:
     """
 
     @wraps(key)
-    def checked(event: Event) -> str:
+    def checked(event: Event[Any]) -> str:
         given: Any = key(event)
         if type(given) is tuple and given and {*map(type, given)} <= _KEY_PARTS:
             given = key_text(given)

@@ -1,4 +1,4 @@
-"""What a program is made of besides variables: events, windows, folds, and derived sets.
+"""What a program is made of besides variables: events, windows, folds, and streams.
 
 All are plain, immutable values without functions. A `Program` makes them and a `Plan` holds them.
 """
@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from math import gcd
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import PlausibleRange, Resolution
+from lasp_edge.generics import Value, Value_co
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
 
@@ -31,11 +32,11 @@ class Tier(StrEnum):
 TEXT = "text"
 """In place of the step of a number: a part is a text."""
 
-Key = Callable[[Event], str | tuple[str | int, ...]]
+Key = Callable[[Event[Value]], str | tuple[str | int, ...]]
 """Gives the text by which an event is grouped; or several texts and whole numbers."""
 
 UserHandler = Callable[..., None]
-"""A user's function `(event, update)` of `on_event`, or `(value, update)` of `on_threshold`."""
+"""A handler of any kind."""
 
 
 class Shown(NamedTuple):
@@ -56,8 +57,16 @@ AS_NAMED = Shown()
 
 
 @dataclass(frozen=True, slots=True)
-class EventType:
-    """A kind of reading: its name, the step of its values and their unit."""
+class EventType(Generic[Value_co]):
+    """A kind of reading: its name, the step of its values and their unit.
+
+    `Program.event` makes it. `EventType[float]` has numbers, `EventType[str]` texts.
+
+    >>> from lasp_edge import Program
+    >>> temperature = Program("house").event("temperature", resolution="0.01", unit="°C")
+    >>> temperature.name, temperature.resolution, temperature.unit
+    ('temperature', Resolution("0.01"), '°C')
+    """
 
     name: str
     resolution: Resolution
@@ -78,8 +87,15 @@ class EventType:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Generic[Value_co]):
     """A value that operators change while the program runs, from a time on.
+
+    `Program.parameter` makes it: a `Parameter[float]`, with choices a `Parameter[str]`.
+
+    >>> from lasp_edge import Program
+    >>> limit = Program("house").parameter("limit", "28", resolution="0.1", unit="°C")
+    >>> limit.name, limit.default
+    ('limit', '28')
 
     Attributes:
         default: its value where there is no entry, as text.
@@ -272,8 +288,17 @@ AnyFold = LocalFold | DynamicFold
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Generic[Value_co]):
     """What is made of events or other streams, item by item, where order may matter.
+
+    `Program.scan` and others make it; a `Stream[float]` has numbers as its values.
+
+    >>> from lasp_edge import Program, scans
+    >>> program = Program("water")
+    >>> litres = program.event("litres")
+    >>> used = program.scan("used", source=litres, scan=scans.differences(), per_device=True)
+    >>> used.name, used.sources
+    ('used', ('litres',))
 
     Attributes:
         operator: "map", "filter", "flat_map", "union" or "scan".
@@ -361,30 +386,6 @@ class ItemStream:
         from lasp_edge.ordered.sent_items import ItemForm  # noqa: PLC0415 - of programs with streams
 
         return ItemForm(self.text)
-
-
-class Derivation(NamedTuple):
-    """How a derived set is made.
-
-    Attributes:
-        operator: "map", "filter", "union", "intersection", "product" or "bind_to".
-        sources: the names of what it is made from.
-        version: of the meaning of its function.
-    """
-
-    operator: str
-    sources: tuple[str, ...]
-    version: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.operator} of {' and '.join(map(repr, self.sources))}"
-
-
-class Awaited(NamedTuple):
-    """What a handler waits for: a variable, and the threshold that it has to reach."""
-
-    variable: str
-    threshold: Any
 
 
 def _without_code(entry: Window | LocalFold) -> tuple[Any, ...]:

@@ -14,33 +14,46 @@ or a stream they make a stream.
     ('used', ['used'])
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, overload
 
+from crdts import DerivedSet
+from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.revisable import revisable
+from lasp_edge.generics import Image, Value
+from lasp_edge.language.acting import Folded, FoldValue
 from lasp_edge.language.arguments import need_function, shown
-from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler, Window
-from lasp_edge.language.draft import Draft
+from lasp_edge.language.declarations import EventType, Key, Stream, Window
+from lasp_edge.language.derived_sets import DerivedSets
+from lasp_edge.language.signatures import Decorator, Handler, SetVariable, Source
 from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
-    from lasp_edge.language.derivations import Derivations
-
-Decorator = Callable[[UserHandler], UserHandler]
-Source = EventType | Stream | str | list[Any] | tuple[Any, ...]
-"""An event or stream, or its name; a list of several is their union."""
+    from lasp_edge.language.streaming import StreamRow
+    from lasp_edge.ordered.scan import Scan
 
 
-class Declaring:
-    """The methods of a program that derive sets and streams, and wait for them."""
+class Declaring(DerivedSets):
+    """The methods of a program that derive streams, and what can be sets or streams."""
 
-    _draft: Draft
-    _derivations: "Derivations | None"
-
+    @overload
+    def map(
+        self, source: SetVariable, function: Callable[[Any], Any], name: str, *, version: int = 1
+    ) -> Variable[DerivedSet]: ...
+    @overload
     def map(
         self,
-        source: Any,
+        source: Source[Value],
+        function: Callable[[Event[Value]], Image],
+        name: str,
+        *,
+        resolution: str | None = None,
+        version: int = 1,
+    ) -> Stream[Image]: ...
+    def map(
+        self,
+        source: SetVariable | Source[Any],
         function: Callable[[Any], Any],
         name: str,
         *,
@@ -64,8 +77,26 @@ class Declaring:
             raise ValueError(f"map {name!r}: resolution= is for events and streams")
         return self._derived_sets().derive(name, "map", (source,), function, version)
 
+    @overload
     def filter(
-        self, source: Any, predicate: Callable[[Any], Any], name: str, *, version: int = 1
+        self, source: SetVariable, predicate: Callable[[Any], bool], name: str, *, version: int = 1
+    ) -> Variable[DerivedSet]: ...
+    @overload
+    def filter(
+        self,
+        source: Source[Value],
+        predicate: Callable[[Event[Value]], bool],
+        name: str,
+        *,
+        version: int = 1,
+    ) -> Stream[Value]: ...
+    def filter(
+        self,
+        source: SetVariable | Source[Any],
+        predicate: Callable[[Any], Any],
+        name: str,
+        *,
+        version: int = 1,
     ) -> Any:
         """Derive those for which `predicate` holds. Arguments as for `map`."""
         if self._is_stream(source):
@@ -74,19 +105,33 @@ class Declaring:
 
     def flat_map(
         self,
-        source: Source,
-        function: Callable[[Any], Any],
+        source: Source[Value],
+        function: Callable[[Event[Value]], Iterable[Image]],
         name: str,
         *,
         resolution: str | None = None,
         version: int = 1,
-    ) -> Stream:
+    ) -> Stream[Image]:
         """Derive any number of events of each: `function` gives a list of values, in their order.
 
         Arguments as for `map` of a stream.
         """
         return self._stream("flat_map", name, source, function, resolution, version)
 
+    @overload
+    def union(
+        self, first: SetVariable, /, *sources: SetVariable | str, name: str | None = None
+    ) -> Variable[DerivedSet]: ...
+    @overload
+    def union(
+        self,
+        first: EventType[Value] | Stream[Value],
+        /,
+        *sources: EventType[Value] | Stream[Value] | str,
+        name: str | None = None,
+    ) -> Stream[Value]: ...
+    @overload
+    def union(self, first: str, /, *sources: Any, name: str | None = None) -> Any: ...
     def union(self, *sources: Any, name: str | None = None) -> Any:
         """Derive what is in any of some sets or streams, of two and more.
 
@@ -115,13 +160,13 @@ class Declaring:
         self,
         name: str,
         *,
-        source: Source,
-        scan: Any,
-        key: Key | None = None,
+        source: Source[Value],
+        scan: "Scan[Image] | type[Scan[Image]]",
+        key: Key[Value] | None = None,
         per_device: bool = False,
         version: int = 1,
-        local: Any = None,
-    ) -> Stream:
+        local: Source[Any] | None = None,
+    ) -> Stream[Image]:
         """Derive the outputs of a scan over events in the order of their own times.
 
         A late event is put in its place, and the outputs after it are revised.
@@ -150,7 +195,9 @@ class Declaring:
             local=local,
         )
 
-    def result(self, stream: Stream | str, *, parts: Mapping[str, str] | None = None) -> Stream:
+    def result(
+        self, stream: Stream[Value] | str, *, parts: Mapping[str, str] | None = None
+    ) -> Stream[Value]:
         """Let a stream leave: each of its events is a row, tentative, final or revised.
 
         Args:
@@ -186,7 +233,7 @@ class Declaring:
             raise ValueError(f"show: a fold's target, a window or a result is needed, not {name!r}")
         self._draft.shown[name] = shown(f"show {name!r}", title, device_class)
 
-    def on_result(self, stream: Stream | str) -> Callable[[UserHandler], UserHandler]:
+    def on_result(self, stream: Stream | str) -> "Decorator[StreamRow]":
         """Decorate a handler `(row, update)` that runs for each row of a result once it is final.
 
         It runs again for a row that is revised. What it does beside `update` may be repeated by a
@@ -204,32 +251,9 @@ class Declaring:
         if name not in draft.stream_results:
             raise ValueError(f"on_result: write program.result({name}) first")
 
-        def register(handler: UserHandler) -> UserHandler:
+        def register(handler: "Handler[StreamRow]") -> "Handler[StreamRow]":
             need_function(handler, "on_result", "(row, update)")
             draft.result_handlers.setdefault(name, []).append(handler)
-            return handler
-
-        return register
-
-    def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:
-        """Decorate a handler `(value, update)` that runs when a variable reaches a threshold.
-
-        It runs once after each start of a device, on every device, with the value that it reached.
-        So what it asks for should be right when it is asked for again, such as adding to a set.
-
-        Args:
-            variable: a shared variable, or one that is derived from such.
-            threshold: as for `Dataflow.read`; None waits until something was written.
-
-        Raises:
-            ValueError: the variable could fall below the threshold again.
-        """
-        awaited = self._derived_sets().awaited(variable, threshold)
-
-        def register(handler: UserHandler) -> UserHandler:
-            need_function(handler, "on_threshold", "(value, update)")
-            self._draft.awaited.append(awaited)
-            self._draft.reached.append(handler)
             return handler
 
         return register
@@ -295,22 +319,14 @@ class Declaring:
                 f"{what}: an output of the scan behind {source!r} may be revised, and {error}"
             ) from None
 
-    def intersection(self, left: Variable, right: Variable, name: str) -> Variable:
-        """Derive the elements that are in both sets. Arguments as for `map`."""
-        return self._derived_sets().derive(name, "intersection", (left, right), None, 1)
-
-    def product(self, left: Variable, right: Variable, name: str) -> Variable:
-        """Derive all pairs of an element of either set, left first. Arguments as for `map`."""
-        return self._derived_sets().derive(name, "product", (left, right), None, 1)
-
     def combine(
         self,
         name: str,
         function: Callable[..., Any],
-        *values: Variable,
+        *values: Folded,
         resolution: str,
         version: int = 1,
-    ) -> Variable:
+    ) -> Variable[FoldValue]:
         """Derive a value from other values, such as the spread between two of the fleet.
 
             program.combine("spread", lambda warm, cold: warm - cold, warm, cold, resolution="0.1")
@@ -327,15 +343,3 @@ class Declaring:
         from lasp_edge.language.combining import combine_values  # noqa: PLC0415 - few use it
 
         return combine_values(self._draft, name, function, values, resolution, version)
-
-    def bind_to(self, name: str, source: Variable) -> Variable:
-        """Derive what `source` is under a name of its own; `source` is any shared variable."""
-        return self._derived_sets().derive(name, "bind_to", (source,), None, 1)
-
-    def _derived_sets(self) -> "Derivations":
-        """Return the program's derivations; the first time imports the dataflow engine."""
-        if self._derivations is None:
-            from lasp_edge.language.derivations import Derivations  # noqa: PLC0415
-
-            self._derivations = Derivations(self._draft)
-        return self._derivations

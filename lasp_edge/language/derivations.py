@@ -25,7 +25,7 @@ from typing import Any
 from crdts import NOBODY, Replica
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.language.arguments import need_key
-from lasp_edge.language.declarations import Awaited, Derivation
+from lasp_edge.language.derivation import Awaited, Derivation
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable, named

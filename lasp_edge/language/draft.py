@@ -15,8 +15,6 @@ from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import (
-    Awaited,
-    Derivation,
     EventType,
     Key,
     LocalFold,
@@ -27,6 +25,7 @@ from lasp_edge.language.declarations import (
     UserHandler,
     Window,
 )
+from lasp_edge.language.derivation import Awaited, Derivation
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
 from lasp_edge.variables import Variable, named
 

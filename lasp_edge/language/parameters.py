@@ -17,10 +17,11 @@ parameter's resolution, or one of its choices.
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, overload
 
 from crdts.control_log import PARAMETER_BYTES, VALUE_BYTES
 from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.generics import Value
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.draft import Draft
 
@@ -44,6 +45,10 @@ class ParameterValues:
         self._values = values
         self.asked: set[str] = set()
 
+    @overload
+    def __getitem__(self, parameter: Parameter[Value]) -> Value: ...
+    @overload
+    def __getitem__(self, parameter: str) -> Any: ...
     def __getitem__(self, parameter: Parameter | str) -> Any:
         name = parameter.name if isinstance(parameter, Parameter) else parameter
         try:

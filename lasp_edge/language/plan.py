@@ -24,8 +24,6 @@ from lasp_edge.folds.columns import Column
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import (
-    Awaited,
-    Derivation,
     DynamicFold,
     EventType,
     ItemStream,
@@ -37,6 +35,7 @@ from lasp_edge.language.declarations import (
     UserHandler,
     Window,
 )
+from lasp_edge.language.derivation import Awaited, Derivation
 from lasp_edge.language.meaning import Meaning, program_digest
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
@@ -60,7 +59,7 @@ class Functions:
     """
 
     program: str
-    keys: Mapping[str, Callable[[Event], str]]
+    keys: Mapping[str, Callable[[Event[Any]], str]]
     handlers: Mapping[str, tuple[UserHandler, ...]]
     derived: Mapping[str, Callable[[Any], Any]]
     reached: tuple[UserHandler, ...]
@@ -69,7 +68,7 @@ class Functions:
     results: Mapping[str, tuple[UserHandler, ...]]
     windows: Mapping[tuple[str, str], Callable[..., Any]] = field(default_factory=dict)
 
-    def key(self, name: str, event: Event) -> str:
+    def key(self, name: str, event: Event[Any]) -> str:
         """Return the key of an event for a window or variable; "" where that has no keys.
 
         Raises:

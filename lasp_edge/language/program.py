@@ -21,20 +21,33 @@ Source: Meiklejohn, Haeri and Van Roy, "Declarative, Sliding Window Aggregations
 at the Edge", EdgeCom 2016.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from crdts import BoundedLWWSet, Lattice
-from lasp_edge.folds.fold import as_fold
-from lasp_edge.folds.numbers import Resolution, plausible_range
-from lasp_edge.language.arguments import need_function, need_key, shown
-from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, UserHandler, Window
-from lasp_edge.language.declaring import Declaring, Decorator
+from crdts import BoundedLWWSet
+from lasp_edge.event import Event
+from lasp_edge.folds.fold import Fold, as_fold
+from lasp_edge.generics import Value
+from lasp_edge.language.acting import Folded, FoldValue
+from lasp_edge.language.arguments import need_function
+from lasp_edge.language.declarations import EventType, Key, Parameter, Window
+from lasp_edge.language.declaring import Declaring
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.folding import declare_dynamic_fold
+from lasp_edge.language.inputs import Inputs
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
+from lasp_edge.language.signatures import (
+    Condition,
+    Decorator,
+    FoldFactory,
+    FoldOf,
+    Handler,
+    Level,
+    Source,
+    ValueOf,
+)
 from lasp_edge.language.triggers import wait_time
 from lasp_edge.language.watching import declare_alert, react, watch_value
 from lasp_edge.language.windowing import WindowArguments, declare_window
@@ -44,7 +57,7 @@ if TYPE_CHECKING:
     from lasp_edge.language.derivations import Derivations
 
 
-class Program(Declaring):
+class Program(Inputs, Declaring):
     """A fleet's computation: events, variables, folds and windows under one name.
 
     Every method raises ValueError where something does not fit; nothing is declared then.
@@ -65,150 +78,9 @@ class Program(Declaring):
         """
         return plan_of(self._draft)
 
-    def event(
-        self,
-        name: str,
-        *,
-        resolution: str | None = None,
-        unit: str = "",
-        text: bool = False,
-        least: float | str | None = None,
-        most: float | str | None = None,
-        title: str = "",
-        device_class: str = "",
-    ) -> EventType:
-        """Declare a kind of reading.
-
-        Args:
-            name: what sources call it.
-            resolution: the step of its values as decimal text; readings are rounded to it once,
-                without one to whole numbers.
-            unit: for people, such as "°C".
-            text: its readings are texts, which streams and handlers can read.
-            least: the least plausible reading, such as -40; one below it is refused and counted.
-            most: the greatest plausible reading.
-            title: for people: in Home Assistant the names of values made from it begin with it.
-            device_class: what Home Assistant calls the quantity, such as "wind_speed"; where it is
-                left out, unit and name tell it if they can.
-
-        Raises:
-            ValueError: the name is taken, or a number is not what it has to be.
-        """
-        if named(name, "event") in self._draft.events:
-            raise ValueError(f"event {name!r} is declared twice")
-        if name in self._draft.streams:
-            raise ValueError(f"event {name!r}: the name is taken by a stream")
-        step = Resolution("1" if resolution is None else resolution)
-        plausible = plausible_range(f"event {name!r}", None if text else step, least, most)
-        is_unstepped = resolution is None and not text
-        people = shown(f"event {name!r}", title, device_class, unit)
-        made = EventType(name, step, unit, bool(text), plausible, is_unstepped, people)
-        self._draft.events[name] = made
-        return made
-
-    def parameter(
-        self,
-        name: str,
-        default: str,
-        *,
-        resolution: str = "1",
-        unit: str = "",
-        choices: Iterable[str] = (),
-        least: float | str | None = None,
-        most: float | str | None = None,
-    ) -> Parameter:
-        """Declare what operators can change while the program runs (`lasp-edge set`).
-
-        Args:
-            name: unique among the parameters.
-            default: its value where there is no entry, as text such as "28.5".
-            resolution: the step of its values as decimal text.
-            unit: for people, such as "°C".
-            choices: the texts that it can be, where it is no number.
-            least: the least number that it can be.
-            most: the greatest number that it can be.
-
-        Raises:
-            ValueError: the name is taken, or the default is no value of it.
-        """
-        from lasp_edge.language.parameters import declare_parameter  # noqa: PLC0415 - rare
-
-        step = None if (texts := tuple(choices)) else Resolution(resolution)
-        plausible = plausible_range(f"parameter {name!r}", step, least, most)
-        return declare_parameter(
-            self._draft, Parameter(name, default, step, unit, texts, plausible)
-        )
-
-    def declare(
-        self, bottom: Lattice, name: str, *, measures: EventType | str | None = None
-    ) -> Variable:
-        """Declare a variable that the whole fleet shares: every device's updates are joined.
-
-        Declaring the same variable again returns it.
-
-        Args:
-            bottom: the value it starts with, such as `Counter()`.
-            name: unique in the program.
-            measures: the event whose resolution the values of a `BoundedLWWSet` have; needed where
-                events have different resolutions and the variable does not collect one.
-
-        Raises:
-            ValueError: the name stands for something else already.
-        """
-        return self._draft.declare(Variable(name, bottom, dynamic=False), measures)
-
-    def declare_dynamic(
-        self,
-        bottom: Lattice,
-        name: str,
-        *,
-        measures: EventType | str | None = None,
-        key: Key | None = None,
-        version: int = 1,
-    ) -> Variable:
-        """Declare a variable that each device has for itself; it is never joined over devices.
-
-        Args:
-            bottom: the value it starts with, such as `BoundedLWWSet(bound=100)`.
-            name: unique in the program.
-            measures: as for `declare`.
-            key: gives the text by which readings are grouped: each key has a set of its own, which
-                folds and dynamic folds follow. A key comes with its first sample, and goes when
-                its samples have become too old.
-            version: raise it when the meaning of `key` changes.
-
-        Raises:
-            ValueError: as for `declare`, or what has keys is not a `BoundedLWWSet`.
-        """
-        need_key(key, version, f"declare {name!r}")
-        if key is not None and not isinstance(bottom, BoundedLWWSet):
-            raise ValueError(f"declare {name!r}: key= is for a BoundedLWWSet, not {bottom!r}")
-        made = Variable(name, bottom, dynamic=True, version=version)
-        return self._draft.declare(made, measures, key)
-
-    def collect(self, source: EventType | str, *, into: Variable) -> Variable:
-        """Add every accepted reading of an event to a dynamic set, without a handler.
-
-        It means the same as a handler with `update(into, BoundedLWWSet.add, event.value,
-        event.time_us)` that runs before all others, and costs no Python function a reading.
-        """
-        event, variable = self._draft.event(source), self._draft.variable(into)
-        if event.text:
-            raise ValueError(f"collect: the readings of {event.name!r} are texts")
-        if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
-            raise ValueError(f"collect: {variable.name!r} must be a dynamic BoundedLWWSet variable")
-        measured = self._draft.events.get(variable.measures or "")
-        if measured is not None and measured.resolution != event.resolution:
-            raise ValueError(
-                f"collect: {variable.name!r} measures {measured.name!r}, whose resolution "
-                f"is not that of {event.name!r}"
-            )
-        known = self._draft.collections.setdefault(event.name, [])
-        if variable not in known:
-            known.append(variable)
-        return variable
-
-    def on_event(self, source: EventType | str, *, writes: Iterable[Variable] = ()) -> Decorator:
+    def on_event(
+        self, source: EventType[Value] | str, *, writes: Iterable[Variable] = ()
+    ) -> Decorator[Event[Value]]:
         """Decorate a handler `(event, update)` that runs for each accepted reading.
 
         Args:
@@ -217,7 +89,7 @@ class Program(Declaring):
         """
         event, written = self._draft.event(source), [self._draft.variable(v) for v in writes]
 
-        def register(handler: UserHandler) -> UserHandler:
+        def register(handler: Handler[Event[Value]]) -> Handler[Event[Value]]:
             need_function(handler, "on_event", "(event, update)")
             self._draft.handlers.setdefault(event.name, []).append(handler)
             self._draft.writes.setdefault(event.name, []).extend(written)
@@ -225,7 +97,9 @@ class Program(Declaring):
 
         return register
 
-    def fold(self, source: Variable, fold: Any, target: Variable | str) -> Variable:
+    def fold(
+        self, source: Variable[BoundedLWWSet], fold: Fold | FoldFactory, target: Variable | str
+    ) -> Variable[FoldValue]:
         """Derive `target` on each device: the fold of what `source` holds there now.
 
         Args:
@@ -244,14 +118,14 @@ class Program(Declaring):
 
     def fold_dynamic(
         self,
-        source: Variable,
-        fold: Any = None,
+        source: Folded,
+        fold: Fold | FoldFactory | Variable | str | None = None,
         target: Variable | str | None = None,
         *,
         part: str | None = None,
         resolution: str | None = None,
         stale_after_s: float | None = None,
-    ) -> Variable:
+    ) -> Variable[FoldValue]:
         """Derive a fleet-wide value: the partials of all devices, combined.
 
         With another fold than that of `source` it is a fold over the devices' results: of the
@@ -274,15 +148,15 @@ class Program(Declaring):
         self,
         name: str,
         *,
-        source: EventType | Stream | str,
-        fold: Any,
-        size_s: float | Parameter,
-        slide_s: float | Parameter | None = None,
-        key: Key | None = None,
+        source: Source[Value],
+        fold: Fold | FoldFactory | FoldOf,
+        size_s: float | Parameter[float],
+        slide_s: float | Parameter[float] | None = None,
+        key: Key[Value] | None = None,
         version: int = 1,
         uses: Iterable[Parameter] = (),
-        value: Callable[..., float] | None = None,
-        where: Callable[..., Any] | None = None,
+        value: ValueOf[Value] | None = None,
+        where: Condition[Value] | None = None,
         tentative_after_s: float | str | None = None,
     ) -> Window:
         """Declare a sliding window over an event's readings by their own time.
@@ -326,14 +200,14 @@ class Program(Declaring):
 
     def on_value(
         self,
-        variable: Variable | str,
+        variable: Folded | str,
         *,
         part: str | None = None,
-        above: Any = None,
-        below: Any = None,
+        above: Level | None = None,
+        below: Level | None = None,
         for_s: float = 0,
         every_s: float | None = None,
-    ) -> Decorator:
+    ) -> Decorator[FoldValue]:
         """Decorate a handler `(value, update)` that runs on each device when a fold's value moves.
 
         Without a level it runs for each new value; with one, when the value goes beyond it, and
@@ -352,7 +226,7 @@ class Program(Declaring):
         levels = {"above": above, "below": below, "for_s": for_s}
         watched = watch_value(self._draft, variable, part, levels, every_s)
 
-        def register(handler: UserHandler) -> UserHandler:
+        def register(handler: Handler[FoldValue]) -> Handler[FoldValue]:
             react(self._draft, watched, handler)
             return handler
 
@@ -361,12 +235,12 @@ class Program(Declaring):
     def alert(
         self,
         name: str,
-        variable: Variable | str,
+        variable: Folded | str,
         *,
         part: str | None = None,
-        above: Any = None,
-        below: Any = None,
-        hysteresis: Any = 0,
+        above: Level | None = None,
+        below: Level | None = None,
+        hysteresis: Level = 0,
         for_s: float = 0,
     ) -> None:
         """Declare an alert on a fold's value: it is on or off, on each device, by key.

@@ -8,14 +8,17 @@
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, overload
 
-from crdts import BoundedLWWSet, Lattice
+from crdts import BoundedLWWSet, Lattice, Replica
 from lasp_edge.event import Event
-from lasp_edge.language.acting import FoldValue
+from lasp_edge.generics import State
+from lasp_edge.language.acting import Folded, FoldValue
 from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.language.plan import Plan
-from lasp_edge.variables import Variable, check_mutator
+from lasp_edge.variables import Variable, check_mutator, in_order
+
+Arguments = ParamSpec("Arguments")
 
 
 class Mutation(NamedTuple):
@@ -48,7 +51,7 @@ class Update:
     def __init__(
         self,
         plan: Plan,
-        event: Event | None = None,
+        event: Event[Any] | None = None,
         *,
         value: FoldValue | None = None,
         value_of: ValueOf | None = None,
@@ -59,7 +62,19 @@ class Update:
         self._value_of = value_of
         self.changes: list[Mutation] = []
 
-    def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
+    @overload
+    def __call__(
+        self,
+        variable: Variable[State],
+        mutator: Callable[Concatenate[State, Replica, Arguments], Lattice],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> None: ...
+    @overload
+    def __call__(
+        self, variable: Variable, mutator: str | tuple[Any, ...], *arguments: Any
+    ) -> None: ...
+    def __call__(self, variable: Variable, mutator: Any, *arguments: Any, **named: Any) -> None:
         """Ask for a change: `update(samples, BoundedLWWSet.add, value, time_us)`.
 
         `mutator` is one of the variable's type, its name, or the whole change as a tuple
@@ -75,6 +90,8 @@ class Update:
             mutator, *rest = mutator
             arguments = (*rest, *arguments)
         name = mutator if isinstance(mutator, str) else getattr(mutator, "__name__", "")
+        if named:
+            arguments = in_order(variable, name, arguments, named)
         arguments = _checked(self._plan, variable, name, arguments)
         self._need_source(variable.name)
         self.changes.append(Mutation(variable.name, name, arguments, self._key(variable)))
@@ -102,7 +119,7 @@ class Update:
             raise ValueError(f"update: {variable.name!r} has keys, and there is no event")
         return self._plan.functions.key(variable.name, self._event)
 
-    def value(self, fold: Variable | str, key: str | None = None) -> FoldValue | None:
+    def value(self, fold: Folded | str, key: str | None = None) -> FoldValue | None:
         """Return what a fold is worth now, as this device knows it; None where nothing is known.
 
         It is read, and no part of what is computed: two devices may know different things at one
@@ -126,7 +143,7 @@ class Update:
         return None if self._value_of is None else self._value_of(name, key)
 
 
-def run_handlers(plan: Plan, event: Event, value_of: ValueOf | None = None) -> list[Mutation]:
+def run_handlers(plan: Plan, event: Event[Any], value_of: ValueOf | None = None) -> list[Mutation]:
     """Return what the event's handlers ask for."""
     update = Update(plan, event, value_of=value_of)
     for handler in plan.functions.handlers.get(event.name, ()):

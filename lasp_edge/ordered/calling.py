@@ -53,7 +53,7 @@ class Failures:
             self.places.pop(place, None)
 
 
-def values_of(function: Callable[[Event], Any], event: Event) -> tuple[Any, ...]:
+def values_of(function: Callable[[Event[Any]], Any], event: Event[Any]) -> tuple[Any, ...]:
     """Return the plain values that a function gives of an event.
 
     Raises:

@@ -46,7 +46,7 @@ class Item(NamedTuple):
         """Return its place in the order."""
         return self.time_us, device, _tie(event, self.tags, self.value), ()
 
-    def event(self, name: str, device: str, resolution: Resolution) -> Event:
+    def event(self, name: str, device: str, resolution: Resolution) -> Event[Any]:
         """Return it as scans see it."""
         value = self.value if isinstance(self.value, str) else resolution.real(self.value)
         return made_event((name, value, self.time_us, device, _tags(self.tags), ""))

@@ -29,15 +29,15 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import same
 
-Content = dict[Place, Event]
-Change = tuple[Event | None, Event | None]
+Content = dict[Place, Event[Any]]
+Change = tuple[Event[Any] | None, Event[Any] | None]
 Delta = dict[Place, tuple[Any, Any]]
 """Place -> what was there, and what is there now."""
 
 Same = Callable[[Any, Any], bool]
 
 
-def same_event(a: Event | None, b: Event | None) -> bool:
+def same_event(a: Event[Any] | None, b: Event[Any] | None) -> bool:
     """Return whether two events, or absences, are the same.
 
     Only the value can be equal and not the same: all else is text, and a time in whole numbers.
@@ -108,7 +108,7 @@ def join_into(found: Delta, other: Delta) -> None:
             found[place] = (old, new)
 
 
-def netted(gone: Mapping[Place, Event], come: Mapping[Place, Event]) -> Delta:
+def netted(gone: Mapping[Place, Event[Any]], come: Mapping[Place, Event[Any]]) -> Delta:
     """Return the delta of outputs that are gone, and of those that are new.
 
     A timer's output may move from one item's account to another's within one replay, so both are

@@ -33,7 +33,7 @@ MOST_RINGS: Final = 10_000
 Part of the meaning of a scan, as the limit of a state is."""
 BEFORE_ALL_US: Final = -(2**62)
 """Before every time."""
-ItemChange = tuple[Place, Event | None]
+ItemChange = tuple[Place, Event[Any] | None]
 """An item at its place; None: there is no item any more."""
 
 
@@ -122,7 +122,7 @@ class ScanLog:
         self._timed = scan.timed
         self.base = Checkpoint(scan.zero) if base is None else base
         self.places: list[Place] = []
-        self._items: list[Event] = []
+        self._items: list[Event[Any]] = []
         self._states: list[Any] = []
         self.outputs: list[Sequence[Output]] = []
         self._tail = _Tail(*self.base)
@@ -217,8 +217,8 @@ class ScanLog:
         first = changes[0][0]
         if self._tail.last_us <= first[0] and (not self.places or first > self.places[-1]):
             return self.append(changes, frontier_us)
-        gone: dict[Place, Event] = {}
-        come: dict[Place, Event] = {}
+        gone: dict[Place, Event[Any]] = {}
+        come: dict[Place, Event[Any]] = {}
         dirty = self._put(changes, gone)
         if dirty:
             self._replay(dirty, gone, come, frontier_us)
@@ -254,7 +254,7 @@ class ScanLog:
             return _Tail(*self.base)
         return _Tail(self._states[count - 1], self.places[count - 1][0])
 
-    def _put(self, changes: Sequence[ItemChange], gone: dict[Place, Event]) -> list[int]:
+    def _put(self, changes: Sequence[ItemChange], gone: dict[Place, Event[Any]]) -> list[int]:
         """Put changes in their places; return from where the log is to be replayed."""
         places, events, states, outputs = self.places, self._items, self._states, self.outputs
         dirty = []
@@ -282,8 +282,8 @@ class ScanLog:
     def _replay(
         self,
         dirty: list[int],
-        gone: dict[Place, Event],
-        come: dict[Place, Event],
+        gone: dict[Place, Event[Any]],
+        come: dict[Place, Event[Any]],
         frontier_us: int | None,
     ) -> None:
         """Step from each changed place until the state is again what it was."""
@@ -297,7 +297,7 @@ class ScanLog:
                 return
 
     def _step_from(
-        self, at: int, gone: dict[Place, Event], come: dict[Place, Event]
+        self, at: int, gone: dict[Place, Event[Any]], come: dict[Place, Event[Any]]
     ) -> tuple[int, bool]:
         """Step from a place on; return where that ended, and whether the state agrees there."""
         places, states, outputs = self.places, self._states, self.outputs
@@ -320,7 +320,7 @@ class ScanLog:
         return len(places), False
 
     def _end(
-        self, gone: dict[Place, Event], come: dict[Place, Event], frontier_us: int | None
+        self, gone: dict[Place, Event[Any]], come: dict[Place, Event[Any]], frontier_us: int | None
     ) -> None:
         """Ring again what is due after the last item."""
         gone.update(self._tail.outputs)
@@ -329,7 +329,7 @@ class ScanLog:
             self._ring(self._tail, frontier_us - 1, self._tail.outputs)
         come.update(self._tail.outputs)
 
-    def _stepped(self, state: Any, event: Event, place: Place) -> tuple[Any, Sequence[Output]]:
+    def _stepped(self, state: Any, event: Event[Any], place: Place) -> tuple[Any, Sequence[Output]]:
         """Return the state after an event and what it says; where that fails, as if it were not."""
         self.steps += 1
         try:

@@ -38,7 +38,7 @@ def outputs_of(
 
 def _rows_of(
     stage: StreamStage, sources: list[Content], frontier_us: int | None
-) -> Iterator[tuple[Place, Event]]:
+) -> Iterator[tuple[Place, Event[Any]]]:
     if isinstance(stage, UnionStage):
         for branch, content in enumerate(sources):
             for (time_us, device, tie, path), event in content.items():
@@ -50,7 +50,9 @@ def _rows_of(
             yield from _single(stage, place, event)
 
 
-def _single(stage: StreamStage, place: Place, event: Event) -> Iterator[tuple[Place, Event]]:
+def _single(
+    stage: StreamStage, place: Place, event: Event[Any]
+) -> Iterator[tuple[Place, Event[Any]]]:
     time_us, device, tie, path = place
     try:
         if isinstance(stage, FilterStage):
@@ -82,7 +84,7 @@ def _rounded(value: Any, step: Resolution | None) -> Any:
 
 def _scanned(
     stage: ScanStage, content: Content, frontier_us: int | None
-) -> Iterator[tuple[Place, Event]]:
+) -> Iterator[tuple[Place, Event[Any]]]:
     by_key: dict[str, list[Place]] = {}
     for place in sorted(content):
         try:
@@ -108,9 +110,9 @@ def _scanned(
 
 def _rung(
     stage: ScanStage, key: str, state: Any, last_us: int, until_us: int
-) -> tuple[Any, list[tuple[Place, Event]]]:
+) -> tuple[Any, list[tuple[Place, Event[Any]]]]:
     """Return the state after the timers up to a time, and what they say."""
-    outputs: list[tuple[Place, Event]] = []
+    outputs: list[tuple[Place, Event[Any]]] = []
     for _ in range(MOST_RINGS):
         try:
             due_us = stage.scan.due(state)
@@ -132,7 +134,7 @@ def _rung(
     return state, outputs
 
 
-def _tried(step: Any, state: Any, event: Event) -> tuple[Any, Sequence[Any]]:
+def _tried(step: Any, state: Any, event: Event[Any]) -> tuple[Any, Sequence[Any]]:
     try:
         after, values = step(state, event)
         check_plain(after)

@@ -16,7 +16,7 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import check_plain
 
-Output = tuple[Place, Event]
+Output = tuple[Place, Event[Any]]
 NO_TAGS: Final = MappingProxyType[str, str]({})
 FIRST: Final = (0,)
 """The path of a reading's first output: one object for all."""
@@ -37,7 +37,7 @@ class LogName(NamedTuple):
 
 
 def outputs_at(
-    stream: str, key: str, values: Sequence[Any], place: Place, event: Event
+    stream: str, key: str, values: Sequence[Any], place: Place, event: Event[Any]
 ) -> Sequence[Output]:
     """Return values as events at their places.
 
@@ -60,5 +60,5 @@ def outputs_at(
     ]
 
 
-made_event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
+made_event: Callable[[Iterable[Any]], Event[Any]] = partial(tuple.__new__, Event)
 """Makes an event without the Python function of a NamedTuple."""

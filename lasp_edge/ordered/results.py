@@ -38,7 +38,7 @@ class ResultRow(NamedTuple):
         revision: 0 at first, one more with each change of the row.
     """
 
-    event: Event | None
+    event: Event[Any] | None
     status: str
     revision: int
 

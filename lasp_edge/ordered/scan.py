@@ -28,10 +28,11 @@ is not plain, says nothing and leaves the state as it was, everywhere.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.generics import Value_co
 
 TIME = "time"
 """In place of the step of a part: it is a time, in whole microseconds since 1970."""
@@ -40,8 +41,10 @@ Stepped = tuple[Any, Sequence[Any]]
 """The next state, and the values of the outputs."""
 
 
-class Scan(ABC):
+class Scan(ABC, Generic[Value_co]):
     """A fold whose order matters. Define `step`; `due` and `ring`, if time alone can say something.
+
+    A `Scan[float]` gives numbers.
 
     Attributes:
         name: names its kind; a stream of it has a name of its own.
@@ -63,7 +66,7 @@ class Scan(ABC):
     local: ClassVar[bool] = False
 
     @abstractmethod
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         """Return the state after an event, and the outputs at its place."""
 
     def due(self, state: Any) -> int | None:  # noqa: ARG002 - most scans have no timer
@@ -105,7 +108,7 @@ class InSteps(Scan):
         self.parts, self.resolution, self.due = scan.parts, step, scan.due  # type: ignore[method-assign]
         self._scan = scan
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         return self._rounded(*self._scan.step(state, event))
 
     def ring(self, state: Any, at_us: int) -> Stepped:

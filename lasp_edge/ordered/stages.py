@@ -33,7 +33,7 @@ from lasp_edge.ordered.places import Place, child_place
 from lasp_edge.ordered.plain import plain_of
 from lasp_edge.ordered.scan import Scan
 
-KeyOf = Callable[[Event], str]
+KeyOf = Callable[[Event[Any]], str]
 
 
 class StreamStage(ABC):
@@ -73,12 +73,12 @@ class StatelessStage(StreamStage):
     """A function of single events."""
 
     @abstractmethod
-    def outputs(self, place: Place, event: Event) -> Iterable[Output]:
+    def outputs(self, place: Place, event: Event[Any]) -> Iterable[Output]:
         """Return the outputs of the event at a place; it may raise anything."""
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
-        gone: dict[Place, Event] = {}
-        come: dict[Place, Event] = {}
+        gone: dict[Place, Event[Any]] = {}
+        come: dict[Place, Event[Any]] = {}
         for place, (old, new) in deltas[0].items():
             if old is not None:
                 gone.update(self._outputs(place, old))
@@ -88,7 +88,7 @@ class StatelessStage(StreamStage):
                 self.failures.passed(place)
         return netted(gone, come)
 
-    def _outputs(self, place: Place, event: Event) -> Iterable[Output]:
+    def _outputs(self, place: Place, event: Event[Any]) -> Iterable[Output]:
         try:
             outputs = self.outputs(place, event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
@@ -107,14 +107,14 @@ class MapStage(StatelessStage):
 
     def __init__(
         self,
-        function: Callable[[Event], Any],
+        function: Callable[[Event[Any]], Any],
         name: str = "map",
         resolution: Resolution | None = None,
     ) -> None:
         super().__init__()
         self.function, self.name, self.resolution = function, name, resolution
 
-    def outputs(self, place: Place, event: Event) -> Iterable[Output]:
+    def outputs(self, place: Place, event: Event[Any]) -> Iterable[Output]:
         value = plain_of(self.function(event))
         if self.resolution is not None:
             value = self.resolution.nearest(value)
@@ -124,11 +124,11 @@ class MapStage(StatelessStage):
 class FilterStage(StatelessStage):
     """The events for which a predicate holds, each at its place."""
 
-    def __init__(self, predicate: Callable[[Event], Any]) -> None:
+    def __init__(self, predicate: Callable[[Event[Any]], Any]) -> None:
         super().__init__()
         self.predicate = predicate
 
-    def outputs(self, place: Place, event: Event) -> Iterable[Output]:
+    def outputs(self, place: Place, event: Event[Any]) -> Iterable[Output]:
         return ((place, event),) if self.predicate(event) else ()
 
 
@@ -137,14 +137,14 @@ class FlatMapStage(StatelessStage):
 
     def __init__(
         self,
-        function: Callable[[Event], Any],
+        function: Callable[[Event[Any]], Any],
         name: str = "flat_map",
         resolution: Resolution | None = None,
     ) -> None:
         super().__init__()
         self.function, self.name, self.resolution = function, name, resolution
 
-    def outputs(self, place: Place, event: Event) -> Iterable[Output]:
+    def outputs(self, place: Place, event: Event[Any]) -> Iterable[Output]:
         values: Iterable[Any] = values_of(self.function, event)
         if self.resolution is not None:
             values = [self.resolution.nearest(value) for value in values]
@@ -251,7 +251,7 @@ class ScanStage(StreamStage):
                     found[after] = [(place, new)]
         return found, moved
 
-    def _key_of(self, key: KeyOf, place: Place, event: Event) -> str | None:
+    def _key_of(self, key: KeyOf, place: Place, event: Event[Any]) -> str | None:
         """Return the key of an event; None where it is not known."""
         try:
             return key(event)

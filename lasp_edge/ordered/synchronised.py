@@ -42,12 +42,13 @@ from abc import abstractmethod
 from typing import Any
 
 from lasp_edge.errors import pass_interrupt
+from lasp_edge.generics import Value_co
 from lasp_edge.ordered.plain import check_plain
 from lasp_edge.ordered.scan import Scan
 from lasp_edge.reasons import reason_of
 
 
-class Synchronised(Scan):
+class Synchronised(Scan[Value_co]):
     """A scan over the fleet that says what need not be in order. Define `step` and `join`.
 
     Attributes:

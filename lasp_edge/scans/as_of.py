@@ -23,7 +23,7 @@ from lasp_edge.scans.arguments import microseconds
 from lasp_edge.variables import Variable
 
 
-class AsOfJoin(Scan):
+class AsOfJoin(Scan[tuple[Any, Any]]):
     """The value of each `left`, and that of the newest `right`, as a pair.
 
     It comes a microsecond after `left`, by time alone: see the module.
@@ -54,7 +54,7 @@ class AsOfJoin(Scan):
         self._missing = missing
         self.tells_apart = (self._left, self._right)
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         waiting, right = state
         now = (event.time_us, event.value)
         if event.name == self._right:

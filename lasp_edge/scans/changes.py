@@ -27,6 +27,6 @@ class ValueChanges(Scan):
         made.resolution = resolution
         return made
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         now = (event.value,)
         return now, () if same(state, now) else now

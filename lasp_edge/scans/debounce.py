@@ -37,7 +37,7 @@ class SteadyValues(Scan):
         made.resolution = resolution
         return made
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         steady, waiting = state
         if waiting and same(waiting[1], event.value):
             return state, ()

@@ -21,7 +21,7 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.scan import Scan, Stepped
 
 
-class ConsecutiveDifferences(Scan):
+class ConsecutiveDifferences(Scan[float]):
     """This value less the one before; nothing for the first one.
 
     Args:
@@ -39,7 +39,7 @@ class ConsecutiveDifferences(Scan):
         made.parts = {"difference": resolution.text} if resolution else {}
         return made
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         resolution, value = self.resolution, event.value
         if resolution is not None:
             value = resolution.quantise(value)

@@ -40,7 +40,7 @@ class FirstOccurrences(Scan):
         made.resolution = resolution
         return made
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         kept, value = state, event.value
         if self._within_us is not None:
             kept = tuple(each for each in state if each[1] > event.time_us - self._within_us)

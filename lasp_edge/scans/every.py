@@ -44,7 +44,7 @@ class CountWindows(Scan):
         if self._step > self._n:
             raise ValueError(f"every: step={step} would leave values out; it is {n} at most")
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         seen = (*state, event.value)
         if len(seen) < self._n:
             return seen, ()

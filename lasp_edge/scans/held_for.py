@@ -18,7 +18,7 @@ from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.scans.arguments import function, microseconds
 
 
-class ConditionHeld(Scan):
+class ConditionHeld(Scan[tuple[int, ...]]):
     """The time in microseconds since which a condition holds, once that is a while ago.
 
     It comes by time alone. A value holds until the next event.
@@ -31,11 +31,11 @@ class ConditionHeld(Scan):
     name, zero, local = "held_for", None, True
     parts = {"since_us": "1"}  # noqa: RUF012 - the contract
 
-    def __init__(self, predicate: Callable[[Event], Any], for_s: float) -> None:
+    def __init__(self, predicate: Callable[[Event[Any]], Any], for_s: float) -> None:
         self._predicate = function(predicate, "held_for: predicate")
         self._for_us = microseconds(for_s, "held_for: for_s")
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         if not self._predicate(event):
             return None, ()
         return ((event.time_us, False) if state is None else state), ()

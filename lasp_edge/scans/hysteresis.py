@@ -19,7 +19,7 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.scan import Scan, Stepped
 
 
-class TwoLevels(Scan):
+class TwoLevels(Scan[float]):
     """1 when the value has become greater than one level, 0 when less than the other.
 
     Levels are compared exactly, as decimals: 0.1 is one tenth.
@@ -42,7 +42,7 @@ class TwoLevels(Scan):
                 "nothing changes"
             )
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         value = Fraction(str(event.value))  # a double of a step is printed as its decimal
         now = 1 if value > self._above else 0 if value < self._below else state
         return now, () if now == state else (now,)

@@ -18,7 +18,7 @@ from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.scans.arguments import whole
 
 
-class LastValues(Scan):
+class LastValues(Scan[tuple[Any, ...]]):
     """The last n values as a tuple, the newest at the end.
 
     Args:
@@ -31,7 +31,7 @@ class LastValues(Scan):
     def __init__(self, n: int, *, partial: bool = True) -> None:
         self._n, self._partial = whole(n, "last: n"), bool(partial)
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         seen = (*state, event.value)
         if len(seen) == self._n:
             return seen[1:], (seen,)

@@ -57,7 +57,7 @@ class Loop(Scan):
     def at(self, resolution: Resolution | None) -> Scan:  # noqa: ARG002 - what comes back is of no step
         return self
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         outputs: list[Any] = []
         inside, rounds = deque([event]), 0
         while inside:

@@ -25,7 +25,7 @@ from lasp_edge.ordered.scan import TIME, Scan, Stepped
 from lasp_edge.scans.arguments import function, microseconds
 
 
-class Pattern(Scan):
+class Pattern(Scan[tuple[int, ...]]):
     """A match: the times of its events in microseconds, as a tuple.
 
     Args:
@@ -39,7 +39,7 @@ class Pattern(Scan):
 
     def __init__(
         self,
-        *predicates: Callable[[Event], Any],
+        *predicates: Callable[[Event[Any]], Any],
         within_s: float | None = None,
         absent_s: float | None = None,
     ) -> None:
@@ -57,7 +57,7 @@ class Pattern(Scan):
     def _part(self, n: int) -> str:
         return "at_us" if len(self._predicates) == 1 else f"at_{n + 1}_us"
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         whole, outputs, waiting = len(self._predicates), [], []
         for begun in (*state, ()):
             if len(begun) == whole:

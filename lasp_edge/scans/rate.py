@@ -20,7 +20,7 @@ from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.scans.arguments import microseconds
 
 
-class ChangeRate(Scan):
+class ChangeRate(Scan[float]):
     """This value less the one before, for each `per_s` seconds between them.
 
     Args:
@@ -36,7 +36,7 @@ class ChangeRate(Scan):
         self.resolution = Resolution(resolution)
         self.parts = {"rate": self.resolution.text}
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         assert self.resolution is not None
         now = (event.time_us, event.value)
         if state is None or event.time_us == state[0]:

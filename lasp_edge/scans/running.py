@@ -27,12 +27,12 @@ class RunningState(Scan):
 
     name = "running"
 
-    def __init__(self, function: Callable[[Any, Event], Any], zero: Any = 0) -> None:
+    def __init__(self, function: Callable[[Any, Event[Any]], Any], zero: Any = 0) -> None:
         self._function = checked_function(function, "running: function")
         check_plain(zero)
         self.zero = zero
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         after = self._function(state, event)
         return after, (after,)
 

@@ -28,7 +28,7 @@ FINER = 1_000
 _ONE = Resolution("1")
 
 
-class Sessions(Scan):
+class Sessions(Scan[tuple[Any, ...]]):
     """A session: the times of its first and last event in microseconds, then the fold's values.
 
     It comes a gap after its last event, by time alone.
@@ -65,7 +65,7 @@ class Sessions(Scan):
         step = "1" if self._counts else format(Decimal(self._resolution.text) / FINER, "f")
         return {"start_us": TIME, "end_us": TIME} | dict.fromkeys(self._fold.parts, step)
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         value = 0 if self._counts else self._resolution.quantise(event.value)
         partial = self._fold.lift(value, event.time_us)
         begun_us = event.time_us

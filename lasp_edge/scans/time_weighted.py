@@ -23,7 +23,7 @@ from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.scans.arguments import microseconds
 
 
-class TimeWeightedMean(Scan):
+class TimeWeightedMean(Scan[float]):
     """The mean of the value over each interval of time, at the interval's end.
 
     It comes by time alone. An interval in which no value held has no output.
@@ -62,7 +62,7 @@ class TimeWeightedMean(Scan):
     # A state is where the interval begins, the integral so far in steps and microseconds (a text:
     # it may be greater than a plain number), the microseconds in which a value held, and the time
     # and the steps of the last event, which hold from then on.
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         steps = self._source.quantise(event.value)
         begin_us = event.time_us - event.time_us % self._every_us
         if state is None or state[0] != begin_us:

@@ -19,7 +19,7 @@ from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.scans.arguments import microseconds, whole
 
 
-class TopValues(Scan):
+class TopValues(Scan[tuple[Any, ...]]):
     """The n greatest values so far as a tuple, greatest first, when they change.
 
     Args:
@@ -34,13 +34,13 @@ class TopValues(Scan):
         self._n = whole(n, "top: n")
         self._within_us = None if within_s is None else microseconds(within_s, "top: within_s")
 
-    def step(self, state: Any, event: Event) -> Stepped:
+    def step(self, state: Any, event: Event[Any]) -> Stepped:
         if self._within_us is not None:
             return self._of_span(state, event, event.time_us - self._within_us)
         after = tuple(sorted((*state, event.value), reverse=True)[: self._n])
         return (state, ()) if same(state, after) else (after, (after,))
 
-    def _of_span(self, state: Any, event: Event, since_us: int) -> Stepped:
+    def _of_span(self, state: Any, event: Event[Any], since_us: int) -> Stepped:
         """Step with the values since a time; one that n later ones have reached never counts."""
         kept, above = [(event.time_us, event.value)], [event.value]
         for time_us, value in reversed(state):

@@ -225,7 +225,7 @@ def flamestream(order: list[int]) -> int:
 
 def replayed(order: list[int], batch: int) -> int:
     """Return how many steps our grouping takes for them."""
-    items = [(reading_place("x", "", n, n), Event("x", n, n, "", {})) for n in order]
+    items = [(reading_place("x", "", n, n), Event("x", float(n), n, "", {})) for n in order]
     stage = ScanStage(scans.last(WINDOW))
     for delta in in_batches(items, batch):
         stage.push([delta])

@@ -44,7 +44,7 @@ class AcceptedReading(NamedTuple):
     """An accepted reading: its value in steps (of a text 0), and what handlers and keys see."""
 
     quantised: int
-    event: Event
+    event: Event[Any]
     accepted_us: int | None = None
     place: str = ""
 

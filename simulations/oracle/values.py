@@ -12,7 +12,7 @@ from lasp_edge.folds.derived import FoldOfFolds
 from lasp_edge.language.declarations import LocalFold, Parameter
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update
-from lasp_edge.variables import Variable
+from lasp_edge.variables import Variable, in_order
 from simulations.oracle.partials import combined, folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted, quantised
 
@@ -38,14 +38,14 @@ class _Adding(Update):
         self.sample: AcceptedReading | None = None
         self.keys: dict[str, list[Added]] = defaultdict(list)
 
-    def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
+    def __call__(self, variable: Variable, mutator: Any, *arguments: Any, **named: Any) -> None:
         if isinstance(mutator, tuple):
             mutator, *rest = mutator
             arguments = (*rest, *arguments)
         if variable is not self.variable:
             return
         assert mutator in {"add", BoundedLWWSet.add}, "a bounded set has one mutator for handlers"
-        value, time_us, *_ = arguments
+        value, time_us, *_ = in_order(variable, "add", arguments, named)
         steps = quantised(value, self.resolution)
         assert steps is not None, "a handler that adds no number has its reading refused"
         self.add(steps, time_us)

@@ -1,0 +1,171 @@
+"""What a type checker has to refuse, and what it has to take: lines of programs."""
+
+PRELUDE = """
+from typing import assert_type
+
+from crdts import BoundedLWWSet, Counter, DerivedSet, GSet, LWWRegister, ORSet
+from lasp_edge import Event, FoldValue, Parameter, Program, StreamRow, Update, Variable
+from lasp_edge import folds, scans
+
+program = Program("house")
+warmth = program.event("warmth", resolution="0.1")
+door = program.event("door", resolution="1")
+who = program.event("who", text=True)
+gain = program.parameter("gain", "1", resolution="0.1")
+mode = program.parameter("mode", "day", choices=("day", "night"))
+samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
+opened = program.declare(GSet(), "opened")
+noted = program.declare(ORSet(), "noted")
+count = program.declare(Counter(), "count")
+last = program.declare(LWWRegister(), "last")
+here = program.fold(samples, folds.mean(), "here")
+everywhere = program.fold_dynamic(here, "everywhere")
+used = program.scan("used", source=door, scan=scans.differences(), per_device=True)
+joined = scans.as_of(warmth, door)
+pairs = program.scan("pairs", source=[warmth, door], scan=joined, per_device=True)
+both = program.union(opened, noted, "both")
+
+
+@program.on_event(warmth)
+def measured(event: Event, update: Update) -> None:
+    assert_type(event.value, float)
+    assert_type(update.value(everywhere), FoldValue | None)
+    update(samples, BoundedLWWSet.add, event.value, event.time_us)
+    update(opened, GSet.add, event.tags["room"])
+    update(noted, ORSet.remove, event.tags["room"])
+    update(count, Counter.increment)
+    update(count, Counter.increment, by=2)
+    update(count, "increment", 2)
+    update(last, LWWRegister.write, "on", event.time_us)
+
+
+@program.on_event(who)
+def named(event: Event[str], update: Update) -> None:
+    update(noted, ORSet.add, event.value.lower())
+
+
+@program.on_value(everywhere, above=gain)
+def risen(value: FoldValue, update: Update) -> None:
+    assert_type(value.number, float | int | None)
+
+
+@program.on_result(program.result(used))
+def gone(row: StreamRow, update: Update) -> None:
+    update(noted, ORSet.add, row.key)
+
+
+assert_type(opened, Variable[GSet])
+assert_type(everywhere, Variable[FoldValue])
+assert_type(both, Variable[DerivedSet])
+assert_type(mode, Parameter[str])
+program.window("a", source=warmth, fold=folds.mean, size_s=60, where=lambda event: event.value > 1)
+program.window(
+    "b",
+    source=warmth,
+    fold=lambda at: folds.quantile(0.5, relative_error=at[gain]),
+    size_s=gain,
+    key=lambda event: (event.tags["room"], round(event.value)),
+    value=lambda event, at: event.value * at[gain],
+    where=lambda event, at: at[mode] == "day",
+    uses=(gain, mode),
+)
+program.window("c", source=used, fold=folds.sum(), size_s=60, key=lambda event: event.key)
+program.window("d", source=[warmth, door], fold=folds.sum, size_s=60, key=lambda event: event.name)
+program.window("e", source="warmth", fold=folds.sum(), size_s=60, key=lambda event: event.tags["a"])
+program.map(pairs, lambda event: event.value[0] - event.value[1], "apart", resolution="0.1")
+program.map(both, lambda room: room[0], "floors")
+program.filter(who, lambda event: event.value.startswith("a"), "some")
+
+
+def wrong(event: Event, update: Update, value: FoldValue, row: StreamRow) -> None:
+"""
+"""A program that both checkers take; the wrong lines stand in its last function."""
+
+WRONG = {
+    # A change that the variable's type has not, or with other arguments.
+    "update(opened, Counter.increment, 1)": ("call-overload", "reportArgumentType"),
+    "update(opened, ORSet.add, 'attic')": ("call-overload", "reportArgumentType"),
+    "update(count, Counter.increment, 'x')": ("call-overload", "reportArgumentType"),
+    "update(count, Counter.increment, 1, 2)": ("call-overload", "reportCallIssue"),
+    "update(count, Counter.increment, to=2)": ("call-overload", "reportCallIssue"),
+    "update(samples, BoundedLWWSet.add, event.value)": ("call-overload", "reportCallIssue"),
+    "update(last, LWWRegister.set, 'on')": ("attr-defined", "reportAttributeAccessIssue"),
+    "update(count, Counter)": ("call-overload", "reportArgumentType"),
+    "update(here, BoundedLWWSet.add, 1, 2)": ("call-overload", "reportArgumentType"),
+    "update(program, GSet.add, 'x')": ("call-overload", "reportArgumentType"),
+    # What handlers are given has no such attribute.
+    "print(event.valeu)": ("attr-defined", "reportAttributeAccessIssue"),
+    "print(event.value.lower())": ("attr-defined", "reportAttributeAccessIssue"),
+    "print(value.nubmer)": ("attr-defined", "reportAttributeAccessIssue"),
+    "print(row.devices)": ("attr-defined", "reportAttributeAccessIssue"),
+    "print(value.number + 1)": ("operator", "reportOptionalOperand"),
+    "print(update.value(opened))": ("arg-type", "reportArgumentType"),
+    # Handlers that take something else.
+    "program.on_event(warmth)(lambda event: None)": ("arg-type", "reportArgumentType"),
+    "program.on_event(who)(measured)": ("arg-type", "reportArgumentType"),
+    "program.on_event(opened)": ("arg-type", "reportArgumentType"),
+    "program.on_value(everywhere)(measured)": ("arg-type", "reportArgumentType"),
+    "program.on_value(opened)": ("arg-type", "reportArgumentType"),
+    "program.on_result(used)(measured)": ("arg-type", "reportArgumentType"),
+    # Folds and scans in each other's place, and over what they cannot read.
+    "program.fold(samples, scans.last(2), 'x')": ("arg-type", "reportArgumentType"),
+    "program.fold(warmth, folds.mean(), 'x')": ("arg-type", "reportArgumentType"),
+    "program.fold(opened, folds.mean(), 'x')": ("arg-type", "reportArgumentType"),
+    "program.fold_dynamic(samples, 'x')": ("arg-type", "reportArgumentType"),
+    "program.collect(who, into=samples)": ("arg-type", "reportArgumentType"),
+    "program.collect(warmth, into=opened)": ("arg-type", "reportArgumentType"),
+    "program.declare(folds.mean(), 'x')": ("type-var", "reportArgumentType"),
+    "program.scan('x', source=door, scan=folds.mean())": ("arg-type", "reportArgumentType"),
+    "program.intersection(opened, count, 'x')": ("arg-type", "reportArgumentType"),
+    "program.alert('x', opened, above=1)": ("arg-type", "reportArgumentType"),
+    "program.alert('x', everywhere, above=mode)": ("arg-type", "reportArgumentType"),
+    "program.combine('x', lambda a, b: a - b, here, opened, resolution='1')": (
+        "arg-type",
+        "reportArgumentType",
+    ),
+    # Events and parameters that are not what they have to be.
+    "program.event('x', resolution=0.1)": ("call-overload", "reportArgumentType"),
+    "program.event('x', text=True, resolution='1')": ("call-overload", "reportArgumentType"),
+    "program.parameter('x', 1)": ("call-overload", "reportArgumentType"),
+}
+"""A wrong line -> the code under which mypy refuses it, and pyright's rule."""
+
+WRONG_WINDOWS = {
+    "source=opened, fold=folds.mean(), size_s=60": ("arg-type", "reportArgumentType"),
+    "source=warmth, fold=scans.last(2), size_s=60": ("arg-type", "reportArgumentType"),
+    "source=warmth, fold=folds.mean(), size_s='60'": ("arg-type", "reportArgumentType"),
+    "source=warmth, fold=folds.mean(), size_s=mode": ("arg-type", "reportArgumentType"),
+    "source=warmth, fold=folds.mean()": ("call-arg", "reportCallIssue"),
+    "source=warmth, fold=folds.mean(), size_s=60, key=lambda event: 3": (
+        "arg-type",
+        "reportArgumentType",
+    ),
+    "source=warmth, fold=folds.mean(), size_s=60, key=lambda event: event.tag['room']": (
+        "attr-defined",
+        "reportAttributeAccessIssue",
+    ),
+    "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: event.device": (
+        None,
+        "reportArgumentType",
+    ),
+    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event: event.valeu > 1": (
+        None,
+        "reportAttributeAccessIssue",
+    ),
+    "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: 'x'": (
+        "arg-type",
+        "reportArgumentType",
+    ),
+    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event: 'x'": (
+        "arg-type",
+        "reportArgumentType",
+    ),
+    "source=warmth, fold=lambda at: 3, size_s=60": ("arg-type", "reportArgumentType"),
+}
+"""Arguments of a wrong window. mypy does not look into a function that may take one or two
+arguments (None), which editors do."""
+
+LINES = {
+    **WRONG,
+    **{f"program.window('x', {given})": codes for given, codes in WRONG_WINDOWS.items()},
+}
