@@ -8,11 +8,9 @@ What the lander refused (`lasp_edge.protocol.acceptance`) goes to `rejects` with
 what is news of shared variables to `shared`; both before the segment's own commit.
 """
 
-import gc
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
@@ -76,16 +74,16 @@ class Landing:
         return self._landing.transaction_version(self._lander) or 0
 
     @property
-    def commit(self) -> int:
-        """The number of the last commit that is known here: of a landed segment, at first."""
+    def newest(self) -> int:
+        """The number of the newest commit that is known here: of a landed segment, at first."""
         return self._landing.version()
 
     def refresh(self) -> None:
         """Look for commits of others: somebody may have gone back."""
-        before = self.commit
+        before = self.newest
         self._landing.update_incremental()
-        if self.commit > before:
-            self._check_restored(self._landing.history(self.commit - before))
+        if self.newest > before:
+            self._check_restored(self._landing.history(self.newest - before))
 
     def lacks(self, commit: int) -> bool:
         """Return whether the lake lacks a commit that this process has not acknowledged.
@@ -93,7 +91,7 @@ class Landing:
         It is there if another lander has made it.
         """
         self.refresh()
-        if commit > self.commit:
+        if commit > self.newest:
             return True
         files = PyFileSystem(DeltaStorageHandler(self._landing.table_uri))
         try:
@@ -188,15 +186,3 @@ def _rejected(refused: Refusals) -> pa.Table:
     ]
     columns = dict(zip(REJECTS, map(list, zip(*rows, strict=True)), strict=True))
     return pa.table(columns, schema=arrow_schema(REJECTS))
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Decode without the garbage collector: it would walk every new tuple, and none is garbage."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -16,8 +16,9 @@ from cloud_tier.lake.query import in_one_line
 from cloud_tier.lake.shared import overheard
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import Lander, SegmentPace
+from cloud_tier.lander.lander import Lander
 from cloud_tier.lander.landing import Landing
+from cloud_tier.lander.run import SegmentPace
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.errors import UsageError
@@ -26,6 +27,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.kinds import Subscriber
+from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics, is_left_to_operators, subscriptions
 from lasp_edge.units import SECOND_US
@@ -41,6 +43,9 @@ _STEADY_US: Final = 60 * SECOND_US
 """What worked for this long failed of something new; the waits start over."""
 _LOOK_EVERY_S: Final = 0.25
 """In seconds: how often a waiting lander checks whether it is to stop."""
+_PAUSE_US: Final = 600 * SECOND_US
+"""Microseconds without a look from which on nobody was heard: a commit to a lake that is far away
+may take a minute, and a device is waited for as long unless one says otherwise."""
 _SESSION_KEPT_S: Final = 3600
 """In seconds: for how long the broker keeps messages for a lander that is away. An hour covers a
 restart of the machine; what devices sent before that they send again."""
@@ -140,9 +145,11 @@ class LanderProcess:
             lander.recover()
             link.start()
             try:
-                while not self._ends:
+                while not (self._ends or lander.must_restart):
                     lander.turn(timeout_s=0.5)
                 lander.stop()
+                if lander.must_restart:
+                    log.warning("the clock was set, or this lander was stopped: it starts over")
             finally:
                 link.stop()
         finally:
@@ -184,10 +191,14 @@ class LanderProcess:
             ),
             columns=LandedColumns(plan, regimes),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
-            now_us=_now_us,
+            clock=ListeningClock(0, _now_us, _monotonic_us, pause_us=_PAUSE_US),
             pace=SegmentPace(promises_us=min(SegmentPace.promises_us, tick_us), idle_us=tick_us),
         )
 
 
 def _now_us() -> int:
     return time.time_ns() // 1000  # noqa: TID251 - the clock of the process
+
+
+def _monotonic_us() -> int:
+    return time.monotonic_ns() // 1000

@@ -8,9 +8,10 @@ The log is a folder of segments, each a file of records behind one another:
     body of a clock:   1 u8 | now_us i64 | since_us i64
 
 A segment begins and ends with a clock: from when until when the lander had listened. It is
-written, synced, closed, landed and deleted; no closed segment is ever written to again, so landing
-it twice would land the same, and `landing` recognises it by its number. After a crash the last
-record may be torn. It was never synced, so the broker still has it.
+written, synced, closed, landed, and deleted when the next one has landed: so the log knows the last
+one that has, also where the lake was put back. No closed segment is ever written to again, so
+landing it twice would land the same, and `landing` recognises it by its number. After a crash the
+last record may be torn. It was never synced, so the broker still has it.
 
 Every process start goes on with a new segment. The numbers go up for ever; they are the versions
 of the lander's app transaction.
@@ -20,7 +21,7 @@ import contextlib
 import fcntl
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BufferedWriter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -37,6 +38,8 @@ _CLOCK: Final = struct.Struct(">Bqq")
 _IS_MESSAGE: Final = 0
 _IS_CLOCK: Final = 1
 _SUFFIX: Final = ".segment"
+DEVICES_FILE: Final = "devices.jsonl"
+"""Beside the segments: what the lander knows of each device."""
 
 
 class Segment(NamedTuple):
@@ -137,8 +140,21 @@ class Log:
         return Segment(number, clock, records)
 
     def drop(self, number: int) -> None:
-        """Delete a segment: it has landed."""
+        """Delete a segment: it has landed, and a later one too."""
         self._path(number).unlink(missing_ok=True)
+
+    def devices(self) -> list[str]:
+        """Return what the lander keeps of each device, a line each."""
+        path = self.folder / DEVICES_FILE
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def keep_devices(self, lines: Sequence[str]) -> None:
+        """Make that durable in place of the former lines.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        replace_durably(self.folder / DEVICES_FILE, "\n".join(lines))
 
     def release(self) -> None:
         """Let another process write to this log; what is not synced need not be written."""

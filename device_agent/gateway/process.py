@@ -14,13 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
 from device_agent.gateway.store import FleetStore
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Connected, Event, Link, Message, Seal, Will
+from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.topics import Topics, is_left_to_operators, readable
 from lasp_edge.units import SECOND_US
 

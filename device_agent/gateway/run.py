@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from crdts import Replica
-from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.line import line_of
 from device_agent.gateway.results import FleetResults
@@ -24,6 +23,7 @@ from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
+from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.landing import Landing, collector_off
+from cloud_tier.lander.landing import Landing
+from cloud_tier.lander.run import collector_off
 from crdts import Replica
 from lasp_edge import Program, folds
 from lasp_edge.language.plan import Plan

@@ -16,7 +16,6 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from crdts import Lattice
-from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.kept import FleetChanges
 from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
@@ -24,43 +23,17 @@ from device_agent.gateway.store import FleetStore
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.units import SECOND_US
 from simulations.world.decoding import decoded
 from simulations.world.disk import DiskInMemory, without_log
 from simulations.world.keeper import SimulatedKeeper
 from simulations.world.landed import LandedState
 from simulations.world.landing import SinkMessage, VirtualSink
+from simulations.world.power import Power, PowerLostError
 
 COMMIT_US = SECOND_US
 """For how long messages wait for a commit; its beats wait for three times as long."""
-
-
-class PowerLostError(BaseException):
-    """The power went: nothing that a process does or catches comes after it."""
-
-
-class Power:
-    """The power of a machine.
-
-    Attributes:
-        calls: how many calls it lasts; None: for ever.
-    """
-
-    def __init__(self) -> None:
-        self.calls: int | None = None
-
-    def use(self) -> None:
-        """Spend one call.
-
-        Raises:
-            PowerLostError: none was left.
-        """
-        if self.calls is None:
-            return
-        self.calls -= 1
-        if self.calls < 0:
-            self.calls = None
-            raise PowerLostError
 
 
 class MemoryFleetStore(FleetStore):

@@ -80,7 +80,7 @@ class SimulatedLander(LandedState):
             topics or Topics(plan.name),
             (sink, lake),
             membership=membership,
-            overheard=_overheard(plan, self.shared),
+            overheard=overheard(plan, self.shared),
         )
         self._results = {result.stream for result in plan.stream_results.values()}
         self.core = GatewayCore(plan, self._acceptance, self._keeper, process, terms)
@@ -181,7 +181,8 @@ class SimulatedLander(LandedState):
         return frame
 
 
-def _overheard(plan: Plan, states: dict[str, Lattice]) -> Overheard:
+def overheard(plan: Plan, states: dict[str, Lattice]) -> Overheard:
+    """Return the shared variables of a program, with what was heard of them before."""
     variables = {
         name: (plan.shared_streams[name], variable.bottom)
         for name, variable in plan.shared_variables.items()

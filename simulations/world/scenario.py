@@ -44,6 +44,8 @@ TORN = 0.5
 a commit: what should have been in it and comes in the next one is lost only there."""
 GATEWAYS = {DEFAULT_SINK: 0.3, ARCHIVE: 0.6}
 """Sinks, and the part of the seeds in which each is a gateway."""
+LANDERS = 0.5
+"""The part of the other sinks that are landers' processes."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
 LONG_COMMIT_S = 10
@@ -74,7 +76,8 @@ class Scenario:
         columns: some readings come in columns, too; see `programs.trial`.
         unsynchronised: no kernel knows whether its clock is right; all devices' are.
         stamped: devices have only readings that are stamped on acceptance, and these wait.
-        gateways: the sinks that are gateways' processes; the others are landers.
+        gateways: the sinks that are gateways' processes.
+        landers: those that are landers' processes; the others are landers without one.
         sessions: the broker keeps messages for devices that are away.
         commit_s: least seconds between two commits of readings.
         retain_s: seconds that readings may be old.
@@ -98,6 +101,7 @@ class Scenario:
     sessions: bool = False
     archive: bool = False
     gateways: tuple[str, ...] = ()
+    landers: tuple[str, ...] = ()
     roster: bool = False
     columns: bool = False
     unsynchronised: bool = False
@@ -176,9 +180,11 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
 def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
     """Return the scenario with what its sinks are, and what befalls them."""
     gateways = tuple([sink for sink, part in GATEWAYS.items() if random.random() < part])
+    lots = Random(f"{scenario.seed} landers")
+    landers = tuple([sink for sink in GATEWAYS if lots.random() < LANDERS and sink not in gateways])
     has: dict[str, Any] = {name: random.random() < part for name, part in WIDER.items()}
     rates = {kind: random.choice(drawn) for kind, drawn in OF_GATEWAYS.items() if kind in kinds}
-    if not gateways:
+    if not (gateways or landers):
         rates = {kind: rate for kind, rate in rates.items() if kind in {"sink_dead", "kept_beat"}}
     faults = replace(scenario.faults, **rates)
     more = FaultRates(**rates).schedule(random, scenario.names, scenario.steps)
@@ -187,7 +193,8 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
         schedule = [fault for fault in schedule if fault.kind not in CLOCKS]
     if has["stamped"]:
         has |= {"commit_s": 6 * LONG_COMMIT_S, "steps": max(scenario.steps, STAMPED_STEPS)}
-    return replace(scenario, gateways=gateways, faults=faults, schedule=tuple(schedule), **has)
+    has |= {"gateways": gateways, "landers": landers, "faults": faults}
+    return replace(scenario, schedule=tuple(schedule), **has)
 
 
 def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:

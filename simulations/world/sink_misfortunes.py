@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from simulations.world.device import VirtualDevice
 from simulations.world.gateway import VirtualGateway
+from simulations.world.lander_process import VirtualLanderProcess
 from simulations.world.landing import BEATS
 from simulations.world.scenario import ARCHIVE
 from simulations.world.sinks import AnySink
@@ -60,11 +61,17 @@ def _any_gateway(world: World) -> VirtualGateway | None:
     return found[world.step_number % len(found)] if found else None
 
 
+def _any_process(world: World) -> VirtualGateway | VirtualLanderProcess | None:
+    kinds = VirtualGateway | VirtualLanderProcess
+    found = [sink for sink in world.sinks if isinstance(sink, kinds)]
+    return found[world.step_number % len(found)] if found else None
+
+
 def _power_lost(world: World, _device: VirtualDevice, calls: int) -> bool:
-    gateway = _any_gateway(world)
-    if gateway is not None:
-        gateway.power.calls = calls
-    return gateway is not None
+    sink = _any_process(world)
+    if sink is not None:
+        sink.power.calls = calls
+    return sink is not None
 
 
 def _gateway_torn(world: World, _device: VirtualDevice, operations: int) -> bool:
@@ -76,38 +83,38 @@ def _gateway_torn(world: World, _device: VirtualDevice, operations: int) -> bool
 
 
 def _gateway_old(world: World, _device: VirtualDevice, _amount: int) -> bool:
-    gateway = _any_gateway(world)
-    if gateway is None or not gateway.go_back():
+    sink = _any_process(world)
+    if sink is None or not sink.go_back():
         return False
     world.operator.repeat_all()
     return True
 
 
 def _gateway_jump(world: World, _device: VirtualDevice, seconds: int) -> bool:
-    gateway = _any_gateway(world)
-    if gateway is None:
+    sink = _any_process(world)
+    if sink is None:
         return False
-    gateway.clock.jump(seconds)
+    sink.clock.jump(seconds)
     if seconds % 2:
-        world.later(RIGHT_AGAIN_STEPS, gateway.clock.heal)
+        world.later(RIGHT_AGAIN_STEPS, sink.clock.heal)
     return True
 
 
 def _gateway_1970(world: World, _device: VirtualDevice, steps: int) -> bool:
-    gateway = _any_gateway(world)
-    if gateway is None:
+    sink = _any_process(world)
+    if sink is None:
         return False
-    gateway.clock.start_in_1970(world.now_us)
-    gateway.restart()
-    world.later(steps, gateway.clock.heal)
+    sink.clock.start_in_1970(world.now_us)
+    sink.restart()
+    world.later(steps, sink.clock.heal)
     return True
 
 
 def _gateway_drift(world: World, _device: VirtualDevice, parts: int) -> bool:
-    gateway = _any_gateway(world)
-    if gateway is not None:
-        gateway.clock.drift(parts, world.now_us)
-    return gateway is not None
+    sink = _any_process(world)
+    if sink is not None:
+        sink.clock.drift(parts, world.now_us)
+    return sink is not None
 
 
 def _sink_dead(world: World, _device: VirtualDevice, steps: int) -> bool:

@@ -6,6 +6,7 @@ from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.units import SECOND_US
 from simulations.world.gateway import VirtualGateway
 from simulations.world.landed import LandedState
+from simulations.world.lander_process import VirtualLanderProcess
 from simulations.world.landing import VirtualLander, VirtualSink
 from simulations.world.scenario import ARCHIVE, Scenario
 
@@ -21,9 +22,12 @@ def sinks_of(scenario: Scenario, plan: Plan, terms: WaitingTerms, start_us: int)
     terms = terms if scenario.expected is None else terms._replace(roster=scenario.expected)
     soon = terms._replace(dead_after_us=SOON_US) if scenario.seed % 3 == 0 else terms
     names = (DEFAULT_SINK, ARCHIVE) if scenario.archive else (DEFAULT_SINK,)
-    return [
-        VirtualGateway(plan, name, soon, scenario.seed, start_us)
-        if name in scenario.gateways
-        else VirtualLander(plan, name, terms)
-        for name in names
-    ]
+
+    def sink(name: str) -> AnySink:
+        if name in scenario.gateways:
+            return VirtualGateway(plan, name, soon, scenario.seed, start_us)
+        if name in scenario.landers:
+            return VirtualLanderProcess(plan, name, terms, scenario.seed, start_us)
+        return VirtualLander(plan, name, terms)
+
+    return [sink(name) for name in names]

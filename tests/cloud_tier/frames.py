@@ -10,13 +10,15 @@ from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.shared import overheard
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import Lander, SegmentPace
+from cloud_tier.lander.lander import Lander
 from cloud_tier.lander.landing import Landing
+from cloud_tier.lander.run import SegmentPace
 from cloud_tier.lander.segments import Log
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import Connected, Event, Message
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US
 from tests.cloud_tier.support_devices import BEGIN_US
@@ -91,7 +93,7 @@ class Station:
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder, self.plan = folder, plan
         self.lake = LakeTables(folder / "lake")
-        self.now_us = BEGIN_US
+        self.now_us, self.off_us = BEGIN_US, 0
         self.log: Log | None = None
         self.start()
 
@@ -115,7 +117,12 @@ class Station:
             ),
             columns=LandedColumns(self.plan),
             sender=LANDER,
-            now_us=lambda: self.now_us,
+            clock=ListeningClock(
+                0,
+                lambda: self.now_us + self.off_us,
+                lambda: self.now_us,
+                pause_us=3_600 * SECOND_US,
+            ),
             pace=SegmentPace(),
         )
         self.lander.recover()

@@ -1,14 +1,13 @@
 """The lander on a fake link and a clock that stands still: kills, repeats, acknowledgements."""
 
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
-from cloud_tier.lander.lander import DEVICES_FILE
+from cloud_tier.lander.segments import DEVICES_FILE
 from crdts import Replica
 from lasp_edge.link import Disconnected
 from lasp_edge.protocol.acks import RUNS_IN_AN_ACK, NotTaken
@@ -91,57 +90,6 @@ def test_a_device_that_delivers_to_another_lake_is_told_of_this_one_and_its_prom
     assert [row["low_us"] for row in station.rows("promise")] == [10]
 
 
-def test_a_lake_that_was_put_back_is_another_store_once_a_device_repeats_what_it_lacks(station):
-    lake = station.landing.lake_id
-    station.turn(CONNECTED, message(panes(PROGRAM, 1)))
-    station.turn(after_s=1)
-    shutil.copytree(station.lake.root, station.folder / "image")
-    station.turn(message(panes(PROGRAM, 1, first_seq=3)), after_s=1)
-    station.turn(after_s=1)
-    commits = [frame.commit for frame in station.link.ack_frames()]
-    assert commits == sorted(commits)
-
-    shutil.rmtree(station.lake.root)
-    (station.folder / "image").rename(station.lake.root)
-    station.start()
-    known = station.landing.commit
-    assert known < commits[-1]
-    for number, commit in enumerate((known, commits[-1]), 1):
-        assert station.landing.lake_id == lake
-        station.turn(CONNECTED, message(beat(number, 10 * number, store=lake, commit=commit)))
-        station.turn(after_s=3)
-    assert [row["low_us"] for row in station.rows("promise")] == [10]
-    assert station.landing.lake_id != lake
-    assert station.link.ack_frames()[-1].store == station.landing.lake_id
-    station.start()
-    assert station.landing.lake_id != lake
-
-
-def restored(path):
-    DeltaTable(path).restore(0)
-
-
-def without_a_file(path):
-    Path(DeltaTable(path).file_uris()[0]).unlink()
-    DeltaTable(path).alter.set_table_properties({"delta.appendOnly": "false"})
-    DeltaTable(path).repair()
-
-
-@pytest.mark.parametrize("loses_rows", [restored, without_a_file])
-def test_a_landing_that_lost_rows_is_another_store(station, loses_rows):
-    lake = station.landing.lake_id
-    station.turn(CONNECTED, message(panes(PROGRAM, 1)))
-    station.turn(after_s=1)
-    loses_rows(station.lake.landing)
-    station.turn(message(panes(PROGRAM, 1, first_seq=3)), after_s=1)
-    station.turn(after_s=1)
-    renewed = station.landing.lake_id
-    assert renewed != lake
-    assert station.link.ack_frames()[-1].store == renewed
-    station.start()
-    assert station.landing.lake_id == renewed
-
-
 def test_kill_before_the_sync_leaves_the_message_with_the_broker(station, monkeypatch):
     monkeypatch.setattr(station.log, "sync", dies)
     with pytest.raises(Killed):
@@ -170,7 +118,7 @@ def test_kill_before_the_commit_lands_once(station, monkeypatch):
 
 
 def test_kill_after_the_commit_does_not_land_again(station, monkeypatch):
-    monkeypatch.setattr(station.log, "drop", dies)
+    monkeypatch.setattr(station.log, "keep_devices", dies)
     station.turn(CONNECTED, message(panes(PROGRAM, 4)))
     with pytest.raises(Killed):
         station.turn(after_s=1)
@@ -272,6 +220,28 @@ def test_no_time_passes_without_a_broker(station):
     assert max(row["since_us"] for row in station.rows("tick")) == BEGIN_US + 105_500_000
 
 
+@pytest.mark.parametrize("off_s", [-3_600, 3_600])
+def test_a_step_of_the_clock_ends_the_segment_as_it_was_and_listening_begins_again(station, off_s):
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    station.off_us = off_s * SECOND_US
+    station.turn(message(panes(PROGRAM, 1, first_seq=3)))
+    assert station.lander.must_restart
+    (tick,) = station.rows("tick")
+    assert (tick["now_us"], tick["since_us"]) == (BEGIN_US, BEGIN_US)
+    assert len(station.rows()) == 2, "what came after the step is of the next segment"
+    station.lander.stop()
+    assert len(station.rows()) == 4
+    station.start()
+    station.turn(CONNECTED, message(beat(1, 10)))
+    station.turn(after_s=3)
+    *_, tick = sorted(station.rows("tick"), key=lambda row: row["seq"])
+    assert (tick["now_us"], tick["since_us"]) == (
+        BEGIN_US + (off_s + 3) * SECOND_US,
+        BEGIN_US + off_s * SECOND_US,
+    )
+    assert not station.lander.must_restart
+
+
 def test_segments_are_numbered_on_over_processes(station):
     for _ in range(2):
         station.turn(CONNECTED, message(beat(1, 10)))
@@ -370,5 +340,8 @@ def test_what_devices_told_is_on_the_disk_before_the_log_forgets_it(station, mon
     sent = replace(beat(1, 10), highs=(SourceHigh(5, 1_000, 3),))
     station.turn(CONNECTED, message(sent))
     synced.clear()
+    station.turn(after_s=3)
+    assert dropped == []
+    station.turn(message(beat(2, 11)))
     station.turn(after_s=3)
     assert dropped == [1]

@@ -10,7 +10,8 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from cloud_tier.lake.statements import statement_text
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.landing import Landing, collector_off
+from cloud_tier.lander.landing import Landing
+from cloud_tier.lander.run import collector_off
 from crdts import Member, Membership, Version
 from lasp_edge.protocol.frontier import Listening, Tick
 from tests.lasp_edge.protocol.support_frames import (

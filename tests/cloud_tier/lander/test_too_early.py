@@ -35,8 +35,8 @@ class AnswersBeforeTheCommit(Lander):
 
     def _land(self, segment):
         accepted = self._acceptance.take(segment.records)
-        self._replies.owe(accepted, self._now_us())
-        self._replies.answer(self._publish, self._now_us())
+        self._replies.owe(accepted, self._clock.now_us)
+        self._replies.answer(self._publish, self._clock.now_us)
         super()._land(segment)
 
 

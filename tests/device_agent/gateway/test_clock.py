@@ -2,9 +2,9 @@
 
 import pytest
 
-from device_agent.gateway.clock import ListeningClock
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.line import line_of
+from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading
 from tests.cloud_tier.support_devices import BEGIN_US, Device, rooms

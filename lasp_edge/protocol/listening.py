@@ -1,10 +1,10 @@
-"""The clock of a gateway, and since when it listens by it: who is silent is decided by both.
+"""The clock of a sink, and since when it listens by it: who is silent is decided by both.
 
 A wall clock is stepped: a Pi without a battery starts in 1970, or where it was switched off, until
 a time server is reached. Silence and listening would then have lasted for decades, or for less than
 nothing. And a process that was stopped, or whose machine slept, heard nobody meanwhile. So the wall
 clock is compared with the monotonic one at each look: after a step, and where nobody looked for a
-while, the gateway begins to listen again, and waits for every device as if it had just started.
+while, the sink begins to listen again, and waits for every device as if it had just started.
 
     >>> now = [5_000_000, 100]
     >>> clock = ListeningClock(60_000_000, lambda: now[0], lambda: now[1])
@@ -35,6 +35,7 @@ class ListeningClock:
         short_us: the listening goes on after an outage of the broker of this length at most.
         wall_us: reads the wall clock, microseconds since the epoch.
         monotonic_us: reads a clock that is never stepped; it stands still while the machine sleeps.
+        pause_us: it begins to listen again where nobody looked for this time.
     """
 
     def __init__(
@@ -42,9 +43,11 @@ class ListeningClock:
         short_us: int,
         wall_us: Callable[[], int],
         monotonic_us: Callable[[], int],
+        pause_us: int = PAUSE_US,
     ) -> None:
         self._read_wall_us, self._read_monotonic_us = wall_us, monotonic_us
         self._short_us, self._looked = short_us, (wall_us(), monotonic_us())
+        self._pause_us = pause_us
         self._since_us: int | None = None
         self._interrupted: tuple[int, int] | None = None
         self._was_set = False
@@ -86,6 +89,6 @@ class ListeningClock:
         before_us, monotonic_before_us = self._looked
         now_us, monotonic_us = self._looked = self._read_wall_us(), self._read_monotonic_us()
         passed_us = monotonic_us - monotonic_before_us
-        if abs(now_us - before_us - passed_us) >= STEP_US or passed_us >= PAUSE_US:
+        if abs(now_us - before_us - passed_us) >= STEP_US or passed_us >= self._pause_us:
             self._was_set, self._interrupted = True, None
             self._since_us = None if self._since_us is None else now_us

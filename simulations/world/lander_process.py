@@ -1,0 +1,166 @@
+"""A lander's process in a simulated world: its real run, over a log and a lake that outlive it.
+
+The run is that of the process (`cloud_tier.lander.run`), with a link, a clock, a log and a lake of
+the world's. Its power may go **between any two calls**: before a message leaves, before the log is
+synced, before and after a commit. What the broker had given it and was not synced is lost with it.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from random import Random
+
+from cloud_tier.lander.run import LanderRun
+from crdts import Replica
+from device_agent.gateway.core import WaitingTerms
+from lasp_edge.language.fleet_regimes import FleetRegimes
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.acceptance import Acceptance
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.kinds import FRAME_KINDS
+from lasp_edge.protocol.listening import ListeningClock
+from lasp_edge.protocol.topics import Topics, topic_of
+from simulations.world.decoding import decoded
+from simulations.world.lake import MemoryLog, RowsAsTheyAre, SimulatedLake
+from simulations.world.lander import overheard
+from simulations.world.landing import Inbox, SinkMessage, VirtualSink
+from simulations.world.power import Power, PowerLostError
+
+logging.getLogger("cloud_tier").addHandler(logging.NullHandler())
+"""Nobody reads its log."""
+IMAGES = 4
+"""Earlier states of the lake that are kept, to go back to one."""
+
+
+class VirtualLanderProcess(VirtualSink[SimulatedLake]):
+    """One lander's process with its log and lake, which is one sink.
+
+    Args:
+        plan: the program whose panes it takes.
+        sink: the sink's name.
+        terms: for whom windows wait.
+        seed: of the ids that it draws.
+        start_us: when it begins.
+    """
+
+    def __init__(
+        self, plan: Plan, sink: str, terms: WaitingTerms, seed: int, start_us: int
+    ) -> None:
+        super().__init__(plan, sink, f"lander of {sink}", terms)
+        self._random, self._lakes = Random(f"{seed} lander of {sink}"), 1
+        self.power = Power()
+        self.log = MemoryLog(self.power)
+        self._true_us = start_us
+        self._run: LanderRun | None = None
+        self._sent: list[SinkMessage] = []
+        self._images: deque[SimulatedLake] = deque(maxlen=IMAGES)
+        self.lander = SimulatedLake(self._file, plan, sink, terms, self.power)
+
+    @property
+    def _file(self) -> str:
+        return f"{self.sink}-{self._lakes}"
+
+    def _wall_us(self) -> int:
+        return self.clock.read(self._true_us)
+
+    def _begin(self) -> LanderRun:
+        """Start a run, which lands what the log has."""
+        plan, lake = self.running, self.lander
+        lake.run_program(plan)
+        acceptance = Acceptance(
+            plan.sent_streams,
+            plan.published_folds.values(),
+            Topics(plan.name),
+            (self.sink, lake.lake_id),
+            lake.incarnations(),
+            lake.membership.copy(),
+            overheard=overheard(plan, dict(lake.shared)),
+            control=FleetRegimes(plan, lake.control_log()) if plan.parameters else None,
+        )
+        acceptance.decode = decoded
+        run = self._run = LanderRun(
+            log_=self.log,
+            landing=lake,
+            acceptance=acceptance,
+            columns=RowsAsTheyAre(),
+            sender=Replica(1, self._random.getrandbits(32), self.name),
+            clock=ListeningClock(0, self._wall_us, lambda: self._true_us),
+        )
+        run.recover()
+        return run
+
+    def _publish(self, frame: Frame) -> bool:
+        self.power.use()
+        topic, is_kept = (
+            topic_of(frame, Topics(self.running.name)),
+            FRAME_KINDS[frame.kind].retained,
+        )
+        self._sent.append(SinkMessage(topic, frame.encode(), is_kept, frame))
+        return True
+
+    def take(self, inbox: Inbox, now_us: int) -> Iterator[SinkMessage]:
+        """Let its process run once over what came in; yield what left before the power went."""
+        self._true_us = self.lander.true_us = now_us
+        try:
+            self._turn(self._run or self._begin(), inbox)
+        except PowerLostError:
+            self.end()
+        sent, self._sent = self._sent, []
+        yield from sent
+
+    def _turn(self, run: LanderRun, inbox: Inbox) -> None:
+        run.look()
+        if not self.is_connected:
+            self.is_connected = True
+            run.connected()
+        for topic, payload, retained in inbox:
+            run.hear(topic, payload, retained=retained)
+        self.log.sync()
+        run.land_due()
+        run.reply(self._publish)
+        if run.must_restart:
+            run.finish(self._publish)
+            self.end()
+
+    def disconnect(self) -> None:
+        """Lose the connection until the next turn."""
+        if self.is_connected and self._run is not None:
+            self.is_connected = False
+            try:
+                self._run.disconnected()
+            except PowerLostError:
+                self.end()
+
+    def end(self) -> None:
+        """End the run: what it had in memory is gone."""
+        self.log.crash()
+        self._run, self.is_connected, self.power.calls = None, False, None
+        self.lander.listening = None
+
+    def restart(self) -> None:
+        self.end()
+
+    def lose_store(self) -> None:
+        """Put an empty lake in place of this one."""
+        self.not_taken.clear()
+        terms = (self.terms, self.power, self.lander.membership)
+        self._change_lake()
+        self.lander = SimulatedLake(self._file, self.running, self.sink, *terms)
+
+    def keep_image(self) -> None:
+        self._images.append(self.lander.copied(self.lander.file))
+
+    def go_back(self) -> bool:
+        """Put an earlier state of the lake in place of it; return whether there is one."""
+        if not self._images:
+            return False
+        before = self.lander
+        self._change_lake()
+        self.lander = before.put_back(self._file, self._images[0])
+        return True
+
+    def _change_lake(self) -> None:
+        self._lakes += 1
+        self.former.append(self.lander)
+        self.inbox.clear()
+        self.end()
