@@ -54,6 +54,7 @@ MARKS = {
     "order of plugs": ("sh", "lasp-edge gateway energy:program"),
     "loads": ("text", "watts_q"),
     "outliers": ("python", "class Outliers"),
+    "a broken law": ("text", "FAIL  scan odd: C2"),
     "plot": ("sh", "lasp-edge plot"),
     "cloud": ("sh", "whl[cloud]'"),
     "cluster": ("sh", "spark.executor.memory"),

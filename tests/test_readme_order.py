@@ -10,6 +10,7 @@ from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
 from device_agent.agent.stored_rows import Retraction
+from lasp_edge.checking.streams import tried_streams
 from lasp_edge.language.streaming import parts_of, shown_parts
 from lasp_edge.testing import replay
 from lasp_edge.tool.command_line import main
@@ -170,6 +171,16 @@ def test_points_far_from_the_mean_of_the_newest_model():
     found = [row["value"] for row in replay(shown["program"], given).result("odd")]
     again = [row["value"] for row in replay(shown["program"], given + late).result("odd")]
     assert (found, again) == ([50], [])
+
+
+@pytest.mark.parametrize("name", ["energy", "outliers"])
+def test_the_laws_hold_and_a_share_of_all_breaks_one_as_shown(name):
+    shown = {}
+    exec(block(name), shown)
+    assert tried_streams(shown["program"].plan()).wrong == []
+    exec(block("outliers").replace("return state[0], (0, 0, 0)", "return state"), shown)
+    (wrong,) = tried_streams(shown["program"].plan()).wrong
+    assert f"FAIL  {wrong}\n" == block("a broken law")
 
 
 def start(line, directory, broker):

@@ -21,7 +21,9 @@ here, too; --no-run leaves them alone.
 Streams are run on made-up readings, too: whether each function gives the same when it is called
 again, what a late reading costs each scan, and whether one names the time, chance, or functions of
 `math` that machines round differently. With --recording FILE it also warns where more than 1 % of
-the readings of an event have the time of another one: their order is that of tags and values.
+the readings of an event have the time of another one: their order is that of tags and values. Of a
+scans.Synchronised the laws of its share and join are tried on states that made-up events reach; the
+smallest case that breaks one is shown, with what to write.
 
 With --against old.py it tries nothing, and says what becomes of the data of a fleet that runs that
 program: what is kept, converted, set aside, lost or sent again, and what devices of both do

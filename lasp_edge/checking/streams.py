@@ -26,6 +26,7 @@ from typing import Any
 
 from lasp_edge.checking.readings import constants, plausible, values_of
 from lasp_edge.checking.scans import flaws
+from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.trial import MADE_UP_TAG, Findings
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -37,6 +38,7 @@ from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.places import Place, reading_place
 from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.stages import ScanStage, StatelessStage
+from lasp_edge.ordered.synchronised import Synchronised
 
 READINGS = 1_000
 """Made-up readings of all events together, a second apart."""
@@ -146,6 +148,10 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> None:
             line = f"{asked.user} fails {often}: {why}, for {_shown(given, place)}"
             (found.wrong if always else found.doubts).append(line)
         found.wrong += [f"{asked.user}: {flaw}" for flaw in _flaws(node, given)]
+        scan = plan.functions.streams.get(name)
+        if isinstance(scan, Synchronised) and not failed:
+            broken = broken_laws(scan, list(_by_key(node, given).values()), plan.events)
+            found.wrong += [f"{asked.user}: {law}" for law in broken.wrong]
 
 
 def _shown(given: list[Delta], place: Place) -> str:
@@ -160,21 +166,36 @@ def _shown(given: list[Delta], place: Place) -> str:
 def _flaws(node: StreamNode, given: list[Delta]) -> Iterator[str]:
     """Yield where a stream's functions give something else when they are called again."""
     stage = node.stage
-    items = [(place, new) for delta in given for place, (_, new) in sorted(delta.items())[:TRIED]]
     if isinstance(stage, StatelessStage):
-        yield from _twice("its function", stage.outputs, items)
+        yield from _twice("its function", stage.outputs, _tried_items(given))
     if isinstance(stage, ScanStage):
         key = stage.key
         if key is not None:
-            yield from _twice("its key", lambda _place, event: key(event), items)
-        by_key: dict[str, list[Event]] = {}
-        for _, event in items:
-            by_key.setdefault("" if key is None else _tried(key, event), []).append(event)
-        for events in by_key.values():
+            yield from _twice("its key", lambda _place, event: key(event), _tried_items(given))
+        for events in _by_key(node, given).values():
             found = flaws(stage.scan, events)
             yield from (flaw for flaw in found if " fails: " not in flaw)  # it was found already
             if found:
                 return
+
+
+def _tried_items(given: list[Delta]) -> list[tuple[Place, Event]]:
+    """Return the items that are tried: the first of each source."""
+    return [
+        (place, new)
+        for delta in given
+        for place, (_, new) in sorted(delta.items())[:TRIED]
+        if new is not None
+    ]
+
+
+def _by_key(node: StreamNode, given: list[Delta]) -> dict[str, list[Event]]:
+    """Return the events that are tried, by the key that a scan gives them."""
+    key = node.stage.key if isinstance(node.stage, ScanStage) else None
+    found: dict[str, list[Event]] = {}
+    for _, event in _tried_items(given):
+        found.setdefault("" if key is None else _tried(key, event), []).append(event)
+    return found
 
 
 def _tried(key: Callable[[Event], str], event: Event) -> str:

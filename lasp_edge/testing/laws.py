@@ -16,6 +16,7 @@ from lasp_edge.checking.crdts import broken_law
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.scans import flaws
+from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
@@ -26,6 +27,7 @@ from lasp_edge.ordered.log import BEFORE_ALL_US, ScanLog
 from lasp_edge.ordered.outputs import LogName
 from lasp_edge.ordered.places import child_place
 from lasp_edge.ordered.scan import Scan
+from lasp_edge.ordered.synchronised import Synchronised
 
 _NEVER_US = -BEFORE_ALL_US
 
@@ -112,6 +114,8 @@ def check_scan(
 ) -> None:
     """Check over some values that a scan's functions depend on their arguments alone.
 
+    Of a `scans.Synchronised`, also that it keeps its laws, over cases drawn from these events.
+
     >>> from lasp_edge import scans
     >>> check_scan(scans.sessions(gap_s=5), [1, 2, 3], times_s=[0, 1, 20])
 
@@ -122,7 +126,10 @@ def check_scan(
     """
     __tracebackhide__ = True
     events = _events(values, times_s, names, tags)
-    _complain([f"{scan!r}: {flaw}" for flaw in flaws(scan, events)])
+    found = flaws(scan, events)
+    if isinstance(scan, Synchronised) and not found:
+        found = broken_laws(scan, [events]).wrong
+    _complain([f"{scan!r}: {flaw}" for flaw in found])
 
 
 def said_by(

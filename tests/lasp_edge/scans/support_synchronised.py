@@ -203,9 +203,10 @@ def house_of(event):
     return event.tags["house"]
 
 
-def program_of(kind, *, key=house_of, resolution="1", **options):
+def program_of(kind, *, names=(), key=house_of, resolution="1", **options):
     """Return a program with one synchronised scan and its result."""
     program = Program(kind.name)
-    sources = [program.event(name, resolution=resolution) for name in kind().tells_apart]
+    names = names or kind().tells_apart
+    sources = [program.event(name, resolution=resolution) for name in names]
     program.result(program.scan("found", source=sources, scan=kind, key=key, **options))
     return program

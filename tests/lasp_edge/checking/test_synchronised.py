@@ -1,0 +1,148 @@
+"""The laws of synchronised scans: what breaks one is found, and sound programs are silent."""
+
+import pytest
+
+from lasp_edge.checking.streams import tried_streams
+from lasp_edge.ordered.covers import covers
+from lasp_edge.testing import check_scan
+from lasp_edge.tool.command_line import main
+from tests.lasp_edge.scans.support_synchronised import (
+    SCANS,
+    Energy,
+    Modulo,
+    Outliers,
+    SmartHome,
+    ValueBarrier,
+    program_of,
+)
+
+
+def wrong(kind, **options):
+    """Return the laws that `check` finds broken in a program of a scan, and their lines."""
+    found = tried_streams(program_of(kind, **options).plan()).wrong
+    return {text.removeprefix("scan found: ")[:2]: text for text in found}
+
+
+@pytest.mark.parametrize("resolution", ["1", "0.1"])
+@pytest.mark.parametrize("kind", SCANS)
+def test_sound_programs_are_silent(kind, resolution):
+    assert wrong(kind, resolution=resolution) == {}
+    assert wrong(kind, resolution=resolution, key=lambda event: str(event.value % 2)) == {}
+
+
+class WholeShare(Outliers):
+    def share(self, state):
+        return state
+
+
+class SpareShare(Energy):
+    def share(self, state):
+        return 1, 0, ()
+
+
+class ForgetsCount(Energy):
+    def join(self, state, part):
+        return state[0], state[1] + part[1], state[2]
+
+
+class NoModel(Outliers):
+    """Devices judge without the model, so they have other outputs."""
+
+    def share(self, state):
+        return (0, 0, 0), (0, 0, 0)
+
+
+class NoSelf(Modulo):
+    depends = (("a", "b"),)
+
+
+class Unordered(Outliers):
+    depends = (("b", "b"),)
+
+
+class OneMinute(SmartHome):
+    """As it was published: without an order of two minutes."""
+
+    depends = (("minute", "warm"), ("minute", "pressure"))
+
+    def step(self, state, event):
+        if event.name != "minute":
+            return super().step(state, event)
+        after, _ = super().step(state, event)
+        return after, [(len(state[0]), len(state[1]))]
+
+
+class Doubles(ValueBarrier):
+    def step(self, state, event):
+        return (state, [state]) if event.name == "b" else (state + event.value, [])
+
+
+class Raising(ValueBarrier):
+    def join(self, state, part):
+        return state + part[0]
+
+
+BROKEN = [
+    (WholeShare, {"C2"}, "so let the share have 0, or nothing, where join adds"),
+    (SpareShare, {"C2"}, "join(s, share(s)) = (1, 0, ())"),
+    (ForgetsCount, {"C1"}, "so let step of a use what the share gives alone"),
+    (NoModel, {"C1"}, "with b in order"),
+    (NoSelf, {"C3"}, "so write depends = (..., ('b', 'b'))"),
+    (Unordered, {"C3"}, "so write depends = (..., ('a', 'b'))"),
+    (OneMinute, {"C3"}, "so write depends = (..., ('minute', 'minute'))"),
+    (Doubles, {"C4"}, "so let the state have whole numbers, such as round(event.value / step)"),
+    (Raising, {"C1", "C2"}, "then = it raises TypeError: 'int' object is not subscriptable"),
+]
+
+
+@pytest.mark.parametrize(("kind", "laws", "text"), BROKEN)
+def test_what_breaks_a_law_is_found_with_what_to_write(kind, laws, text):
+    names = ("minute", "warm", "pressure") if issubclass(kind, SmartHome) else ("a", "b")
+    found = wrong(kind, names=names, resolution="0.1" if kind is Doubles else "1")
+    assert set(found) == laws
+    assert text in "\n".join(found.values())
+
+
+def test_the_counter_example_is_small():
+    lines = wrong(WholeShare)["C2"].splitlines()
+    assert lines[1:3] == [
+        "        with b in order:",
+        "        s after a 0.0 of pi-1, b 0.0 of pi-1 = ((1, 0, 0), (1, 0, 0))",
+    ]
+
+
+def test_a_test_of_a_scan_asks_for_the_laws():
+    events = {"values": [1, 2, 3, 4, 5], "names": ["a", "a", "b", "a", "b"]}
+    check_scan(Outliers(), **events)
+    with pytest.raises(AssertionError, match="WholeShare: C2: an untouched share adds nothing"):
+        check_scan(WholeShare(), **events)
+
+
+def test_the_command_shows_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "unlawful_program.py").write_text(
+        "from tests.lasp_edge.checking.test_synchronised import WholeShare, program_of\n"
+        "program = program_of(WholeShare)\n"
+    )
+    code = main(["check", "unlawful_program:program", "--no-record"])
+    printed = capsys.readouterr().out
+    assert code == 1
+    assert printed.startswith("1 thing that cannot work")
+    assert (
+        "FAIL  scan found: C2: an untouched share adds nothing\n        with b in order" in printed
+    )
+
+
+@pytest.mark.parametrize(
+    ("depends", "choices"),
+    [
+        ([("b", "a")], [("a",), ("b",)]),
+        ([("b", "a"), ("b", "b")], [("b",)]),
+        ([("b", "a"), ("c", "a"), ("c", "b")], [("a", "b"), ("a", "c"), ("b", "c")]),
+        ([("a", "a"), ("b", "b")], [("a", "b")]),
+        ([("m", str(n)) for n in range(11)], [("m",), tuple(sorted(map(str, range(11))))]),
+    ],
+)
+def test_each_choice_of_events_in_order_covers_all_pairs(depends, choices):
+    assert covers(depends) == choices
