@@ -54,6 +54,8 @@ MARKS = {
     "order of plugs": ("sh", "lasp-edge gateway energy:program"),
     "loads": ("text", "watts_q"),
     "outliers": ("python", "class Outliers"),
+    "choices": ("sh", "--plan --recording plugs.jsonl"),
+    "choices shown": ("text", "slice in order, power local"),
     "a broken law": ("text", "FAIL  scan odd: C2"),
     "plot": ("sh", "lasp-edge plot"),
     "cloud": ("sh", "whl[cloud]'"),

@@ -1,6 +1,7 @@
 """What the docs show of scans comes out as shown: programs on a core, a correction by processes."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -181,6 +182,29 @@ def test_the_laws_hold_and_a_share_of_all_breaks_one_as_shown(name):
     exec(block("outliers").replace("return state[0], (0, 0, 0)", "return state"), shown)
     (wrong,) = tried_streams(shown["program"].plan()).wrong
     assert f"FAIL  {wrong}\n" == block("a broken law")
+
+
+def test_choices_of_order_cost_what_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "energy.py").write_text(block("energy"))
+    (tmp_path / "plugs.jsonl").write_text(block("readings of plugs"))
+    (typed,) = commands(block("choices"))
+    assert main(typed.split()[1:]) == 0
+    assert capsys.readouterr().out == block("choices shown")
+    often = {"ts": 1_700_000_000, "house": "oak"}
+    lines = [
+        often | {"ts": often["ts"] + n, "power": 100 + n % 9, "of": "oven"} for n in range(3600)
+    ]
+    lines += [each | {"of": "washer"} for each in lines]
+    ends = range(600, 3601, 600)
+    lines += [often | {"ts": often["ts"] + n - 0.5, "slice": 1, "of": "meter"} for n in ends]
+    (tmp_path / "plugs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert main(typed.split()[1:]) == 0
+    sizes = re.findall("([0-9,]+) bytes", capsys.readouterr().out)
+    local, everything = (int(size.replace(",", "")) for size in sizes)
+    print(f"{everything / local:.1f} times")
+    assert everything > 8 * local
 
 
 def start(line, directory, broker):

@@ -29,17 +29,21 @@ With --against old.py it tries nothing, and says what becomes of the data of a f
 program: what is kept, converted, set aside, lost or sent again, and what devices of both do
 meanwhile. With --plan it tries nothing and prints one line for each window and fold: its stream id,
 pane, keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the
-stores and the lake that it had.
+stores and the lake that it had. Of a scans.Synchronised it prints each choice of events that must
+be in order across devices, and with --recording FILE what each would cost in bytes a day.
 
 Exit codes: 0 every law holds, 1 one is broken or something cannot work (or, with --strict, there
 is a warning), 2 or 3 the program cannot be loaded.
 """
 
 import argparse
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from lasp_edge.checking import record
 from lasp_edge.checking.against import changes
+from lasp_edge.checking.choices import choices
 from lasp_edge.checking.determinism import risks_of
 from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, unstepped
 from lasp_edge.checking.identities import identities
@@ -79,7 +83,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="say what becomes of the data of a fleet that runs this former program: a file, "
         "FILE.py:PROGRAM, or MODULE:PROGRAM",
     )
-    add("--plan", action="store_true", help="only print what identifies its windows and folds")
+    add(
+        "--plan",
+        action="store_true",
+        help="only print what identifies its windows and folds, and choices of order",
+    )
     add("--no-run", action="store_true", help="run no key and no handler on made-up readings")
     add(
         "--tag",
@@ -102,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     tags = _tags(arguments.tag)
     plan = load_plan(arguments.program)
     if arguments.plan or arguments.against is not None:
-        lines = list(identities(plan)) if arguments.plan else []
+        lines = [*identities(plan), *_choices(plan, arguments)] if arguments.plan else []
         lines += changes(load_other(arguments.against), plan) if arguments.against else []
         print("\n".join(lines))  # noqa: T201
         return Exit.FINE
@@ -123,6 +131,13 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join([_summary(broken, len(wrong), warnings), *lines]))  # noqa: T201
     fails = broken or wrong or (warnings and arguments.strict)
     return Exit.DIFFERS if fails else Exit.FINE
+
+
+def _choices(plan: Plan, arguments: argparse.Namespace) -> list[str]:
+    """Return the lines of choices of events in order; the programs' own prints are not shown."""
+    given = arguments.recording, arguments.time, arguments.device_field
+    with redirect_stdout(io.StringIO()):
+        return list(choices(plan, *given))
 
 
 def _tags(texts: list[str] | None) -> dict[str, str] | None:

@@ -105,6 +105,11 @@ def _title(plan: Plan, name: str) -> str:
     return f"{plan.streams[name].operator} {name}"
 
 
+def made_up_readings(plan: Plan) -> dict[str, Delta]:
+    """Return made-up readings of the events that streams are made from, as streams take them."""
+    return _readings(plan, _AskedTags(None))
+
+
 def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
     """Return made-up readings of the events that streams are made from."""
     rng, found = Random(0), dict[str, Delta]()

@@ -154,7 +154,7 @@ def _size(value: Any) -> tuple[Any, ...]:
     return (1, len(repr(value)), False, repr(value))
 
 
-def _stepped(scan: Synchronised, state: Any, event: Event) -> tuple[Any, tuple[Any, ...]]:
+def stepped(scan: Synchronised, state: Any, event: Event) -> tuple[Any, tuple[Any, ...]]:
     """Return what a step gives; one that raises gives nothing, and leaves the state."""
     try:
         after, values = scan.step(state, event)
@@ -166,7 +166,7 @@ def _stepped(scan: Synchronised, state: Any, event: Event) -> tuple[Any, tuple[A
 
 
 def _run(scan: Synchronised, state: Any, events: Sequence[Event]) -> Any:
-    return reduce(lambda now, event: _stepped(scan, now, event)[0], events, state)
+    return reduce(lambda now, event: stepped(scan, now, event)[0], events, state)
 
 
 def _joined(scan: Synchronised, case: LawCase) -> tuple[Any, Any]:
@@ -182,9 +182,9 @@ def step_and_join_commute(scan: Synchronised, case: LawCase) -> Sides:
     state, share = _joined(scan, case)
     part, (event,) = _run(scan, share, case.part), case.next
     yield f"p = share(s){_after(case.part)}", part
-    after, values = _stepped(scan, part, event)
+    after, values = stepped(scan, part, event)
     yield f"join(s, step(p, {_shown(event)})), outputs", (scan.join(state, after), values)
-    yield f"step(join(s, p), {_shown(event)})", _stepped(scan, scan.join(state, part), event)
+    yield f"step(join(s, p), {_shown(event)})", stepped(scan, scan.join(state, part), event)
 
 
 def untouched_share_adds_nothing(scan: Synchronised, case: LawCase) -> Sides:
@@ -200,8 +200,8 @@ def independent_events_commute(scan: Synchronised, case: LawCase) -> Sides:
     state, (one, two) = _run(scan, scan.zero, case.before), case.next
     yield "s", state
     for first, then in ((one, two), (two, one)):
-        after, values = _stepped(scan, state, first)
-        last, more = _stepped(scan, after, then)
+        after, values = stepped(scan, state, first)
+        last, more = stepped(scan, after, then)
         outputs = (values, more) if first is one else (more, values)
         yield f"{_shown(first)}, then {_shown(then)}: state, outputs", (last, *outputs)
 

@@ -34,7 +34,7 @@ def ties(plan: Plan, path: Path, time: str, device: str) -> list[str]:
     """
     events = sorted(plan.streamed_events)
     seen: dict[str, Counter[tuple[str, str]]] = {event: Counter() for event in events}
-    for record in _records(path):
+    for record in records(path):
         if record.get(time) is None:
             continue
         at = (str(record.get(device)), str(record[time]))
@@ -57,7 +57,7 @@ def ties(plan: Plan, path: Path, time: str, device: str) -> list[str]:
     return found
 
 
-def _records(path: Path) -> Iterator[Mapping[str, Any]]:
+def records(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the records of a file; other lines are left out."""
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:

@@ -43,6 +43,7 @@ from typing import Any
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.generics import Value_co
+from lasp_edge.ordered.covers import MOST_EVENTS
 from lasp_edge.ordered.plain import check_plain
 from lasp_edge.ordered.scan import Scan
 from lasp_edge.reasons import reason_of
@@ -63,6 +64,11 @@ class Synchronised(Scan[Value_co]):
     def share(self, state: Any) -> Any:  # noqa: ARG002 - most shares do not depend on it
         """Return what each device is given: the state from which it steps what it reads."""
         return self.empty
+
+    @property
+    def is_share_constant(self) -> bool:
+        """Whether the share is always `empty`, so that nothing waits for it."""
+        return type(self).share is Synchronised.share
 
     @abstractmethod
     def join(self, state: Any, part: Any) -> Any:
@@ -95,7 +101,12 @@ class Synchronised(Scan[Value_co]):
                 f'devices, such as depends = (("end", "made"), ("end", "end")), not '
                 f"{self.depends!r}"
             )
-        if type(self).share is Synchronised.share and not hasattr(self, "empty"):
+        if len(self.tells_apart) > MOST_EVENTS:
+            raise ValueError(
+                f"{self!r}: depends names {len(self.tells_apart)} events, and choices of those "
+                f"that are in order are weighed for {MOST_EVENTS} at most; join some by a map"
+            )
+        if self.is_share_constant and not hasattr(self, "empty"):
             raise ValueError(
                 f"{self!r}: write empty = ..., the state from which each device begins after an "
                 "event in order; or share(state), where that depends on the state"

@@ -41,6 +41,23 @@ def entry_bytes(key: str, columns: int, binary: int = 0) -> int:
 _FIXED_HEAD, _TOPIC_LENGTH, _PACKET_ID = 2, 2, 2
 
 
+_ALIAS, _ACKNOWLEDGED = 4, 4
+_SHORT = 128
+
+
+def published_bytes(payload: int) -> int:
+    """Return the bytes of a PUBLISH of quality 1 whose topic has an alias, and of its PUBACK.
+
+    >>> published_bytes(100)
+    114
+    """
+    rest = _TOPIC_LENGTH + _PACKET_ID + _ALIAS + payload
+    lengths = 1
+    while rest >= _SHORT**lengths:
+        lengths += 1
+    return 1 + lengths + rest + _ACKNOWLEDGED
+
+
 def reading_as_json_bytes(fleet: str, device: str, value: float = 21.37) -> int:
     """Return what a device would send of one reading that it publishes as JSON.
 

@@ -1,0 +1,219 @@
+"""What each choice of local events of a synchronised scan would cost, in bytes a day.
+
+Events in order are sent as they are, packed in cells. Of the others each device would send, at each
+event in order, the part that it has made of its share; and it is sent the place of that event, with
+the share. All is encoded as it is sent: pane entries in frames of a minute, each acknowledged, with
+MQTT's bytes around them. So a recording tells which events are seldom enough to be waited for.
+
+Without a recording nobody knows the rates, and the choice of the fewest events in order is named.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from crdts import Replica
+from crdts.plain import pack
+from lasp_edge.checking.recordings import Recording, recording_of
+from lasp_edge.checking.streams import made_up_readings
+from lasp_edge.checking.synchronised import broken_laws, stepped
+from lasp_edge.event import Event
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import FLEET, Leaving, graph_of
+from lasp_edge.ordered.cells import PRESENT, Cell, cell_of, packed
+from lasp_edge.ordered.covers import covers
+from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.sent_rows import row_name
+from lasp_edge.ordered.stages import ScanStage
+from lasp_edge.ordered.synchronised import Synchronised
+from lasp_edge.protocol.acks import AckFrame, Seqs
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.sizes import published_bytes
+from lasp_edge.units import SECOND_US
+
+_MINUTE_US, _HOUR_US, _DAY_US = 60 * SECOND_US, 3_600 * SECOND_US, 86_400 * SECOND_US
+_MOST_ENTRIES = 20
+"""Of a frame, so that none is too long."""
+_BASIS = bytes(8)
+"""In place of the digest by which a part names the share of which it was made."""
+_REPLICA, _SINK = Replica(3, 0x9ABCDEF1, "a-device"), Replica(2, 0x77777777, "gateway")
+_STREAM = -(1 << 60)
+
+Ordered = tuple[str, ...]
+Items = Sequence[tuple[Place, Event]]
+
+
+class SentEntry(NamedTuple):
+    """A pane entry: its time, its key, and what it holds."""
+
+    time_us: int
+    key: str
+    content: bytes
+
+
+def choices(plan: Plan, path: Path | None, time: str, device: str) -> Iterator[str]:
+    """Yield the lines of each synchronised scan of a program.
+
+    Args:
+        plan: of the program.
+        path: a recording, or None. Of it and the other arguments see `recording_of`.
+        time: the field of a record's time.
+        device: the field of the device's name.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: no record has such a time and an event of the program.
+    """
+    scans = {n: s for n, s in plan.functions.streams.items() if isinstance(s, Synchronised)}
+    if not scans:
+        return
+    recording = None if path is None else recording_of(plan, path, time, device)
+    changes = made_up_readings(plan) if recording is None else recording.changes(plan)
+    for name, by_key in _reaching(plan, changes).items():
+        yield f"scan {name}: events in order across devices, and local ones, which need not be"
+        yield from _lines(plan, scans[name], by_key, recording)
+
+
+def _reaching(plan: Plan, changes: Mapping[str, Delta]) -> dict[str, dict[str, Items]]:
+    """Return what reaches each synchronised scan, by the key that it has there."""
+    deltas, found = dict(changes), dict[str, dict[str, Items]]()
+    for name, stage, sources in graph_of(plan, FLEET).nodes:
+        given = [deltas.get(source, {}) for source in sources]
+        deltas[name] = stage.push(given)
+        if isinstance(stage, ScanStage) and isinstance(plan.functions.streams[name], Synchronised):
+            found[name] = _by_key(stage, given[0])
+    return found
+
+
+def _by_key(stage: ScanStage, delta: Delta) -> dict[str, Items]:
+    found: dict[str, list[tuple[Place, Event]]] = {}
+    for place, (_, event) in sorted(delta.items()):
+        if event is None:
+            continue
+        with suppress(Exception):  # a key that raises: the event is left out, as in the scan
+            key = "" if stage.key is None else stage.key(event)
+            found.setdefault(key, []).append((place, event))
+    return dict(found)
+
+
+def _lines(
+    plan: Plan, scan: Synchronised, by_key: Mapping[str, Items], recording: Recording | None
+) -> Iterator[str]:
+    keys = [[event for _, event in items] for items in by_key.values()]
+    laws, names = broken_laws(scan, keys, plan.events), {e.name for each in keys for e in each}
+    sizes: dict[Ordered, int] = {}
+    lines: dict[Ordered, str] = {}
+    for ordered in dict.fromkeys([*covers(scan.depends), tuple(sorted(names))]):
+        local = " and ".join(sorted(names - set(ordered)))
+        broken = [*laws.order, *laws.choices.get(ordered, ())] if local else []
+        lines[ordered] = f"  {' and '.join(ordered)} in order, {local or 'nothing'} local"
+        size = len(ordered)
+        if recording is not None:
+            size = _bytes(plan, scan, ordered, by_key, recording) * _DAY_US // recording.span_us
+            lines[ordered] += f": {size:,} bytes a day"
+        if broken:
+            lines[ordered] += f"; it breaks {broken[0].partition(':')[0]}, see `lasp-edge check`"
+        else:
+            sizes[ordered] = size
+    best = min(sizes, key=lambda each: (sizes[each], each), default=())
+    why = "the fewest in order; --recording FILE gives bytes" if recording is None else "the least"
+    for ordered, line in lines.items():
+        yield f"{line}  <- {why}" if ordered == best else line
+
+
+def _bytes(
+    plan: Plan,
+    scan: Synchronised,
+    ordered: Ordered,
+    by_key: Mapping[str, Items],
+    recording: Recording,
+) -> int:
+    """Return the bytes over the sockets of all devices in the time of a recording."""
+    entries = _cells(plan, ordered, recording)
+    shares: list[SentEntry] = []
+    for key, items in by_key.items() if len(ordered) < len(_names(by_key)) else ():
+        shares += _parts(scan, ordered, key, items, entries)
+    sent = sum(_frames_bytes(each) for each in entries.values())
+    return sent + _shares_bytes(shares, is_same=scan.is_share_constant) * len(recording.devices)
+
+
+def _names(by_key: Mapping[str, Items]) -> set[str]:
+    return {event.name for items in by_key.values() for _, event in items}
+
+
+def _cells(plan: Plan, ordered: Ordered, recording: Recording) -> dict[str, list[SentEntry]]:
+    """Return the cells of items that each device sends of the events in order."""
+    found: dict[str, list[SentEntry]] = {device: [] for device in recording.devices}
+    streams = [plan.streams[n].events if n in plan.streams else (n,) for n in ordered]
+    for event in dict.fromkeys(chain(*streams)):
+        leaving = Leaving(plan, event)
+        for device, items in recording.items.get(event, {}).items():
+            cells: dict[int, Cell] = {}
+            for item in items:
+                if leaving.leaves(item, device):
+                    cells.setdefault(cell_of(item.time_us), {})[item] = PRESENT
+            found[device] += [SentEntry(at_us, "", packed(cell)) for at_us, cell in cells.items()]
+    return found
+
+
+def _parts(
+    scan: Synchronised,
+    ordered: Ordered,
+    key: str,
+    items: Items,
+    entries: dict[str, list[SentEntry]],
+) -> Iterator[SentEntry]:
+    """Add the parts of devices to their entries; yield the share at each event in order."""
+    state, parts = scan.zero, dict[str, object]()
+    share = scan.share(state)
+    for place, event in items:
+        state, _ = stepped(scan, state, event)
+        if event.name not in ordered:
+            parts[event.device] = stepped(scan, parts.get(event.device, share), event)[0]
+            continue
+        for device, part in parts.items():
+            content = encoded((*place[1:], key, _BASIS, part))
+            entries[device].append(SentEntry(place[0], row_name(place), content))
+        share, parts = scan.share(state), {}
+        given = () if scan.is_share_constant else (share,)
+        yield SentEntry(place[0], key, encoded((*place[1:], key, *given)))
+
+
+def _frames_bytes(entries: list[SentEntry]) -> int:
+    """Return the bytes of the frames of a device, one a minute, and of their acknowledgements."""
+    total = 0
+    for _, of_minute in groupby(sorted(entries), lambda each: each.time_us // _MINUTE_US):
+        several = list(of_minute)
+        for at in range(0, len(several), _MOST_ENTRIES):
+            total += _frame_bytes(several[at : at + _MOST_ENTRIES])
+    return total
+
+
+def _frame_bytes(entries: list[SentEntry]) -> int:
+    """Return the bytes of a frame of entries and of its acknowledgement."""
+    times_us, keys, contents = zip(*entries, strict=True)
+    replica, seqs = (_REPLICA.incarnation, _REPLICA.nonce), tuple(range(1, len(entries) + 1))
+    block = PaneEntries(_STREAM, 1, *replica, (contents,), keys, times_us, seqs)
+    taken = (Seqs.of(*replica, seqs),)
+    ack = AckFrame(_SINK, 1, _REPLICA.device, "gateway", "5f3a77aa", taken)
+    frames = PaneFrame(_REPLICA, 1, (block,)), ack
+    return sum(published_bytes(len(frame.encode())) for frame in frames)
+
+
+def _shares_bytes(shares: list[SentEntry], *, is_same: bool) -> int:
+    """Return what one device is sent of places and shares: the hour so far, at each new place.
+
+    Where shares differ, twice: once the place alone, and again with the share.
+    """
+    total = 0
+    for _, of_hour in groupby(sorted(shares), lambda each: each.time_us // _HOUR_US):
+        so_far = 120  # the envelope, the scan's stream, the hour, and what is settled
+        for entry in of_hour:
+            so_far += len(pack([entry.time_us % _HOUR_US, entry.content]))
+            total += published_bytes(so_far) * (1 if is_same else 2)
+    return total
