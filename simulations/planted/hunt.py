@@ -16,6 +16,7 @@ from simulations.planted import (
     of_acting,
     of_control,
     of_delivery,
+    of_fleet_order,
     of_lives,
     of_promises,
     of_scans,
@@ -35,6 +36,7 @@ SEEDS = 1_000
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway),
+    of_fleet_order,
 )
 """The modules that fill the table of bugs."""
 

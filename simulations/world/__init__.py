@@ -4,11 +4,12 @@ In the order in which a run goes:
 
 - `faults`: what may go wrong, how often, and the schedule of a run
 - `scenario`: what a run is made from, drawn from a seed
-- `programs`, `controlled`, `workload`: what devices compute and measure
+- `programs`, `streamed`, `fleet_streamed`, `controlled`, `workload`: what devices compute, and
+  measure
 - `disk`, `clock`, `process`, `device`: a device
 - `links`, `broker`, `operator`: whom it talks to; `sinks`: a `lander` in `landing`, and `gateway`,
   whose process runs as it is; `landed`: what they hold
 - `world`: all of them, step by step; `misfortunes`, `hostile`: how faults befall it
-- `truth`, `checks`, `acting`: what must hold
+- `truth`, `checks`, `acting`, `scanning`, `fleet_scanning`: what must hold
 - `run`: faults first, then heal, settle and demand
 """

@@ -28,6 +28,7 @@ from simulations.world.age_checks import check_ages
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
+from simulations.world.fleet_scanning import FleetOrderChecks, check_items
 from simulations.world.frontier_checks import FrontierWatch
 from simulations.world.process_checks import check_clock, check_process, check_reading
 from simulations.world.programs import BOUND, COLUMN_ROOM, COLUMNS, STAMPED, TIMED
@@ -62,6 +63,7 @@ class Checks:
         self.trace = sha256()
         self.quiet = False
         self._acting, self._scans = ActingChecks(), ScanChecks()
+        self._order = FleetOrderChecks()
         self._frontiers = FrontierWatch()
         self._dots: dict[tuple[Any, ...], Any] = {}
         self._last_seq: dict[Replica, int] = {}
@@ -100,6 +102,8 @@ class Checks:
                 check_waiting(world, device, sink, low.low_us)
                 if not sink.refused:
                     check_promise(world, device, sink, low.low_us)
+                    if world.scenario.ordered:
+                        world.trouble += check_items(world, device, sink, low.low_us)
 
     def _panes(self, world: World, device: VirtualDevice, frame: PaneFrame) -> None:
         for block in frame.blocks:
@@ -139,6 +143,8 @@ class Checks:
         """Look at each sink, and at one device, a different one after each step."""
         for sink in world.sinks:
             world.trouble += self._frontiers.wrong(sink, world.step_number)
+        if world.scenario.ordered:
+            self._order.stepped(world)
         devices = world.running()
         if not devices:
             return
@@ -225,15 +231,22 @@ class Checks:
             for sink in world.sinks:
                 self._landed(world, device, sink, clones=clones)
             self._own_samples(world, device)
+        self._windows(world)
+        self._shared(world)
+        if world.scenario.scans:
+            self._scans.at_the_end(world)
+        if world.scenario.ordered:
+            self._order.at_the_end(world)
+        self._agree(world)
+
+    def _windows(self, world: World) -> None:
+        """Compare the windows of all sinks with the panes that landed."""
         for sink in world.sinks:
             # A lake that was lost was kept by the program that ran then.
             kept = [(world.plans[-1], sink.lander), *((each.plan, each) for each in sink.former)]
             for plan, lander in kept:
-                world.trouble += [f"{sink.sink}: {what}" for what in wrong_windows(plan, lander)]
-        self._shared(world)
-        if world.scenario.scans:
-            self._scans.at_the_end(world)
-        self._agree(world)
+                wrong = wrong_windows(plan, lander, waits=bool(sink.terms.tentative_after_us))
+                world.trouble += [f"{sink.sink}: {what}" for what in wrong]
 
     def _agree(self, world: World) -> None:
         """Compare what all devices hold of the fleet's values."""

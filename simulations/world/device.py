@@ -238,10 +238,13 @@ class VirtualDevice(AgentProcess):
             return
         lines, batch = found
         after, times_us = meter.position, self.arrivals.coming([line.time_us for line in lines])
+        streams = [each.stream for each in self.core.agent.plan.item_streams.values()]
 
         def is_durable() -> None:
             meter.acknowledged = after
             self.arrivals.add(times_us)
+            for line in range(after - len(lines), after):
+                meter.taken[line].update(streams)
 
         self._take(batch, true_us, is_durable)
 

@@ -178,6 +178,10 @@ class VirtualGateway(VirtualSink[SimulatedGateway]):
         return self.clock.read(self._true_us)
 
     @property
+    def is_running(self) -> bool:
+        return self._run is not None
+
+    @property
     def trouble(self) -> None:
         """Nothing keeps messages from passing: it is the run's link, too."""
 

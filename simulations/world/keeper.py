@@ -24,11 +24,13 @@ class SimulatedKeeper:
         panes: pane -> its greatest seq, and the partial at that.
         revisions: window -> all its rows.
         state: all else.
+        taken: how many entries were committed.
     """
 
     def __init__(self, membership: Membership | None = None) -> None:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
+        self.taken = 0
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
         self._history: dict[HistoryId, HistoryRow] = {}
@@ -39,7 +41,7 @@ class SimulatedKeeper:
         """Return another one that holds the same."""
         after = SimulatedKeeper()
         after.panes, after.state = dict(self.panes), self.state
-        after._history = dict(self._history)
+        after._history, after._results = dict(self._history), dict(self._results)
         after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
         after._starts = {stream: list(starts) for stream, starts in self._starts.items()}
         after._places = {
@@ -106,6 +108,7 @@ class SimulatedKeeper:
 
     def commit(self, changes: FleetChanges) -> None:
         """Take all changes."""
+        self.taken += len(changes.entries)
         for stream, pane_us, key, writer, seq, partial in changes.entries:
             at = (stream, key, pane_us, *writer)
             self.panes[at] = (seq, partial)

@@ -85,6 +85,11 @@ class LandedState:
         return self._keeper.panes
 
     @property
+    def taken(self) -> int:
+        """How many pane entries were ever committed, however often each of them."""
+        return self._keeper.taken
+
+    @property
     def revisions(self) -> dict[WindowStart, list[FleetRow]]:
         """Window -> all its rows."""
         self.commit(None)

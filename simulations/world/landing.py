@@ -81,6 +81,11 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.inbox: list[tuple[str, bytes, bool]] = []
         self._slow_steps = 0
 
+    @property
+    def is_running(self) -> bool:
+        """Whether what its process has in memory is what its store holds."""
+        return True
+
     def holds(self, device: str) -> bool:
         """Return whether something of a device is in its store."""
         return any(of == device for _, _, _, of, *_ in self.lander.panes)

@@ -3,6 +3,7 @@
 Its readings are what the streams of a program are made from, where it has any (`streamed`).
 """
 
+from collections import defaultdict
 from math import inf
 from random import Random
 from typing import NamedTuple
@@ -93,11 +94,13 @@ class MeterFile:
         position: the next line; set back to the durable cursor at each start.
         acknowledged: the first line that is not known to be durable.
         sure_from: the first line that was never lost with a store.
+        taken: line -> the streams of items under which it was taken in for good, by their ids.
     """
 
     def __init__(self) -> None:
         self.lines: list[MeterLine] = []
         self.position = self.acknowledged = self.sure_from = 0
+        self.taken: dict[int, set[int]] = defaultdict(set)
 
     def grow(self, now_us: int, random: Random) -> None:
         """Write what came in a step."""

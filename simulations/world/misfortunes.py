@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import BEHIND, Fault
+from simulations.world.fleet_streamed import order_of
 from simulations.world.hostile import hostile_messages
 from simulations.world.links import TO_BROKER, LegMessage
 from simulations.world.scenario import reconnects
@@ -295,3 +296,13 @@ def heal(world: World) -> None:
         device.start_step = device.connect_step = device.disk_until = 0
         device.deaf_until = device.mute_until = device.full_until = 0
         device.misses_entries_until = 0
+        if world.scenario.ordered and order_of(world.scenario).widens:
+            _run_last_release(world, device)
+
+
+def _run_last_release(world: World, device: VirtualDevice) -> None:
+    """Let a device run the program of the sinks: they refuse what a narrower filter has sent."""
+    latest = world.plans[-1]
+    if device.durable is None or device.core.agent.plan is not latest:
+        device.plan = latest
+        world.end(device.name, device, 0)

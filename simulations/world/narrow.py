@@ -26,7 +26,9 @@ from device_agent.agent.state import stored
 from device_agent.agent.timing import waiting
 from device_agent.agent.variables import states
 from device_agent.gateway import core as fleet_core
+from device_agent.gateway import fleet_history
 from device_agent.gateway import panes as fleet_panes
+from device_agent.gateway import streams as fleet_streams
 from lasp_edge.evaluation import history
 from lasp_edge.units import SECOND_US
 
@@ -52,6 +54,14 @@ OF_PRUNING: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (fleet_core, "PRUNE_EVERY_US", 5 * SECOND_US),
 )
 """What lets a gateway forget within a minute; which changes nothing for who forgets nothing."""
+
+OF_ORDER: Final[tuple[tuple[ModuleType, str, int], ...]] = (
+    (fleet_streams, "LIVE_ITEMS", 8),
+    (fleet_streams, "MOST_CELLS", 4),
+    (fleet_history, "MOST_PARTS", 2),
+    (fleet_history, "MOST_KNOWN", 2),
+)
+"""What lets streams over the fleet be cut within a minute, and their rows be in several parts."""
 
 
 @contextmanager

@@ -109,11 +109,27 @@ class AgentProcess:
         reports = self.core.exchange.reports()
         return tuple((report.variable, report.digest) for report in reports)
 
+    @property
+    def has_landed(self) -> bool:
+        """Whether all has landed that its program has a stream for.
+
+        What a former release sent and every sink refused stays until it is too old.
+        """
+        core = self.core
+        if core.done or not core.intake.sources.finished or core.agent.clock.waiting:
+            return core.done
+        memory, plan = core.panes.memory, core.agent.plan
+        known = {each.stream for each in plan.sent_streams}
+        of_former = all(
+            pane.stream not in known and memory.entries[pane].refused for pane in memory.dirty
+        )
+        return of_former and not memory.alone and not core.fence.closed
+
     def is_at_rest(self, commands: CommandLog) -> bool:
         """Return whether it has landed all it may, and agrees with the others."""
         agreements = self.core.agreements.all().values()
         return (
-            (self.core.done or self.name in commands.membership.retired)
+            (self.has_landed or self.name in commands.membership.retired)
             and self.commands() == commands
             and not self.core.derived.due
             and all(each.settled and not each.offline for each in agreements)

@@ -17,8 +17,9 @@ from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import EventType
 from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable
+from simulations.world.fleet_streamed import FleetOrder, declare_fleet_streams, order_of
 from simulations.world.scenario import Scenario
-from simulations.world.streamed import declare_streams
+from simulations.world.streamed import METERED, declare_streams
 
 SLOTS = 16
 """Readings of a device that one pane of a room can tell apart: 4 ** 15 < 2 ** 31."""
@@ -54,6 +55,7 @@ def trial(
     acting: bool = False,
     scans: bool = False,
     columns: bool = False,
+    order: FleetOrder | None = None,
 ) -> Program:
     """Return a program that is small, and has what a fault can touch.
 
@@ -65,6 +67,7 @@ def trial(
         acting: it acts on its values, and has one that silent devices leave.
         columns: it has a window whose readings no function of its own sees.
         scans: it has streams, and windows over them; the second release has one stream more.
+        order: what it has over the fleet; None: it has no such stream.
     """
     program = Program("trial")
     timed = program.event("timed", resolution="1")
@@ -79,29 +82,38 @@ def trial(
         _share(program, timed)
     if acting:
         _act(program, here, everywhere)
-    if scans:
-        declare_streams(program, timed, stamped, release=release)
+    metered = program.event(METERED, resolution="1") if scans or order else None
+    if scans and metered is not None:
+        declare_streams(program, metered, (timed, stamped), release=release)
+    if order is not None and metered is not None:
+        declare_fleet_streams(program, metered, timed, order, release)
     if columns:
         column = program.event(COLUMN, resolution="1")
         program.window(COLUMNS, source=column, fold=folds.mean(), size_s=20, slide_s=10)
+    _add_windows(program, timed, stamped, release)
+    return program
+
+
+def _add_windows(program: Program, timed: EventType, stamped: EventType, release: int) -> None:
+    """Let a program have the windows of a release."""
     if release >= 0:
         fold = folds.mean()
         program.window(TIMED, source=timed, fold=fold, size_s=20, slide_s=10, key=room)
     program.window(STAMPED, source=stamped, fold=folds.mean(), size_s=30, slide_s=30)
     if release > 0:
         program.window("added_later", source=timed, fold=folds.max(), size_s=40, slide_s=40)
-    return program
 
 
 @lru_cache(maxsize=32)
-def _plan(release: int, **has: bool) -> Plan:
-    return trial(release=release, **has).plan()
+def _plan(release: int, order: FleetOrder | None, **has: bool) -> Plan:
+    return trial(release=release, order=order, **has).plan()
 
 
 def plan_of(scenario: Scenario, release: int) -> Plan:
     """Return the plan of a release of a scenario's program."""
     names = ("keyed", "shared", "acting", "scans", "columns")
-    return _plan(release, **{name: getattr(scenario, name) for name in names})
+    order = order_of(scenario) if scenario.ordered else None
+    return _plan(release, order, **{name: getattr(scenario, name) for name in names})
 
 
 def _by_room(program: Program, timed: EventType) -> None:

@@ -15,9 +15,10 @@ from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
+from simulations.world.fleet_streamed import order_of
 from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
-from simulations.world.narrow import NARROW, OF_PRUNING, narrowed
+from simulations.world.narrow import NARROW, OF_ORDER, OF_PRUNING, narrowed
 from simulations.world.scenario import Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
@@ -54,6 +55,7 @@ class RunOutcome(NamedTuple):
 def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
     limits = [*(OF_PRUNING if scenario.gateways else ()), *(NARROW if scenario.narrow else ())]
+    limits += OF_ORDER if scenario.ordered else ()
     with narrowed(limits):
         return _run(scenario)
 
@@ -70,7 +72,8 @@ def _run(scenario: Scenario) -> RunOutcome:
             checks.at_the_end(world)
         if waits_for_silence(scenario) and not world.trouble:
             check_absence(world)
-        if not world.trouble and scenario.seed % 4 == 0:
+        former = scenario.ordered and order_of(scenario).widens  # what it sent is refused for ever
+        if not world.trouble and scenario.seed % 4 == 0 and not former:
             _demand_silence(world, checks)
     finally:
         world.close()

@@ -140,7 +140,7 @@ class ScanChecks:
         here = {at: encoded(_value(row)) for at, row in rows.items() if row.event is not None}
         there = {
             (name, place): encoded((event.value, event.key))
-            for name in plan.stream_results
+            for name in plan.device_results
             for place, event in truth[name].items()
             if place[0] >= floor_us
         }
@@ -169,7 +169,7 @@ class ScanChecks:
         for window in plan.windows.values():
             if window.source.name in {METERED, *plan.streams}:
                 self._landed(world, device, window, truth[window.source.name])
-        for result in plan.stream_results.values():
+        for result in plan.device_results.values():
             self._rows_landed(world, device, result, truth[result.name])
         alarms: Any = device.core.variables.shared()["alarms"]
         for (name, place), row in rows.items():
@@ -265,7 +265,7 @@ def _value(row: ResultRow) -> Any:
 
 def _rows(plan: Plan, held: StreamsHeld) -> dict[tuple[str, Place], ResultRow]:
     return {
-        (name, place): row for name in plan.stream_results for place, row in held.rows[name].items()
+        (name, place): row for name in plan.device_results for place, row in held.rows[name].items()
     }
 
 

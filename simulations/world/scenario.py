@@ -48,6 +48,8 @@ LANDERS = 0.5
 """The part of the other sinks that are landers' processes."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
+ORDERED = 0.12
+"""The part of the seeds with streams over the fleet; half of their sinks at least are gateways."""
 LONG_COMMIT_S = 10
 """Least seconds between two commits where readings are to wait."""
 STAMPED_STEPS = 45
@@ -85,6 +87,8 @@ class Scenario:
         first: the number of the first device.
         acting: the program acts on its values; see `programs.trial`.
         scans: the program has streams, and devices have meters; see `programs.trial`.
+        ordered: it has streams over the fleet, and devices have meters; see `fleet_streamed`.
+        joins_at: from which step on there is a second sink, where there is one.
         narrow: limits are so small that a short run comes to them; see `narrow`.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
         named: the names of the devices, where they are given; `size` is their number.
@@ -113,6 +117,8 @@ class Scenario:
     apart: bool = False
     acting: bool = False
     scans: bool = False
+    ordered: bool = False
+    joins_at: int = 0
     narrow: bool = False
     named: tuple[str, ...] = ()
 
@@ -136,7 +142,7 @@ class Scenario:
 
     def settings(self) -> Settings:
         """Return the settings of its agents."""
-        more = {"live_items": LIVE_ITEMS} if self.scans else {}
+        more = {"live_items": LIVE_ITEMS} if self.scans or self.ordered else {}
         retain_us = self.retain_s * SECOND_US
         return Settings.paced(self.interval_s, self.commit_s, retain_us=retain_us, **more)
 
@@ -168,6 +174,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     if scenario.scans and "torn_commit" in kinds and torn.random() < TORN:
         more = [Fault(torn.randint(1, steps), "torn_commit", name, BEHIND) for name in names]
         scenario = replace(scenario, schedule=tuple(sorted([*scenario.schedule, *more])))
+    scenario = _ordered(scenario, Random(f"{seed} ordered"), kinds)
     scenario = _with_sinks(scenario, Random(f"{seed} sinks"), kinds)
     if later.random() >= ALONE:
         return _of_cards(scenario, later, kinds) if later.random() < OF_CARDS else scenario
@@ -179,7 +186,8 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
 
 def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
     """Return the scenario with what its sinks are, and what befalls them."""
-    gateways = tuple([sink for sink, part in GATEWAYS.items() if random.random() < part])
+    drawn = [sink for sink, part in GATEWAYS.items() if random.random() < part]
+    gateways = tuple(sorted({*drawn, *scenario.gateways}, key=list(GATEWAYS).index))
     lots = Random(f"{scenario.seed} landers")
     landers = tuple([sink for sink in GATEWAYS if lots.random() < LANDERS and sink not in gateways])
     has: dict[str, Any] = {name: random.random() < part for name, part in WIDER.items()}
@@ -195,6 +203,26 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
         has |= {"commit_s": 6 * LONG_COMMIT_S, "steps": max(scenario.steps, STAMPED_STEPS)}
     has |= {"gateways": gateways, "landers": landers, "faults": faults}
     return replace(scenario, schedule=tuple(schedule), **has)
+
+
+def _ordered(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
+    """Return the scenario with streams over the fleet, if it is to have some.
+
+    Then a gateway is more likely, and in half of them its power goes twice. So is a second sink,
+    which may be there from later on.
+    """
+    if random.random() >= ORDERED:
+        return scenario
+    archive = scenario.archive or random.random() < 0.3  # noqa: PLR2004
+    names = [DEFAULT_SINK, ARCHIVE] if archive else [DEFAULT_SINK]
+    gateways = tuple([name for name in names if random.random() < 0.5])  # noqa: PLR2004
+    joins_at = random.randint(1, scenario.steps) if archive and random.random() < 0.5 else 0  # noqa: PLR2004
+    has: dict[str, Any] = {"archive": archive, "gateways": gateways, "joins_at": joins_at}
+    if gateways and "power_lost" in kinds and random.random() < 0.5:  # noqa: PLR2004
+        amounts = [random.randint(0, KINDS["power_lost"].most) for _ in range(2)]
+        more = [Fault(random.randint(1, scenario.steps), "power_lost", "", n) for n in amounts]
+        has["schedule"] = tuple(sorted([*scenario.schedule, *more]))
+    return replace(scenario, ordered=True, **has)
 
 
 def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:

@@ -29,6 +29,7 @@ EXTRAS = (
     "archive",
     "acting",
     "scans",
+    "ordered",
     "narrow",
     "roster",
     "columns",

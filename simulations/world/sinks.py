@@ -4,6 +4,7 @@ from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.units import SECOND_US
+from simulations.world.fleet_streamed import order_of
 from simulations.world.gateway import VirtualGateway
 from simulations.world.landed import LandedState
 from simulations.world.lander_process import VirtualLanderProcess
@@ -21,6 +22,9 @@ def sinks_of(scenario: Scenario, plan: Plan, terms: WaitingTerms, start_us: int)
     """Return the sinks of a scenario."""
     terms = terms if scenario.expected is None else terms._replace(roster=scenario.expected)
     soon = terms._replace(dead_after_us=SOON_US) if scenario.seed % 3 == 0 else terms
+    if scenario.ordered:
+        wait_us = order_of(scenario).wait_s * SECOND_US
+        terms, soon = (each._replace(tentative_after_us=wait_us) for each in (terms, soon))
     names = (DEFAULT_SINK, ARCHIVE) if scenario.archive else (DEFAULT_SINK,)
 
     def sink(name: str) -> AnySink:
@@ -30,4 +34,6 @@ def sinks_of(scenario: Scenario, plan: Plan, terms: WaitingTerms, start_us: int)
             return VirtualLanderProcess(plan, name, terms, scenario.seed, start_us)
         return VirtualLander(plan, name, terms)
 
-    return [sink(name) for name in names]
+    found = [sink(name) for name in names]
+    found[-1].down_until = scenario.joins_at
+    return found

@@ -31,10 +31,17 @@ def key_of(event: Event) -> str:
 
 
 def declare_streams(
-    program: Program, timed: EventType, stamped: EventType, *, release: int
+    program: Program, metered: EventType, others: tuple[EventType, EventType], *, release: int
 ) -> None:
-    """Let a program compare readings with those before; the second release does so once more."""
-    metered = program.event(METERED, resolution="1")
+    """Let a program compare readings with those before; the second release does so once more.
+
+    Args:
+        program: the program.
+        metered: what a meter reads.
+        others: what a recording has, and what is stamped on acceptance.
+        release: of the program.
+    """
+    timed, stamped = others
     used = _use(program, metered, release)
     flowing = program.filter(used, lambda event: event.value > 0, "flowing")
     runs = scans.sessions(gap_s=4, fold=folds.sum())

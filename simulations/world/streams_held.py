@@ -71,7 +71,7 @@ def _held(store: OpenedStore, plan: Plan) -> StreamsHeld | None:
             items[event].update(_cell(_partial(columns)))
     rows: dict[str, dict[Place, ResultRow]] = {}
     values: dict[tuple[str, Place], bytes] = {}
-    for name, result in plan.stream_results.items():
+    for name, result in plan.device_results.items():
         rows[name] = {}
         for columns in _in_time(stored[result.stream]):
             found, encodings = _rows(result, _partial(columns))

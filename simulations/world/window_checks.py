@@ -1,7 +1,7 @@
 """What must hold of a sink's windows at the end of every world, whatever befell it.
 
 - a current row is the combination of the pane entries that landed, by plain recomputation
-- each window that has entries has a row, and no other has one with readings in it
+- each window that has entries has a row, unless X lets it wait, and no other has one with readings
 - revisions count from 0, each differs from the one before, and a status never goes back
 - a window is final at most once, and not before the frontier has passed its end; when it has, no
   row of it is tentative any more
@@ -19,8 +19,14 @@ from simulations.oracle import combined
 from simulations.world.landed import LandedState, WindowEntry
 
 
-def wrong_windows(plan: Plan, lander: LandedState) -> Iterator[str]:
-    """Yield what is wrong with the windows that a lander keeps."""
+def wrong_windows(plan: Plan, lander: LandedState, *, waits: bool = False) -> Iterator[str]:
+    """Yield what is wrong with the windows that a lander keeps.
+
+    Args:
+        plan: the program.
+        lander: keeps them.
+        waits: windows may wait for devices before they have a row.
+    """
     right = _true(plan, lander)
     streams = {window.stream for window in plan.windows.values()}
     of_plan = {
@@ -28,7 +34,16 @@ def wrong_windows(plan: Plan, lander: LandedState) -> Iterator[str]:
         for at, rows in lander.revisions.items()
         if rows[-1].stream in streams and (at in right or rows[-1].devices_in)
     }
-    for at in sorted(right.keys() ^ of_plan.keys()):
+    missing = right.keys() ^ of_plan.keys()
+    if waits:
+        passed_us = lander.coverage.frontier
+        sizes_us = {window.name: window.size_us for window in plan.windows.values()}
+        missing = {
+            at
+            for at in missing
+            if passed_us is not None and at.start_us + sizes_us[at.window] <= passed_us
+        }
+    for at in sorted(missing):
         yield f"{at} has {'no row' if at in right else 'a row and no pane'}"
     for at in sorted(right.keys() & of_plan.keys()):
         rows = of_plan[at]

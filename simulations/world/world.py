@@ -115,7 +115,11 @@ class World:
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
         sources = () if plan or scenario.stamped else (RECORDED,)
-        sources = (*sources, LIVE, *([METERS] if scenario.scans and not plan else []))
+        sources = (
+            *sources,
+            LIVE,
+            *([METERS] if (scenario.scans or scenario.ordered) and not plan else []),
+        )
         self._agent = (self.plans[0], settings or scenario.settings(), sources)
         self.devices, self.addresses = dict[str, VirtualDevice](), Addresses()
         self._places = {name: place for place, name in enumerate(scenario.names, scenario.first)}

@@ -1,0 +1,260 @@
+"""Bugs of one order over the fleet: cells of items, their union, F, X, and what a gateway keeps."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from device_agent.agent.panes.cache import PaneCache
+from device_agent.agent.parts import StoreReader
+from device_agent.agent.scans import leaving
+from device_agent.agent.scans.leaving import LeavingItems
+from device_agent.agent.stored_rows import PaneId
+from device_agent.gateway import fleet_history, streams
+from device_agent.gateway.core import GatewayCore
+from device_agent.gateway.kept import FleetChanges, WriterOfPanes
+from device_agent.gateway.store import FleetStore
+from device_agent.gateway.streams import FleetStreams
+from lasp_edge.evaluation.fleet import FleetEvaluator
+from lasp_edge.event import StreamItem
+from lasp_edge.language import plan as plans
+from lasp_edge.language import streaming
+from lasp_edge.language.declarations import ItemStream, Stream
+from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.cells import PRESENT, Cell
+from lasp_edge.ordered.stages import ScanStage, StreamStage
+from lasp_edge.protocol.acceptance import Accepted
+from lasp_edge.protocol.frontier import Listening
+from simulations.planted.bug import omitted, planted, replaced
+from simulations.world import programs
+
+NEEDED = "ordered"
+of_order = partial(planted, needs=NEEDED)
+
+
+@of_order
+def a_promise_does_not_wait_for_cells_of_items() -> Iterator[None]:
+    """A cell is on its way, and its device has promised past it: rows are final too soon."""
+    right, right_entries = PaneCache.oldest_dirty_us, LeavingItems._entries  # noqa: SLF001
+    items: set[int] = set()
+
+    def entries(
+        self: LeavingItems, stream: int, cell_us: int, new: Cell, store: StoreReader
+    ) -> Iterator[tuple[PaneId, bytes]]:
+        items.add(stream)
+        return right_entries(self, stream, cell_us, new, store)
+
+    def oldest_dirty_us(self: PaneCache, bit: int, clock_us: int) -> int | None:
+        panes = self._panes
+        dirty = panes.dirty
+        panes.dirty = type(dirty)([each for each in dirty if each.stream not in items])
+        try:
+            return right(self, bit, clock_us)
+        finally:
+            panes.dirty = dirty
+
+    with (
+        replaced(LeavingItems, "_entries", entries),
+        replaced(PaneCache, "oldest_dirty_us", oldest_dirty_us),
+    ):
+        yield
+
+
+@of_order
+def rows_of_the_fleet_are_final_by_the_greatest_promise() -> Iterator[None]:
+    """One door has reported until now, another one is a minute behind: what it saw comes late."""
+    right_join, right, cores = GatewayCore.join, FleetStreams.advance, list[GatewayCore]()
+
+    def join(self: GatewayCore, accepted: Accepted, listening: Listening | None) -> Any:
+        cores.append(self)
+        try:
+            return right_join(self, accepted, listening)
+        finally:
+            cores.pop()
+
+    def advance(
+        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, **how: Any
+    ) -> None:
+        lows = [each.low_us for each in cores[-1].promises.values() if each.low_us is not None]
+        greatest_us = None if frontier_us is None else max([frontier_us, *lows])
+        right(self, greatest_us, changes, **how)
+
+    with replaced(GatewayCore, "join", join), replaced(FleetStreams, "advance", advance):
+        yield
+
+
+@of_order
+def the_cell_of_the_newest_life_takes_the_place_of_others() -> Iterator[None]:
+    """A store is lost, its file is read again from the middle: the newest cell has less."""
+
+    def newest(cells: Iterable[Cell]) -> Cell:
+        *_, last = cells
+        return dict(last)
+
+    with replaced(fleet_history, "united", newest):
+        yield
+
+
+@of_order
+def lives_of_a_device_write_one_entry() -> Iterator[None]:
+    """A store is lost: the cell of the next life begins with a lesser seq, and is not taken."""
+
+    def writer(device: str, _incarnation: int, _nonce: int) -> WriterOfPanes:
+        return WriterOfPanes(device, 0, 0)
+
+    with replaced(streams, "WriterOfPanes", writer):
+        yield
+
+
+@of_order
+def the_filter_is_not_in_the_id_of_its_items() -> Iterator[None]:
+    """A release widens a filter: cells of the one before pass for whole ones."""
+    right = plans._item_stream  # noqa: SLF001 - a bug is planted from outside
+
+    def item_stream(plan: Plan, event: str, _chains: list[str]) -> ItemStream:
+        return right(plan, event, [""])
+
+    programs._plan.cache_clear()  # noqa: SLF001 - plans are made once
+    with replaced(plans, "_item_stream", item_stream):
+        yield
+    programs._plan.cache_clear()  # noqa: SLF001 - plans are made once
+
+
+@of_order
+def what_time_brings_to_the_fleet_is_of_a_device() -> Iterator[None]:
+    """A session ends by time alone, and its row is of the device that had its last reading."""
+    right = streaming._stage  # noqa: SLF001 - a bug is planted from outside
+
+    def stage(plan: Plan, stream: Stream, device: str) -> StreamStage:
+        made = right(plan, stream, device)
+        if isinstance(made, ScanStage) and not device:
+            made.device = "pi-0"
+        return made
+
+    with replaced(streaming, "_stage", stage):
+        yield
+
+
+@of_order
+def x_keeps_rows_from_becoming_final() -> Iterator[None]:
+    """All devices have reported, and a row waits on until X is over: with `never`, for ever."""
+    right = FleetStreams.advance
+
+    def advance(
+        self: FleetStreams,
+        frontier_us: int | None,
+        changes: FleetChanges,
+        *,
+        due_us: int | None = None,
+        is_over: bool = False,
+    ) -> None:
+        both = [each for each in (frontier_us, due_us) if each is not None]
+        frontier_us = min(both) if len(both) > 1 else None
+        right(self, frontier_us, changes, due_us=due_us, is_over=is_over)
+
+    with replaced(FleetStreams, "advance", advance):
+        yield
+
+
+@of_order
+def x_is_not_heeded() -> Iterator[None]:
+    """Rows are to wait until they are final, and people are shown each guess."""
+    right = FleetStreams.advance
+
+    def advance(
+        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, **how: Any
+    ) -> None:
+        right(self, frontier_us, changes, **{**how, "due_us": 1 << 62})
+
+    with replaced(FleetStreams, "advance", advance):
+        yield
+
+
+@of_order
+def timers_ring_before_all_have_reported() -> Iterator[None]:
+    """A session has ended by the readings that are there, and goes on in those on their way."""
+    right = FleetStreams.advance
+
+    def advance(
+        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, **how: Any
+    ) -> None:
+        right(self, frontier_us, changes, **{**how, "is_over": True})
+
+    with replaced(FleetStreams, "advance", advance):
+        yield
+
+
+@of_order
+def a_reading_that_is_taken_back_leaves_as_a_reading() -> Iterator[None]:
+    """A wrong reading is taken back on its device, and counts in the order of the fleet."""
+    with replaced(leaving, "RETRACTED", PRESENT):
+        yield
+
+
+@of_order
+def a_cell_leaves_without_what_its_life_had_sent_before() -> Iterator[None]:
+    """A device reads twice in ten seconds: its second entry takes the place of the first one."""
+
+    def last(
+        _self: LeavingItems, _stream: int, _cell_us: int, _store: StoreReader
+    ) -> tuple[int, Cell]:
+        return 0, {}
+
+    with replaced(LeavingItems, "_last", last):
+        yield
+
+
+@of_order
+def a_cell_that_left_memory_is_new() -> Iterator[None]:
+    """An entry comes twice, its cell is in the store alone: the older one is stored once more."""
+
+    def seqs(self: FleetStreams, stream: int, pane_us: int) -> dict[tuple[str, Any], int]:
+        known = self._known.pop((stream, pane_us), {})
+        self._known[stream, pane_us] = known
+        while len(self._known) > streams.MOST_CELLS:
+            del self._known[next(iter(self._known))]
+        return known
+
+    with replaced(FleetStreams, "_seqs", seqs):
+        yield
+
+
+@of_order
+def items_behind_a_cut_are_taken_back_by_nobody() -> Iterator[None]:
+    """A reading of an hour ago is taken back: the gateway has it already, and leaves it so."""
+    right = FleetStreams._new  # noqa: SLF001 - a bug is planted from outside
+
+    def new(
+        self: FleetStreams, event: str, device: str, pane_us: int, cell: Cell
+    ) -> Iterator[StreamItem]:
+        for each in right(self, event, device, pane_us, cell):
+            if not each.retracted or pane_us >= self._engine.since_us:
+                yield each
+
+    with replaced(FleetStreams, "_new", new):
+        yield
+
+
+@of_order
+def rows_are_committed_a_turn_after_their_items() -> Iterator[None]:
+    """The power goes between two turns: the items are stored, and what follows from them is not."""
+    right = FleetStore.commit
+    late: dict[int, FleetChanges] = {}
+
+    def commit(self: FleetStore, changes: FleetChanges) -> None:
+        before = late.pop(id(self), FleetChanges())
+        late[id(self)] = FleetChanges(history=changes.history, result_parts=changes.result_parts)
+        right(self, replace(changes, history=before.history, result_parts=before.result_parts))
+
+    with replaced(FleetStore, "commit", commit):
+        yield
+
+
+omitted(
+    "what_waits_for_x_is_forgotten_at_a_restart",
+    "A gateway restarts while readings wait for X: they are in its store, and in no row.",
+    FleetEvaluator,
+    "_stored_behind",
+    (),
+    NEEDED,
+)

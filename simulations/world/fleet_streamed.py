@@ -1,0 +1,168 @@
+"""The streams over the whole fleet of a simulated world's program: one drawn scan in one order.
+
+>>> order_of(Scenario(seed=7, size=1, steps=1))
+FleetOrder(scan='as_of', before='', keyed=True, widens=False, wait_s=0)
+"""
+
+from random import Random
+from typing import Final, NamedTuple
+
+from lasp_edge import Event, Program, folds, scans
+from lasp_edge.language.declarations import EventType, Stream
+from lasp_edge.ordered.scan import Scan
+from lasp_edge.protocol.limits import NEVER_US
+from lasp_edge.units import SECOND_US
+from simulations.world.scenario import Scenario
+
+SCANS: Final = (*("sessions", "changes", "pattern", "absence", "last", "total", "words", "as_of"),)
+"""The scans from which one is drawn; `words` is the word count, by its cycle."""
+BEFORE: Final = ("", "filter", "flat_map")
+"""What may stand between the readings and the scan."""
+NEVER_S: Final = NEVER_US // SECOND_US
+WAITS_S: Final = (0, 0, 0, 4, NEVER_S)
+"""X: for how many seconds rows wait for devices before they are there, tentatively."""
+RESULT: Final = "all_of_them"
+"""The result of the scan."""
+GAP_S, WITHIN_S, HIGH, LOW = 2, 4, 5, 3
+WIDE, NARROW_ONE = 2, 5
+"""The least value that passes; in the first of two releases of which the second one widens it."""
+
+
+class FleetOrder(NamedTuple):
+    """What a world's program has over its fleet.
+
+    Attributes:
+        scan: of `SCANS`.
+        before: of `BEFORE`.
+        keyed: it is of each tap and room by itself.
+        widens: the second release lets more readings pass than the first one.
+        wait_s: X of the gateways.
+    """
+
+    scan: str
+    before: str
+    keyed: bool
+    widens: bool
+    wait_s: int
+
+    def least(self, release: int) -> int:
+        """Return the least value that passes what stands before the scan."""
+        if not self.before:
+            return 0
+        return NARROW_ONE if self.widens and release <= 0 else WIDE
+
+
+def order_of(scenario: Scenario) -> FleetOrder:
+    """Return what is drawn for a scenario; it widens a filter only where releases change.
+
+    Where limits are narrow, entries that no sink takes any more would be in the store alone.
+    """
+    random = Random(f"{scenario.seed} order")
+    scan, before = random.choice(SCANS), random.choice(BEFORE)
+    keyed, widens = random.random() < 0.6, random.random() < 0.6  # noqa: PLR2004
+    changes = any(fault.kind == "other_release" for fault in scenario.schedule)
+    widens = widens and bool(before) and changes and not scenario.narrow
+    return FleetOrder(scan, before, keyed, widens, random.choice(WAITS_S))
+
+
+def place_of(event: Event) -> str:
+    """Return the tap or the room that a reading is of."""
+    tags = event.tags
+    return tags["tap"] if "tap" in tags else tags["room"]
+
+
+def declare_fleet_streams(
+    program: Program, metered: EventType, timed: EventType, order: FleetOrder, release: int
+) -> None:
+    """Let a program have a scan in one order over the fleet.
+
+    Release -1 has no such scan, unless the second one widens its filter.
+    """
+    if release < 0 and not order.widens:
+        return
+    source = _before(program, metered, order, release)
+    if order.scan == "words":
+        _count_words(program, source)
+        return
+    sources: list[EventType | Stream] = [source]
+    if order.scan == "as_of":
+        sources.append(timed)
+    key = place_of if order.keyed else None
+    name = f"{RESULT}_first" if order.scan == "last" else RESULT
+    left = source if order.before == "flat_map" else metered
+    found = program.scan(name, source=sources, scan=_scan(order.scan, left, timed), key=key)
+    if order.scan == "last":
+        found = program.map(found, lambda event: sum(event.value), RESULT, resolution="1")
+    program.result(found, parts=_PARTS.get(order.scan))
+
+
+_PARTS: Final = {"as_of": {"metered": "1", "timed": "1"}, "total": {"total": "1"}}
+
+
+def _scan(name: str, left: EventType | Stream, timed: EventType) -> Scan:
+    high = scans.pattern(lambda e: e.value >= HIGH, lambda e: e.value < LOW, within_s=WITHIN_S)
+    absence = scans.pattern(lambda event: event.value >= HIGH, absent_s=GAP_S)
+    found: dict[str, Scan] = {
+        "sessions": scans.sessions(gap_s=GAP_S, fold=folds.sum()),
+        "changes": scans.changes(),
+        "pattern": high,
+        "absence": absence,
+        "last": scans.last(2),
+        "total": scans.running(lambda state, event: state + event.value, 0),
+        "as_of": scans.as_of(left, timed, within_s=WITHIN_S),
+    }
+    return found[name]
+
+
+def _before(
+    program: Program, metered: EventType, order: FleetOrder, release: int
+) -> EventType | Stream:
+    """Declare what stands before a scan; what it lets pass is its version's meaning."""
+    is_wide = order.least(release) == WIDE
+    version = 1 + (order.widens and is_wide)
+    found: EventType | Stream = metered
+    if order.before == "filter":
+        passes = _passes_widely if is_wide else _passes_narrowly
+        found = program.filter(metered, passes, "much", version=version)
+    if order.before == "flat_map":
+        halves = _halves_widely if is_wide else _halves_narrowly
+        found = program.flat_map(metered, halves, "halves", resolution="1", version=version)
+    return found
+
+
+def _passes_widely(event: Event) -> bool:
+    return bool(event.value >= WIDE)
+
+
+def _passes_narrowly(event: Event) -> bool:
+    return bool(event.value >= NARROW_ONE)
+
+
+def _halves_widely(event: Event) -> list[float]:
+    return [event.value, event.value // 2] if event.value >= WIDE else []
+
+
+def _halves_narrowly(event: Event) -> list[float]:
+    return [event.value, event.value // 2] if event.value >= NARROW_ONE else []
+
+
+def _count_words(program: Program, source: EventType | Stream) -> None:
+    """Declare the word count: its graph has a cycle, and a word is a digit of a reading."""
+    words = program.flat_map(source, _words, "words")
+    cycle = scans.loop(scans.last(2), _combined)
+    counts = program.scan(RESULT, source=words, key=lambda event: event.value[1], scan=cycle)
+    program.result(counts, parts={"kind": "text", "word": "text", "count": "1"})
+
+
+def _words(event: Event) -> list[tuple[str, str, int]]:
+    """Return what a reading consists of, in base three: equal digits are equal words."""
+    digits = f"{int(event.value) // 3}{int(event.value) % 3}"
+    return [("m", digit, 1) for digit in digits]
+
+
+def _combined(seen: tuple[tuple[str, str, int], ...]) -> list[tuple[str, str, int]]:
+    if len(seen) == 1 and seen[0][0] == "m":
+        return [("r", *seen[0][1:])]
+    if [each[0] for each in seen] == ["r", "m"]:
+        return [("r", seen[1][1], seen[0][2] + seen[1][2])]
+    return []  # (m, r) is combined already

@@ -1,0 +1,77 @@
+"""The worlds have programs in one order over the fleet: each sink has the oracle's rows."""
+
+from dataclasses import replace
+
+import pytest
+
+from simulations.explore import main
+from simulations.planted.bug import BUGS
+from simulations.planted.hunt import hunt
+from simulations.world.faults import Fault
+from simulations.world.fleet_streamed import BEFORE, SCANS, WAITS_S, order_of
+from simulations.world.run import run
+from simulations.world.scenario import ARCHIVE, Scenario, scenario_of
+
+WIDENED = (Fault(8, "other_release", "pi-0", 1), Fault(14, "other_release", "pi-1", 1))
+
+
+def having(**wanted):
+    """Return the first calm scenario whose order is such as is wanted."""
+    for seed in range(2, 400):
+        scenario = Scenario(seed, size=2, steps=30, ordered=True, schedule=WIDENED)
+        if all(getattr(order_of(scenario), name) == value for name, value in wanted.items()):
+            return scenario
+    raise AssertionError(f"no seed has {wanted}")
+
+
+@pytest.mark.parametrize("seed", [3, 7, 12, 26])
+def test_rows_over_the_fleet_are_the_oracles_under_every_fault(seed):
+    outcome = run(replace(scenario_of(seed), ordered=True))
+    replay = f"replay with: python -m simulations.explore --seed {seed} --having ordered"
+    assert not outcome.trouble, replay
+
+
+@pytest.mark.parametrize("scan", SCANS)
+def test_a_scan_of_each_kind_has_the_oracles_rows(scan):
+    scenario = having(scan=scan)
+    assert run(replace(scenario, schedule=())).trouble == ()
+    assert run(replace(scenario, schedule=(), gateways=("lake",))).trouble == ()
+
+
+def test_a_release_that_widens_a_filter_has_another_stream_of_items():
+    assert run(having(widens=True, before="filter")).trouble == ()
+    assert run(having(widens=True, before="flat_map")).trouble == ()
+
+
+def test_a_second_gateway_that_joins_late_has_the_same_rows():
+    scenario = replace(having(wait_s=0), archive=True, gateways=("lake", ARCHIVE), joins_at=25)
+    assert run(scenario).trouble == ()
+
+
+def test_every_kind_of_order_is_drawn():
+    orders = [order_of(scenario_of(seed)) for seed in range(2_000) if scenario_of(seed).ordered]
+    assert len(orders) > 150
+    assert {order.scan for order in orders} == set(SCANS)
+    assert {order.before for order in orders} == set(BEFORE)
+    assert {order.wait_s for order in orders} == set(WAITS_S)
+    assert {order.widens for order in orders} == {order.keyed for order in orders} == {True, False}
+
+
+def test_a_replay_names_what_its_program_has(capsys):
+    assert main(["--seed", "3", "--having", "ordered", "--only", "kill"]) == 0
+    assert "ordered" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "found"),
+    [
+        ("a_promise_does_not_wait_for_cells_of_items", 0, "is done for lake, which lacks entries"),
+        ("rows_of_the_fleet_are_final_by_the_greatest_promise", 40, "F is not there"),
+        ("a_cell_leaves_without_what_its_life_had_sent_before", 20, "items of pi-"),
+        ("a_reading_that_is_taken_back_leaves_as_a_reading", 20, "items of pi-"),
+    ],
+)
+def test_a_bug_of_the_order_is_found(name, first, found):
+    caught = hunt(BUGS[name], range(first, first + 60))
+    assert caught is not None
+    assert found in caught.trouble
