@@ -27,9 +27,11 @@ from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.levels import trigger_at
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.raising import fleet_alerts
 from lasp_edge.language.streaming import FLEET
 from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading, dynamic_partials, local_partials, rows, windows
+from simulations.row_alerts import row_alerts
 from simulations.world.device import VirtualDevice
 from simulations.world.world import World
 
@@ -135,17 +137,27 @@ def compare(world: World, readings: Iterable[Reading]) -> Comparison:
         known = windows(plan, name, counting, log, frontiers_us)
         truth = {at: window.partial for at, window in known.items()}
         found.add(f"window {name}", lander.windows(plan, name, gone), truth)
-    for name in plan.stream_results:
-        if gone and plan.streams[name].fleet:
-            found.not_compared.append(f"result {name}: it has items of a device that was retired")
-            continue
-        landed = {at: each for at, each in lander.rows(plan, name).items() if at[0] not in gone}
-        found.add(f"result {name}", landed, rows(plan, name, counting, frontiers_us))
+    _compare_rows(found, world, counting, frontiers_us)
     _compare_values(found, world, by_device)
+    _compare_row_alerts(found, world, counting, frontiers_us)
     if plan.shared_variables:
         names = ", ".join(plan.shared_variables)
         found.not_compared.append(f"{names}: all devices and the lander agree, nobody recomputes")
     return found
+
+
+def _compare_rows(
+    found: Comparison, world: World, readings: list[Reading], frontiers_us: Mapping[str, int]
+) -> None:
+    """Compare the rows of results."""
+    plan, gone = world.plans[0], world.operator.commands.membership.retired
+    for name in plan.stream_results:
+        if gone and plan.streams[name].fleet:
+            found.not_compared.append(f"result {name}: it has items of a device that was retired")
+            continue
+        landed = world.sinks[0].lander.rows(plan, name)
+        counting = {at: each for at, each in landed.items() if at[0] not in gone}
+        found.add(f"result {name}", counting, rows(plan, name, readings, frontiers_us))
 
 
 def _frontier_us(device: VirtualDevice) -> int:
@@ -179,7 +191,8 @@ def _compare_values(
             truths[fold.name, device.name] = truth
             found.add(f"value {fold.name}", _on(device, held), _on(device, truth))
     for name, watched in plan.alerts.items():
-        _compare_alert(found, world, name, watched, truths)
+        if watched.variable not in {**plan.windows, **plan.stream_results}:
+            _compare_alert(found, world, name, watched, truths)
 
 
 def _on(device: VirtualDevice, values: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
@@ -238,6 +251,33 @@ def _compare_alert(
             exact = exact_part(local.fold, partial, local.resolution, watched.part)
             truth[device.name, key] = exact is not None and trigger.holds(exact, fired=is_on)
     found.add(f"alert {name}", states, truth)
+
+
+def _compare_row_alerts(
+    found: Comparison, world: World, readings: list[Reading], frontiers_us: Mapping[str, int]
+) -> None:
+    """Compare alerts on windows and results with what their conditions say of the oracle's rows."""
+    plan, gone = world.plans[0], world.operator.commands.membership.retired
+    for name, watched in plan.alerts.items():
+        if watched.variable not in {**plan.windows, **plan.stream_results}:
+            continue
+        assert watched.trigger is not None, "an alert has a condition"
+        if watched.trigger.for_us or gone:
+            why = "a device was retired" if gone else "its condition has to hold for long"
+            found.not_compared.append(f"alert {name}: {why}")
+            continue
+        states = _row_states(world, name)
+        truth = row_alerts(world, watched, readings, frontiers_us, states)
+        found.add(f"alert {name}", states, truth)
+
+
+def _row_states(world: World, name: str) -> dict[tuple[str, str], bool]:
+    """Return which keys of an alert on rows are on."""
+    if name in fleet_alerts(world.plans[0]):
+        statuses = world.sinks[0].lander.alerts.statuses
+        return {(FLEET, at[1]): s["state"] == "on" for at, s in statuses.items() if at[0] == name}
+    every = [(device.name, _states(device, name)) for device in world.running()]
+    return {(device, key): is_on for device, states in every for key, is_on in states.items()}
 
 
 def _states(device: VirtualDevice, name: str) -> dict[str, bool]:

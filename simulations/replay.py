@@ -57,7 +57,7 @@ class ReplayedFleet:
         fleet: the fleet, after time has passed.
         compared: what it computed, beside the oracle.
         values: dynamic fold -> key -> its value on one device, before time passed.
-        alerts: device -> alert -> what it says, before time passed.
+        alerts: device -> alert -> what it says, before time passed; on its results after that.
         failures: what functions of the program raised on devices, and why readings were refused.
     """
 
@@ -103,6 +103,8 @@ def replaying(
         for until_us in _ends_us(fleet, readings):
             _pass_time(fleet, until_us)
         compared = compare(fleet.world, readings)
+        for each in fleet.running():
+            alerts[each.name] = alerts[each.name] | _row_alerts(each)
         yield ReplayedFleet(fleet, compared, values, alerts, _failures(fleet))
     finally:
         fleet.close()
@@ -112,6 +114,12 @@ def _values(device: VirtualDevice, name: str) -> dict[str, FoldValue]:
     """Return the values of a fold by key, as one device knows them."""
     known = {key: device.core.acting.values.known(name, key) for key in device.results(name)}
     return {key: value for key, value in known.items() if value is not None}
+
+
+def _row_alerts(device: VirtualDevice) -> dict[str, Any]:
+    """Return what a device's alerts on its results say."""
+    found, plan = device.report().get("alerts", {}), device.plan
+    return {n: each for n, each in found.items() if plan.alerts[n].variable in plan.device_results}
 
 
 def _take_in(fleet: Fleet, readings: Sequence[Reading], steps: int) -> None:

@@ -1,6 +1,6 @@
 """What `lasp_edge.testing.replay` runs: it finds this by an entry point."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -138,7 +138,7 @@ def _results(replay: ReplayedFleet, name: str) -> ReplayedRows:
 
 
 def _alerts(replay: ReplayedFleet) -> ReplayedRows:
-    """Return what alerts say, of each device and key."""
+    """Return what alerts say, of each device and key; those of a gateway are of no device."""
     return ReplayedRows(
         {
             "alert": name,
@@ -147,10 +147,18 @@ def _alerts(replay: ReplayedFleet) -> ReplayedRows:
             "state": status["state"],
             "value": status["value"],
         }
-        for device, alerts in sorted(replay.alerts.items())
-        for name, found in sorted(alerts.items())
-        for status in found.get("keys", {"": found}).values()
+        for device, name, status in _statuses(replay)
     )
+
+
+def _statuses(replay: ReplayedFleet) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield device, alert and status; "" for the device of an alert of the whole fleet's rows."""
+    for device, alerts in sorted(replay.alerts.items()):
+        for name, found in sorted(alerts.items()):
+            for status in found.get("keys", {"": found}).values():
+                yield device, name, status
+    for (name, _), status in sorted(replay.fleet.lander.alerts.statuses.items()):
+        yield "", name, status
 
 
 def _time(time_us: int) -> datetime:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
+from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.discovery import GatewayDiscovery
 from device_agent.gateway.failures import count_failure
 from device_agent.outputs.announced import Announced, Components
@@ -63,6 +64,7 @@ class FleetResults:
         home: the first topic level of Home Assistant, "" for none; and the URL of a dashboard.
         fold_at: gives the fold of a window that starts at a time.
         newest: gives result, key and newest rows of streams over the fleet.
+        alerts: on windows and results; None for a program without any.
 
     Attributes:
         failed: how often a fold of the user's own gave no value, by reason.
@@ -77,8 +79,9 @@ class FleetResults:
         home: tuple[str, str],
         fold_at: FoldAt = _declared,
         newest: Callable[[], Iterable[tuple[str, str, Newest]]] = tuple,
+        alerts: FleetAlerts | None = None,
     ) -> None:
-        self._fold_at, self._newest = fold_at, newest
+        self._fold_at, self._newest, self._alerts = fold_at, newest, alerts
         self.failed: Counter[str] = Counter()
         self._plan, self._topics, self._gateway = plan, topics, gateway
         self._timer = Timer(every_us) if every_us else None
@@ -171,6 +174,8 @@ class FleetResults:
         for name, key, newest in self._newest():
             topic = self._topics.result(name, self._gateway, key or None)
             yield Content(topic, newest.mark, newest.as_json)
+        if self._alerts is not None:
+            yield from self._alerts.contents(self._topics)
         if self._birth_topic:
             yield self._entities()
 
@@ -188,10 +193,20 @@ class FleetResults:
     def _entities(self) -> Content:
         """Return what announces all entities."""
         found = tuple(sorted(self._rows))
-        return self._announced.content(found, partial(self._made, found))
+        alerts = () if self._alerts is None else tuple(self._alerts.entities())
+        return self._announced.content((found, alerts), partial(self._made, found, alerts))
 
-    def _made(self, found: Iterable[tuple[str, str]], most_keys: int) -> Components:
-        made = Components()
+    def _made(
+        self,
+        found: Iterable[tuple[str, str]],
+        alerts: Iterable[tuple[str, str | None]],
+        most_keys: int,
+    ) -> Components:
+        made, count = Components(), Counter[str]()
+        for name, key in alerts:
+            count[name] += 1
+            if count[name] <= most_keys:
+                made |= self._discovery.alert(name, key, of_fleet=False)
         for name, window in self._plan.windows.items():
             keys = [key for of, key in found if of == name]
             made |= self._discovery.windows(window, keys[:most_keys])

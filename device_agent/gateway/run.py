@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from crdts import Replica
+from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.line import line_of
 from device_agent.gateway.results import FleetResults
@@ -40,6 +41,8 @@ IDLE_US: Final = 15 * SECOND_US
 """Microseconds without a message after which silence is looked at, at most."""
 FULL_BYTES: Final = 2 << 20
 """Bytes of messages that are not held longer."""
+ALERTS: Final = "alerts"
+"""The fact with what alerts remember."""
 LAST_STARTS: Final = 3
 """Starts of each window that are published again after a restart."""
 LINE_EVERY_US: Final = 10 * SECOND_US
@@ -104,6 +107,7 @@ class GatewayRun:
         subscriptions: the filters of the topics that it listens to.
         will: what the broker tells for a gateway that vanishes.
         core: the state machine.
+        alerts: those on windows, and on results over the fleet.
         acceptance: what it takes from messages.
     """
 
@@ -134,12 +138,14 @@ class GatewayRun:
         )
         sender = Replica(1, nonce, f"gateway-{settings.name}")
         self.core = GatewayCore(plan, self.acceptance, store, sender, settings.terms, former)
-        home = settings.home_assistant, settings.dashboard_url
-        published = (settings.name, settings.results_us, home)
-        newest = self.core.streams.newest if self.core.streams is not None else tuple
-        self._results = FleetResults(plan, topics, *published, self.core.fold_at, newest)
+        stored = store.facts().get(ALERTS, "")
+        self.alerts = FleetAlerts(
+            plan, settings.name, lambda: self.acceptance.commands.control, stored
+        )
+        self._results = self._made_results(topics)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
         self._results.take(restored, self.core.coverage)
+        self._take_alerts(restored)
         self.will = self._results.will
         self.subscriptions = [*_subscriptions(topics), *self._results.subscriptions]
         self._clock, self.must_restart = clock, False
@@ -150,6 +156,14 @@ class GatewayRun:
         self._line_timer = Timer(LINE_EVERY_US)
         self._line = ""
         self._counts = {"entries": 0, "rows": 0, "late": 0}
+
+    def _made_results(self, topics: Topics) -> FleetResults:
+        settings, streams = self._settings, self.core.streams
+        home = settings.home_assistant, settings.dashboard_url
+        published = (settings.name, settings.results_us, home)
+        newest = streams.newest if streams is not None else tuple
+        given = (self.core.fold_at, newest, self.alerts)
+        return FleetResults(self._plan, topics, *published, *given)
 
     @property
     def is_idle(self) -> bool:
@@ -227,9 +241,20 @@ class GatewayRun:
             self._store.put_facts({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
         self.core.replies.owe(turn.accepted, now_us, self._store.commits)
         self._results.take(self._to_publish(turn.changes.rows), turn.coverage)
+        if self._plan.alerts:
+            self._take_alerts(turn.changes.rows)
         for (topic, reason), refusal in turn.accepted.refused.items():
             log.info("%s: %s messages not taken: %s", topic, refusal.records, reason)
         self._note(turn.changes.rows, len(turn.changes.entries), turn.too_late, now_us)
+
+    def _take_alerts(self, rows: list[FleetRow]) -> None:
+        """Let alerts look at rows that are durable, and remember those that have turned."""
+        before = self.alerts.remembered()
+        self.alerts.take(rows, self.core.fold_at)
+        if self.core.streams is not None:
+            self.alerts.take_newest(self.core.streams.newest())
+        if self.alerts.remembered() != before:
+            self._store.put_facts({ALERTS: self.alerts.remembered()})
 
     def _to_publish(self, rows: list[FleetRow]) -> list[FleetRow]:
         """Return rows that are new; and where windows are no more, those before them."""
@@ -264,8 +289,9 @@ class GatewayRun:
         """Print a line for people, if there is something new."""
         if not now and not self._line_timer.is_due(self._clock.now_us):
             return
-        failed = self.core.failed + self._results.failed
+        failed = self.core.failed + self._results.failed + self.alerts.failed
         line = line_of(self._settings.name, self.core, self._counts, failed, link.trouble)
+        line = ", ".join([line, *self.alerts.words()])
         if line != self._line:
             self._line = line
             self._say(line)

@@ -3,4 +3,5 @@
 - `history`: items, states and rows in the store
 - `fleet`: streams over the items of all devices, at a gateway and in the job
 - `rows`: the rows of results, live and stored; `publishing`: the newest of each key, as JSON
+- `conditions`: whether the condition of an alert has fired
 """

@@ -7,11 +7,13 @@ the newest that still counts is looked for in the store.
 
 import json
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from lasp_edge.evaluation.history import Read, StreamHistory
 from lasp_edge.evaluation.packed_rows import place_of, rows_in
 from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts, surely_fits
 from lasp_edge.ordered.cells import CELL_US
@@ -49,6 +51,11 @@ class Newest(NamedTuple):
     def is_empty(self) -> bool:
         """Whether there is no row."""
         return self.final is None and self.tentative is None
+
+    @property
+    def shown_final(self) -> StreamRow | None:
+        """The final row as handlers and people see it."""
+        return None if self.final is None else shown_row(self.result, *self.final)
 
     def plain(self) -> dict[str, Any]:
         """Return them for JSON, by name."""
@@ -234,6 +241,12 @@ def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:
     parts = {} if event is None else shown_parts(result, parts_of(result, event.value))
     key = "" if event is None else event.key
     return StreamRow(result.name, key, place[0], parts, row.status, row.revision, place)
+
+
+def exact_row_part(result: StreamResult, row: StreamRow, part: str) -> Fraction:
+    """Return a part of a row that is a number, exactly."""
+    step = Resolution(dict(result.parts)[part])
+    return step.quantise(row.parts[part]) * step.exact
 
 
 def stored_rows(read: Read, result: StreamResult, high_us: int, count: int) -> list[StreamRow]:

@@ -31,7 +31,7 @@ from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.generics import Value
 from lasp_edge.language.acting import Folded, FoldValue
 from lasp_edge.language.arguments import need_function
-from lasp_edge.language.declarations import EventType, Key, Parameter, Window
+from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, Window
 from lasp_edge.language.declaring import Declaring
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.folding import declare_dynamic_fold
@@ -235,7 +235,7 @@ class Program(Inputs, Declaring):
     def alert(
         self,
         name: str,
-        variable: Folded | str,
+        variable: Folded | Window | Stream | str,
         *,
         part: str | None = None,
         above: Level | None = None,
@@ -243,21 +243,27 @@ class Program(Inputs, Declaring):
         hysteresis: Level = 0,
         for_s: float = 0,
     ) -> None:
-        """Declare an alert on a fold's value: it is on or off, on each device, by key.
+        """Declare an alert on a value, a window or a result: it is on or off, by key.
+
+        That on a value, or on a result of each device, is of each device. That on a window, or on a
+        result over the whole fleet, is of each gateway. Of a window or result counts the newest row
+        that is final.
 
         Args:
             name: unique among the alerts, for people.
-            variable: the target of a `fold` or `fold_dynamic`, or its name.
-            part: which part of the value is compared; needed where it has several.
+            variable: the target of a `fold` or `fold_dynamic`, a window, a stream that is a
+                result, or its name.
+            part: which part of it is compared; needed where it has several.
             above: it goes on when the value is greater than this, and off when that is over; a
                 number, decimal text, or a parameter that operators change. With
                 `below`, off when the value is `below` or less.
             below: alone, it goes on when the value is less than this.
             hysteresis: with one level alone, how far the value has to come back until it goes off.
-            for_s: it goes on once the value has been there for this many seconds.
+            for_s: it goes on once the value has been there for this many seconds; of a window, from
+                the end of the first such window to that of the newest one.
 
         Raises:
-            ValueError: the name is taken, it is no fold's target, or the levels do not fit.
+            ValueError: the name is taken, there is nothing to watch, or the levels do not fit.
         """
         levels = {"above": above, "below": below, "hysteresis": hysteresis, "for_s": for_s}
         declare_alert(self._draft, name, variable, part, levels)

@@ -4,7 +4,7 @@ from typing import Any
 
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.arguments import need_function
-from lasp_edge.language.declarations import UserHandler
+from lasp_edge.language.declarations import TEXT, UserHandler
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.levels import declared_levels
 from lasp_edge.language.triggers import Trigger, microseconds
@@ -26,7 +26,11 @@ def watch_value(
     Raises:
         ValueError: something does not fit.
     """
-    name = _target(draft, variable, "on_value")
+    name = variable if isinstance(variable, str) else draft.variable(variable).name
+    if not draft.is_folded(name):
+        raise ValueError(
+            f"on_value: a value that fold or fold_dynamic makes is needed, not {name!r}"
+        )
     what = f"on_value of {name!r}"
     trigger: Trigger | None = None
     given: tuple[tuple[str, Any], ...] = ()
@@ -34,7 +38,7 @@ def watch_value(
         trigger, given = declared_levels(draft, what, levels)
     elif levels["for_s"]:
         raise ValueError(f"{what}: for_s needs above= or below=")
-    part = _part(draft, name, part, what, needed=trigger is not None)
+    part = _part(draft.fold_of(name).parts, part, what, needed=trigger is not None)
     every_us = None if every_s is None else microseconds(every_s, f"{what}: every_s")
     return Watched("", name, part, trigger, every_us, given)
 
@@ -64,23 +68,42 @@ def declare_alert(
     what = f"alert {named(name, 'alert')!r}"
     if name in draft.alerts:
         raise ValueError(f"{what}: the name is taken")
-    watched = _target(draft, variable, what)
+    watched, parts = _target(draft, variable, what)
     trigger, given = declared_levels(draft, what, levels)
-    part = _part(draft, watched, part, what, needed=True)
+    part = _part(parts, part, what, needed=True)
     draft.alerts[name] = Watched(name, watched, part, trigger, None, given)
 
 
-def _target(draft: Draft, variable: Any, what: str) -> str:
-    """Return the name of a fold's target that is to be watched, given itself or its name."""
-    name = variable if isinstance(variable, str) else draft.variable(variable).name
-    if not draft.is_folded(name):
-        raise ValueError(f"{what}: a value that fold or fold_dynamic makes is needed, not {name!r}")
-    return str(name)
+def _target(draft: Draft, watched: Any, what: str) -> tuple[str, tuple[str, ...]]:
+    """Return name and parts of a fold's target, window or result, given itself or its name."""
+    name = watched if isinstance(watched, str) else getattr(watched, "name", None)
+    if name in draft.windows and watched in {name, draft.windows[name]}:
+        return str(name), draft.windows[name].fold.parts
+    if name in draft.streams and watched in {name, draft.streams[name]}:
+        return str(name), _parts_of_rows(draft, str(name), what)
+    if not isinstance(watched, str):
+        name = draft.variable(watched).name
+    if not draft.is_folded(str(name)):
+        raise ValueError(
+            f"{what}: a value that fold or fold_dynamic makes, a window or a result is needed, "
+            f"not {name!r}"
+        )
+    return str(name), draft.fold_of(str(name)).parts
 
 
-def _part(draft: Draft, name: str, part: str | None, what: str, *, needed: bool) -> str:
+def _parts_of_rows(draft: Draft, name: str, what: str) -> tuple[str, ...]:
+    """Return the parts of a result that are numbers."""
+    result = draft.stream_results.get(name)
+    if result is None:
+        raise ValueError(f"{what}: {name!r} has no rows to watch; write program.result({name})")
+    parts = [each for each, step in result.parts if step != TEXT and each not in result.times]
+    if not parts:
+        raise ValueError(f"{what}: a number is compared, and the rows of {name!r} have none")
+    return tuple(parts)
+
+
+def _part(parts: tuple[str, ...], part: str | None, what: str, *, needed: bool) -> str:
     """Return the part that is watched; "" where none is, and none is needed."""
-    parts = draft.fold_of(name).parts
     if part is None:
         if len(parts) > 1 and needed:
             raise ValueError(

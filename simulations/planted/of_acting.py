@@ -5,9 +5,10 @@ from typing import Any
 
 from device_agent.agent.acting.alerts import Alerts
 from device_agent.agent.acting.records import Records
-from device_agent.agent.acting.watch import TriggerState, Watch
+from device_agent.agent.acting.watch import Watch
 from device_agent.agent.fleet.absences import Absences
 from lasp_edge.aggregates.absence import PresentFold
+from lasp_edge.evaluation.conditions import TriggerState
 from simulations.planted.bug import omitted, planted, replaced
 
 

@@ -118,6 +118,7 @@ class SimulatedGateway(LandedState):
 
     def __init__(self, run: GatewayRun, kept: SimulatedKeeper, plan: Plan, file: str) -> None:
         self._acceptance, self.core, self._keeper = run.acceptance, run.core, kept
+        self.alerts = run.alerts
         self.plan, self.file = plan, file
         self.shared: dict[str, Lattice] = {}
 

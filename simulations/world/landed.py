@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from crdts import Frontier, Lattice, Membership
+from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
@@ -43,6 +44,7 @@ class LandedState:
         core: keeps windows and streams.
         file: what tells its store from others; the same after a restart.
         shared: the join of what has landed of each shared variable.
+        alerts: those on windows, and on results over the fleet.
         keeps_all: shared variables and rows of results land there, too.
         listening: its clock at its last commit, and since when it listened by then.
     """
@@ -52,6 +54,7 @@ class LandedState:
     shared: dict[str, Lattice]
     keeps_all = True
     listening: Listening | None = None
+    alerts: FleetAlerts
     _keeper: SimulatedKeeper
     _acceptance: Acceptance
     core: GatewayCore

@@ -7,6 +7,7 @@ commit are made once.
 from collections.abc import Iterator
 
 from crdts import Frontier, Lattice, Membership, Replica
+from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
@@ -50,6 +51,7 @@ class SimulatedLander(LandedState):
         shared: what has landed of shared variables, by name.
         keeper: what an earlier process has kept.
         terms: for whom windows wait.
+        remembered: what alerts of an earlier process remember.
 
     Attributes:
         process: see there; another one after a restart.
@@ -68,6 +70,7 @@ class SimulatedLander(LandedState):
         shared: dict[str, Lattice] | None = None,
         keeper: SimulatedKeeper | None = None,
         terms: WaitingTerms = TERMS,
+        remembered: str = "",
     ) -> None:
         self.process, self.plan, self._terms, self.file = process, plan, terms, lake
         self._sink = sink
@@ -84,6 +87,7 @@ class SimulatedLander(LandedState):
         )
         self._results = {result.stream for result in plan.stream_results.values()}
         self.core = GatewayCore(plan, self._acceptance, self._keeper, process, terms)
+        self.alerts = FleetAlerts(plan, sink, lambda: self._acceptance.commands.control, remembered)
         self._pending = Accepted()
         self._since_us: int | None = None
         self._greetings = Greetings()
@@ -100,6 +104,7 @@ class SimulatedLander(LandedState):
             shared=self.shared,
             keeper=self._keeper,
             terms=self._terms,
+            remembered=self.alerts.remembered(),
         )
         after.refused = self.refused
         return after
@@ -112,7 +117,11 @@ class SimulatedLander(LandedState):
         if now_us is not None and self._since_us is not None:
             listening = self.listening = Listening(now_us, self._since_us)
         pending, self._pending = self._pending, Accepted()
-        self._keeper.commit(self.core.join(pending, listening).changes)
+        changes = self.core.join(pending, listening).changes
+        self._keeper.commit(changes)
+        self.alerts.take(changes.rows, self.core.fold_at)
+        if self.core.streams is not None:
+            self.alerts.take_newest(self.core.streams.newest())
 
     def disconnected(self) -> None:
         """Note that nothing is heard: nobody's silence counts."""

@@ -14,9 +14,13 @@ from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.parts import Part
 from device_agent.agent.variables.samples import Samples
 from device_agent.agent.variables.variables import Variables
+from lasp_edge.language.acting import Watched
+from lasp_edge.language.raising import device_alerts
 
 if TYPE_CHECKING:
     from device_agent.agent.acting.alerts import Alerts
+    from device_agent.agent.acting.watch import WatchedValues
+    from device_agent.agent.scans.streams import Streams
 
 
 class Acting:
@@ -28,6 +32,7 @@ class Acting:
         variables: what handlers change.
         agreements: how far the fleet agrees.
         control: gives the operators' entries of parameters.
+        streams: the rows of results; None where the program has no stream of a device.
 
     Attributes:
         values: what each fold is worth, for handlers that ask.
@@ -42,20 +47,40 @@ class Acting:
         variables: Variables,
         agreements: Agreements,
         control: Callable[[], ControlLog],
+        streams: "Streams | None",
     ) -> None:
         self.values = values = CurrentValues(agent, samples, agreements, control)
         self.alerts: Alerts | None = None
         self.parts: tuple[Part, ...] = (values,)
-        if agent.plan.reactions or agent.plan.alerts or agent.facts.acted:
-            self._watch(agent, values, variables)
+        if agent.plan.reactions or device_alerts(agent.plan) or agent.facts.acted:
+            self._watch(agent, values, variables, streams)
 
-    def _watch(self, agent: Agent, values: CurrentValues, variables: Variables) -> None:
+    def _watch(
+        self,
+        agent: Agent,
+        values: CurrentValues,
+        variables: Variables,
+        streams: "Streams | None",
+    ) -> None:
         from device_agent.agent.acting.alerts import Alerts  # noqa: PLC0415 - see the module
         from device_agent.agent.acting.reactions import ValueReactions  # noqa: PLC0415
         from device_agent.agent.acting.records import Records  # noqa: PLC0415
 
-        watched = (*agent.plan.reactions, *agent.plan.alerts.values())
+        watched = (*agent.plan.reactions, *device_alerts(agent.plan).values())
         records = Records(agent, [each.identity for each in watched])
         reactions = ValueReactions(agent, values, variables, records)
-        self.alerts = Alerts(agent, values, records)
+        self.alerts = Alerts(agent, self._values_of(agent, values, streams), records)
         self.parts = (values, reactions, self.alerts, records)
+
+    @staticmethod
+    def _values_of(
+        agent: Agent, values: CurrentValues, streams: "Streams | None"
+    ) -> Callable[[Watched], "WatchedValues"]:
+        """Return what gives the values that an alert watches: those of folds, or rows."""
+        if streams is None:
+            return lambda _watched: values
+        from device_agent.agent.acting.newest_rows import NewestRows  # noqa: PLC0415 - few need it
+
+        rows = NewestRows(agent, streams, values)
+        results = agent.plan.device_results
+        return lambda watched: rows if watched.variable in results else values

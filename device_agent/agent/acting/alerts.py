@@ -8,15 +8,17 @@ least once, and a state that was stored never turns again by a restart alone.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.acting.records import Records
-from device_agent.agent.acting.watch import TriggerState, Watch
+from device_agent.agent.acting.watch import Watch, WatchedValues
 from device_agent.agent.agent import Agent
 from device_agent.agent.parts import Part
+from lasp_edge.evaluation.conditions import TriggerState
+from lasp_edge.language.acting import Watched
+from lasp_edge.language.raising import device_alerts
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import Timer
 from lasp_edge.units import SECOND_US
@@ -50,7 +52,7 @@ class Alerts(Part):
 
     Args:
         agent: what all parts share.
-        values: what each fold is worth.
+        values_of: gives the values of which what is watched is one.
         records: what is remembered.
 
     Attributes:
@@ -59,11 +61,15 @@ class Alerts(Part):
 
     name = "alerts"
 
-    def __init__(self, agent: Agent, values: CurrentValues, records: Records) -> None:
-        self._agent, self._values, self._records = agent, values, records
+    def __init__(
+        self, agent: Agent, values_of: Callable[[Watched], WatchedValues], records: Records
+    ) -> None:
+        self._agent, self._records = agent, records
         self.calls_out = agent.settings.calls_out
-        plan = agent.plan
-        self._watches = {name: Watch(values, watched) for name, watched in plan.alerts.items()}
+        self._watches = {
+            name: Watch(values_of(watched), watched)
+            for name, watched in device_alerts(agent.plan).items()
+        }
         self._timer = Timer(LOOK_US)
         self._statuses: dict[tuple[str, str], AlertStatus] = {}
         self._unsent: dict[tuple[str, str], None] = {}
@@ -125,12 +131,12 @@ class Alerts(Part):
         watch = self._watches[name]
         watched, fired = watch.watched, watch.states[key].fired
         assert watch.trigger is not None, "an alert has a condition"
-        value = self._values.value(watched.variable, key, watched.part)
+        value = watch.values.value(watched.variable, key, watched.part)
         device = self._agent.replica.device
         return {
             "alert": name,
             "device": device,
-            **({"key": key} if self._values.is_keyed(watched.variable) else {}),
+            **({"key": key} if self._is_keyed(name) else {}),
             "state": "on" if fired else "off",
             "fold": watched.variable,
             "part": watched.part,
@@ -169,9 +175,12 @@ class Alerts(Part):
             self._statuses.pop((name, key), None)
 
     def _topic(self, name: str, key: str) -> str:
-        keyed = self._values.is_keyed(self._watches[name].watched.variable)
         device = self._agent.replica.device
-        return self._agent.topics.alert(name, device, key if keyed else None)
+        return self._agent.topics.alert(name, device, key if self._is_keyed(name) else None)
+
+    def _is_keyed(self, name: str) -> bool:
+        watch = self._watches[name]
+        return watch.values.is_keyed(watch.watched.variable)
 
     def turns(self) -> Iterator[Turn]:
         """Yield the turns that are durable and still to be called out, each once a process.
@@ -201,7 +210,7 @@ class Alerts(Part):
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for (name, key), status in sorted(self._statuses.items()):
-            if self._values.is_keyed(self._watches[name].watched.variable):
+            if self._is_keyed(name):
                 found.setdefault(name, {"keys": {}})["keys"][key] = status
             else:
                 found[name] = status

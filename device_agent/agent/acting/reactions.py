@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.acting.records import Records
-from device_agent.agent.acting.watch import TriggerState, Watch
+from device_agent.agent.acting.watch import Watch
 from device_agent.agent.agent import Agent
 from device_agent.agent.parts import Part
 from device_agent.agent.variables.variables import PendingUpdates, Variables
+from lasp_edge.evaluation.conditions import TriggerState
 from lasp_edge.language.updates import Update
 from lasp_edge.timers import Timer, is_time
 from lasp_edge.units import SECOND_US

@@ -1,84 +1,66 @@
-"""Which keys of a watched value are to be looked at, and whether its condition has fired for them.
-
->>> warm, minute = Trigger.of("", above=28, below=27, for_s=60), 60_000_000
->>> state = TriggerState()
->>> [state.step(warm, Fraction(29), at_us) for at_us in (0, minute - 1, minute)]
-[False, False, True]
->>> (state.fired, state.step(warm, Fraction(27), minute + 1), state.fired)
-(True, True, False)
-"""
+"""Which keys of what is watched are to be looked at, and whether its condition has fired."""
 
 from collections.abc import Container, Iterator
 from fractions import Fraction
+from typing import Any, Protocol
 
-from device_agent.agent.acting.current import CurrentValues
-from lasp_edge.language.acting import Watched
+from lasp_edge.evaluation.conditions import TriggerState
+from lasp_edge.language.acting import FoldValue, Watched
 from lasp_edge.language.triggers import Trigger
 
 
-class TriggerState:
-    """How a condition stands for one key.
+class WatchedValues(Protocol):
+    """What is watched, by name: the values of folds, or the newest final rows of results."""
 
-    Attributes:
-        fired: it holds, and has held for long enough; until it is armed again.
-        since_us: from when on it holds without a break, by a clock that is trusted; None: it does
-            not hold, or the time is not known.
-    """
+    def is_ready(self, name: str) -> bool:
+        """Return whether it is known what it is worth."""
 
-    __slots__ = ("fired", "since_us")
+    def is_complete(self, name: str) -> bool:
+        """Return whether a key that is not here is certainly gone."""
 
-    def __init__(self, *, fired: bool = False, since_us: int | None = None) -> None:
-        self.fired = fired
-        self.since_us = since_us
+    def is_keyed(self, name: str) -> bool:
+        """Return whether it has a value for each key."""
 
-    def step(self, trigger: Trigger, number: Fraction | None, time_us: int | None) -> bool:
-        """Take the value as it is now; return whether `fired` is another one.
+    def keys(self, name: str) -> list[str]:
+        """Return its keys that have a value, sorted; without keys the one key ""."""
 
-        Args:
-            trigger: the condition that is looked at.
-            number: the value; None where no sample is.
-            time_us: what time it is; None while no clock is trusted, and then nothing is known to
-                have held for some time.
-        """
-        if not trigger.holds(number, fired=self.fired):
-            turned, self.fired, self.since_us = self.fired, False, None
-            return turned
-        if self.fired:
-            return False
-        if time_us is None:
-            self.fired = trigger.for_us == 0
-            return self.fired
-        if self.since_us is None or self.since_us > time_us:  # the clock was set back
-            self.since_us = time_us
-        self.fired = time_us - self.since_us >= trigger.for_us
-        return self.fired
+    def mark(self, name: str) -> Any:
+        """Return what differs where a value does."""
 
-    @property
-    def is_pending(self) -> bool:
-        """Whether time alone may let it fire."""
-        return not self.fired and self.since_us is not None
+    def inputs(self, name: str, key: str) -> str:
+        """Return a text of what a value was made from."""
+
+    def exact(self, name: str, key: str, part: str) -> Fraction | None:
+        """Return a part of a value, exactly; None without a sample."""
+
+    def trigger(self, watched: Watched) -> Trigger | None:
+        """Return the condition of what is watched, as it is now."""
+
+    def value(self, name: str, key: str, part: str = "") -> FoldValue:
+        """Return what a key is worth; `part` is the one that is watched, if any."""
 
 
 class Watch:
     """One watched value, key by key.
 
     Args:
-        values: what each fold is worth.
-        watched: which one, and for what.
+        values: what is watched.
+        watched: which of them, and for what.
 
     Attributes:
         trigger: the condition, as it is now; None: any change counts.
         states: key -> how the condition stands.
         waiting: keys that are to be looked at again although their value has not moved.
+        values: see there.
     """
 
-    def __init__(self, values: CurrentValues, watched: Watched) -> None:
+    def __init__(self, values: WatchedValues, watched: Watched) -> None:
         self.watched = watched
         self.states: dict[str, TriggerState] = {}
         self.waiting: set[str] = set()
-        self._values = values
+        self.values = values
         self.trigger = values.trigger(watched)
-        self._mark: tuple[int, bool] | None = None
+        self._mark: tuple[Any, bool] | None = None
         self._seen: dict[str, str] = {}
 
     @property
@@ -91,7 +73,7 @@ class Watch:
 
         Each is yielded once for each of its values, and as long as it waits.
         """
-        name, values = self.watched.variable, self._values
+        name, values = self.watched.variable, self.values
         if not values.is_ready(name):
             return
         before, self.trigger = self.trigger, values.trigger(self.watched)
@@ -126,7 +108,7 @@ class Watch:
         state = self.states.setdefault(key, TriggerState())
         number = None
         if has_value:
-            number = self._values.exact(watched.variable, key, watched.part)
+            number = self.values.exact(watched.variable, key, watched.part)
         turned = state.step(trigger, number, time_us)
         untimed = time_us is None and trigger.holds(number, fired=state.fired)
         if state.is_pending or (untimed and not state.fired):

@@ -19,6 +19,7 @@ from device_agent.outputs.announced import Announced, Components
 from device_agent.outputs.discovery import BIRTH, SPREAD_US, Discovery
 from device_agent.outputs.retained import Retained
 from lasp_edge.language.declarations import AnyFold
+from lasp_edge.language.raising import has_keys
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import Timer, is_time
 
@@ -132,8 +133,13 @@ class HomeAssistant(Part):
             if watched.variable in folds:
                 keys = self._keys(folds[watched.variable])
                 yield from (("alert", name, key) for key in keys)
-        if not of_fleet:
-            yield from (("row", name, key) for name, key in self._newest_rows())
+        if of_fleet:
+            return
+        for result, key in self._newest_rows():
+            yield "row", result, key
+            shown = key if has_keys(plan, result) else None
+            watching = (name for name, each in plan.alerts.items() if each.variable == result)
+            yield from (("alert", name, shown) for name in watching)
 
     def _keys(self, fold: AnyFold) -> Iterable[str | None]:
         """Return the keys of a value; None for the value of one without keys."""

@@ -47,6 +47,7 @@ class Streams(Part):
     Attributes:
         engine: the streams.
         books: the rows of each result.
+        begun: the rows of the store are in the books.
     """
 
     name = "streams"
@@ -78,7 +79,7 @@ class Streams(Part):
     def _load(self) -> None:
         """Begin with what the store will say."""
         plan, device = self._agent.plan, self._agent.replica.device
-        self._begun = False
+        self.begun = False
         self._history = StreamHistory(plan, device, self._stored)
         live_most = self._agent.settings.live_items
         self.engine = StreamEngine(stream_plan(plan, device), self._history, live_most)
@@ -101,7 +102,7 @@ class Streams(Part):
 
     def is_due(self, now_us: int) -> bool:
         """Return whether time alone has brought something."""
-        if not self._begun:
+        if not self.begun:
             return True
         low_us, timer_us = self._low_us(now_us), self.engine.graph.due_us
         if low_us is None:
@@ -116,11 +117,11 @@ class Streams(Part):
         """Take the readings that came since the last time, before they are committed."""
         self._now_us = self._stream_panes.now_us = now_us
         taken = [item for item in self._intake.items if item.event in self._events]
-        if self._begun and not taken and not self._waits:
+        if self.begun and not taken and not self._waits:
             return
         self._waits = False
         self._store = store
-        if not self._begun:
+        if not self.begun:
             self._begin(store)
         before_us = self.engine.since_us
         outcome = self.engine.take(taken, self._low_us(now_us))
@@ -135,7 +136,7 @@ class Streams(Part):
         self._load()
 
     def _begin(self, store: StoreReader) -> None:
-        self._begun = True
+        self.begun = True
         pruned_us = self._intake.progress.pruned_us
         rebuilt = self.engine.begin(pruned_us)
         for book in self.books.values():

@@ -1,12 +1,14 @@
 """What a program may watch, and what is refused, with the words that say what to write."""
 
 import pickle
+import re
 
 import pytest
 
 from crdts import BoundedLWWSet
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.raising import device_alerts, fleet_alerts
 from lasp_edge.language.updates import Update
 
 
@@ -42,7 +44,7 @@ def nothing(value, update):
     ],
 )
 def test_what_cannot_be_watched_is_refused(program, arguments, levels, text):
-    with pytest.raises(ValueError, match=text.replace("(", r"\(")):
+    with pytest.raises(ValueError, match=re.escape(text)):
         program.on_value(*arguments, **levels)
     assert program.plan().reactions == ()
 
@@ -106,3 +108,51 @@ def test_a_handler_of_a_value_may_not_add_samples_that_its_code_does_not_name(pr
 
 def test_where_no_device_is_at_hand_nothing_is_known(program):
     assert Update(program.plan()).value(program.everywhere) is None
+
+
+@pytest.fixture
+def streaming(program):
+    temperature, shut = "temperature", program.event("shut", text=True)
+    program.window("minute", source=temperature, fold=folds.mean(), size_s=60)
+    program.steps = program.scan(
+        "steps", source=temperature, scan=scans.differences(), per_device=True
+    )
+    runs = program.scan("runs", source=temperature, scan=scans.sessions(gap_s=5), per_device=True)
+    program.result(runs)
+    names = program.scan("names", source=shut, scan=scans.changes(), per_device=True)
+    program.result(names, parts={"word": "text"})
+    return program
+
+
+@pytest.mark.parametrize(
+    ("watched", "part", "text"),
+    [
+        ("shut", None, "that fold or fold_dynamic makes, a window or a result is needed"),
+        ("steps", None, "'steps' has no rows to watch; write program.result(steps)"),
+        ("names", None, "a number is compared, and the rows of 'names' have none"),
+        ("runs", "start_us", "has the parts count, and no 'start_us'"),
+        ("minute", "max", "has the parts mean, and no 'max'"),
+    ],
+)
+def test_what_no_alert_can_watch_is_refused(streaming, watched, part, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        streaming.alert("a", watched, part=part, above=1)
+
+
+def test_a_window_of_another_program_is_not_watched(streaming):
+    other = Program("other")
+    source = other.event("temperature", resolution="1")
+    theirs = other.window("minute", source=source, fold=folds.mean(), size_s=60)
+    with pytest.raises(ValueError, match="is not a variable of program 'house'"):
+        streaming.alert("a", theirs, above=1)
+
+
+def test_alerts_are_of_devices_or_of_gateways(streaming):
+    fleet = streaming.scan("fleet", source="temperature", scan=scans.sessions(gap_s=5))
+    streaming.result(fleet)
+    for name in ("minute", "runs", "fleet", "everywhere"):
+        part = {"minute": None, "everywhere": "mean"}.get(name, "count")
+        streaming.alert(f"on {name}", name, part=part, above=1)
+    plan = streaming.plan()
+    assert sorted(device_alerts(plan)) == ["on everywhere", "on runs"]
+    assert sorted(fleet_alerts(plan)) == ["on fleet", "on minute"]

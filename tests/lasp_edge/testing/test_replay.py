@@ -155,3 +155,39 @@ def pytester_like(tmp_path):
         ).stdout
 
     return run
+
+
+def test_alerts_on_windows_and_results_are_of_the_newest_final_rows():
+    program = Program("rows")
+    warm = program.event("warm", resolution="0.1")
+    limit = program.parameter("limit", "25", resolution="0.1")
+    minute = program.window(
+        "minute", source=warm, fold=folds.mean(), size_s=60, key=lambda e: e.tags["room"]
+    )
+    program.alert("hot", minute, above=limit, hysteresis=1)
+    steps = program.scan("steps", source=warm, scan=scans.differences(), per_device=True)
+    program.result(steps)
+    program.alert("jump", "steps", above=5)
+    visits = program.scan(
+        "visits", source=warm, scan=scans.sessions(gap_s=90), key=lambda e: e.tags["room"]
+    )
+    program.result(visits)
+    program.alert("long", visits, part="count", above=3)
+    readings = [
+        (device, "warm", value, START_S + 60 * minute, {"room": f"of {device}"})
+        for device, values in (("a", (20, 26, 24.5, 30)), ("b", (20, 26, 24.5, 23)))
+        for minute, value in enumerate(values)
+    ]
+    readings.append(("b", "warm", 23, START_S + 1_000, {"room": "of b"}))
+    for faults in ((), "rough"):
+        found = replay(program, readings, faults=faults)
+        states = {(row["alert"], row["device"], row["key"]): row["state"] for row in found.alerts}
+        assert states == {
+            ("hot", "", "of a"): "on",
+            ("hot", "", "of b"): "off",
+            ("jump", "a", ""): "on",
+            ("jump", "b", ""): "off",
+            ("long", "", "of a"): "on",
+            ("long", "", "of b"): "off",
+        }
+        assert "6 of 6 alerts are what the oracle says" in found.compared
