@@ -1,0 +1,92 @@
+"""Parts of synchronised scans: all rows are those of one order, whatever befalls the exchange.
+
+Each rule of the exchange is broken once, and a run finds it.
+"""
+
+from functools import cache
+
+import pytest
+
+from lasp_edge.ordered.parted import DeviceHalf, EvaluatorHalf, RootScan
+from tests.lasp_edge.ordered.support_parted import Device, Exchange, Sink
+from tests.lasp_edge.scans.support_synchronised import SCANS, Epochs, ValueBarrier
+
+FAULTS = ["", "late", "away", "new", "gateway dies"]
+
+
+CASES = {(kind, FAULTS[(n + more) % 5]) for n, kind in enumerate(SCANS) for more in (0, 2)}
+CASES |= {(Epochs, fault) for fault in FAULTS}  # it shows what was made of two shares
+
+
+@pytest.mark.parametrize(("kind", "fault"), sorted(CASES, key=str))
+def test_rows_are_those_of_one_order_whatever_befalls(kind, fault):
+    keys = 1 + 2 * (FAULTS.index(fault) % 2)
+    assert Exchange(kind(), seed=7, fault=fault, keys=keys, count=60).run() is None
+
+
+@cache
+def sound(kind, seed, keys):
+    """Return what a run finds in the code as it is."""
+    return Exchange(kind(), seed, keys=keys).run()
+
+
+def always(*_):
+    return True
+
+
+def never(*_):
+    return False
+
+
+def nothing(*_):
+    return []
+
+
+def names_the_place(progress, place, _chains):
+    return progress.place >= place
+
+
+def by_the_frontier(_root, frontier_us, _devices):
+    return frontier_us, "", (), ()
+
+
+PLANTED = {
+    "a part of any share is joined": ([(RootScan, "joins", staticmethod(always))], Epochs, 4, 3),
+    "a part counts by its arrival": (
+        [(EvaluatorHalf, "is_newer", staticmethod(always))],
+        ValueBarrier,
+        0,
+        1,
+    ),
+    "progress names no shares": (
+        [(EvaluatorHalf, "agrees", staticmethod(names_the_place))],
+        ValueBarrier,
+        5,
+        1,
+    ),
+    "what lies before the frontier is final": (
+        [(EvaluatorHalf, "settled", by_the_frontier)],
+        Epochs,
+        0,
+        1,
+    ),
+    "a part is taken back where a share is waited for, and what was whole is forgotten": (
+        [(DeviceHalf, "waits", staticmethod(never)), (Sink, "stored_whole", lambda _: {})],
+        Epochs,
+        8,
+        1,
+    ),
+    "progress before parts have arrived": ([(Device, "missing_at", nothing)], Epochs, 0, 1),
+    "a promise before events have arrived": ([(Device, "owed", nothing)], Epochs, 0, 1),
+    "shares count by their arrival": ([(Device, "is_newer", always)], ValueBarrier, 10, 1),
+}
+"""Bug -> what is put in place of what; a scan, a seed and a number of keys whose run finds it."""
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_broken_rule_is_found(bug, monkeypatch):
+    patches, kind, seed, keys = PLANTED[bug]
+    assert sound(kind, seed, keys) is None
+    for patch in patches:
+        monkeypatch.setattr(*patch)
+    assert Exchange(kind(), seed, keys=keys).run()
