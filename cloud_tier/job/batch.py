@@ -86,7 +86,7 @@ def append_joined(
 
 
 def _dated(rows: DataFrame, job: Job) -> DataFrame:
-    return merge.with_date(rows, job.windows, has_parameters=job.has_parameters)
+    return merge.with_date(rows, job.windows)
 
 
 def _summary(

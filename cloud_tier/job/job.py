@@ -81,6 +81,12 @@ class Job:
         return waits_of(self.windows, self.tentative_after_us)
 
     @property
+    def waits_us(self) -> tuple[int, ...]:
+        """X of all that waits: of each window, and of streams over the fleet."""
+        of_order = (self.tentative_after_us,) if self.plan.fleet_results else ()
+        return (*self.waits.values(), *of_order)
+
+    @property
     def listen_us(self) -> int:
         """For how long a job without a roster listens before anything is final."""
         return listen_us(self.waits, self.dead_after_us)

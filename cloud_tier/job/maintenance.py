@@ -38,7 +38,7 @@ from cloud_tier.job.stored import device_rows, read
 from cloud_tier.lake.coverage import liveness_of, promised_steps
 from cloud_tier.lake.shared import SCHEMA
 from cloud_tier.lake.sqltext import identifier, one_of
-from cloud_tier.lake.tables import CONTROL, HELD, MEMBER, PANE, PROMISE, TICK, VARIABLE
+from cloud_tier.lake.tables import CONTROL, CUT, HELD, MEMBER, PANE, PROMISE, TICK, VARIABLE
 from cloud_tier.shared import relation
 from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.waiting import WindowWaiting
@@ -46,8 +46,9 @@ from lasp_edge.protocol.waiting import WindowWaiting
 _LARGE_BYTES: Final = 32 << 20
 """What is as large as that is not written again: `spark.databricks.delta.optimize.maxFileSize` of
 the job, for the tables that Spark puts together."""
-_KEPT_APART: Final = (MEMBER, CONTROL, HELD)
-"""The kinds of row that are kept side by side: operators' commands and entries, and held starts."""
+_KEPT: Final = (MEMBER, CONTROL, HELD, CUT)
+"""The kinds of row that others do not replace: operators' commands and entries, held starts, and
+of each cut the newest."""
 _AT_STEP: Final = "received_us = _received_us AND least(low_us, received_us) = _lead_us"
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""
@@ -110,13 +111,11 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
         at_step = sql.expr(_AT_STEP)
         kept = [
             *(promises.join(made.rows(each), at_step, "leftsemi") for each in _steps(job)),
-            others.where(one_of("kind", _KEPT_APART if job.has_parameters else [MEMBER])),
+            others.where(one_of("kind", _KEPT)),
             merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.landed_names),
             merge.standing(others.where(one_of("kind", [VARIABLE]))),
         ]
-        dated = merge.with_date(
-            reduce(DataFrame.unionByName, kept), job.windows, has_parameters=job.has_parameters
-        )
+        dated = merge.with_date(reduce(DataFrame.unionByName, kept), job.windows)
         placed = panes.unionByName(dated)
         writer = placed.repartition(PANE_DATE).write.format("delta").mode("overwrite")
         writer.option("replaceWhere", where).option("dataChange", "false").save(job.lake.lattice)
@@ -149,7 +148,7 @@ def counting_shared(spark: SparkSession, path: str, version: int) -> DataFrame:
 
 def _steps(job: Job) -> Iterator[pa.Table]:
     """Yield the promises' steps, from which follows since when windows wait, if there are some."""
-    waiting = WindowWaiting.of(job.waits.values())
+    waiting = WindowWaiting.of(job.waits_us)
     if waiting.stairs:
         rows = device_rows(job)
         listening = liveness_of(rows).listening

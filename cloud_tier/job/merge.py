@@ -27,7 +27,7 @@ from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates
 from cloud_tier.lake.sqltext import day, identifier, literal, one_of
-from cloud_tier.lake.tables import ABSENT, PANE, VARIABLE
+from cloud_tier.lake.tables import ABSENT, CUT, PANE, VARIABLE
 from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
 from lasp_edge.protocol.limits import DAY_US
@@ -73,7 +73,7 @@ def joined(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = ()) ->
         "received_us",
         *map(identifier, payload),
         f"{_order(payload)} AS _order",
-        f"if({one_of('kind', (PANE, VARIABLE))}, 0, seq) AS _at_seq",
+        f"if({one_of('kind', (PANE, VARIABLE, CUT))}, 0, seq) AS _at_seq",
     )
     newest = aggregates(
         "max(seq) AS seq",
@@ -169,20 +169,19 @@ def standing(rows: DataFrame) -> DataFrame:
     return rows.alias("row").join(newest.alias("newest"), at, "leftsemi")
 
 
-def with_date(
-    rows: DataFrame, windows: Iterable[Window], *, has_parameters: bool = False
-) -> DataFrame:
+def with_date(rows: DataFrame, windows: Iterable[Window]) -> DataFrame:
     """Return the rows with `pane_date`, by which `lattice` is partitioned: a partition's first day.
+
+    What has a time and is no pane, such as an entry of the log, is on the day of the epoch.
 
     Args:
         rows: rows of `landing`.
         windows: the program's.
-        has_parameters: the program has some: entries of the log have a time, and are no panes.
     """
     several = {window.stream: _days(window) for window in windows if _days(window) > 1}
     cases = " ".join(f"WHEN {stream} THEN {days * DAY_US}" for stream, days in several.items())
     length_us = f"(CASE stream {cases} ELSE {DAY_US} END)" if cases else str(DAY_US)
-    pane_us = f"if({one_of('kind', [PANE])}, pane_us, 0)" if has_parameters else "pane_us"
+    pane_us = f"if({one_of('kind', [PANE])}, pane_us, 0)"
     days = f"CAST(({pane_us} - pmod({pane_us}, {length_us})) div {DAY_US} AS INT)"
     return rows.withColumn(PANE_DATE, sql.expr(f"date_add({day(0)}, {days})"))
 

@@ -57,7 +57,7 @@ class Frontiers(NamedTuple):
 def append_results(job: Job, touched: Touched, frontiers: Frontiers) -> int:
     """Append the rows of results that differ from the current ones; return how many."""
     count = 0
-    for result in job.results:
+    for result in job.plan.device_results.values():
         times = Counter(touched.get(result.stream, {})) + _passed(job, result, frontiers)
         for chunk in _chunks(times):
             count += _append(job, result, chunk, frontiers.now)

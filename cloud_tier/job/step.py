@@ -4,6 +4,7 @@
     2 the frontier, from all promises, ticks and member commands
       that were merged
     3 rows of results: touched ones and those that F has passed    a commit for some thousand rows
+      and those of streams over the fleet; then, perhaps, a cut    one commit
     4 windows: touched ones, due ones and those that F has passed;
       what differs is appended, with F in the same commit           at most one commit
     5 globals, where variables or member commands came in          at most one commit
@@ -30,6 +31,7 @@ from cloud_tier.job.frames import frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.job.starts import StepBounds, starts_of_step, too_late
+from cloud_tier.job.streams import LakeStreams, StepFrontier, is_over, streams_of
 from cloud_tier.lake.coverage import (
     liveness_of,
     passed_frontiers,
@@ -64,6 +66,7 @@ class MergedState(NamedTuple):
             it final; None at its start.
         passed: at a start, which windows the frontier has passed, as a job of a former program may
             have moved it; None later.
+        streams: those over the fleet, as this process has evaluated them; None without any.
     """
 
     frontier: int | None
@@ -74,12 +77,13 @@ class MergedState(NamedTuple):
     complete: bool = True
     rows_frontier: int | None = None
     passed: spans.PassedFrontier | None = None
+    streams: LakeStreams | None = None
 
     @classmethod
     def of(cls, job: Job) -> Self:
         """Return the state of a lake into which nothing was merged."""
-        waiting = WindowWaiting.of(job.waits.values())
-        return cls(None, NOTHING_HEARD, ControlState.of(job), waiting)
+        waiting = WindowWaiting.of(job.waits_us)
+        return cls(None, NOTHING_HEARD, ControlState.of(job), waiting, streams=streams_of(job))
 
     @property
     def before(self) -> spans.PassedFrontier:
@@ -131,6 +135,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     finality = finality_of(job, known.frontier, now.liveness, now.waiting)
     frontiers = Frontiers(known.rows_frontier, finality.coverage.frontier)
     results = append_results(job, summary.panes_us, frontiers)
+    results += _append_streamed(job, known, now, summary, finality)
     recomputed = _recomputed(job, known, now, summary, finality)
     appended = append_windows(spark, recomputed, finality)
     members = summary.rows.get(MEMBER, 0)
@@ -150,9 +155,28 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         variables=summary.rows.get(VARIABLE, 0) + members + summary.rows.get(CONTROL, 0),
         windows=appended,
         globals=len(news),
-        too_late=too_late(job, now.control.regimes, summary.panes_us, known.frontier),
+        too_late=_too_late(job, known, now, summary),
         results=results,
     )
+
+
+def _append_streamed(
+    job: Job, known: MergedState, now: MergedState, summary: BatchSummary, finality: StepFinality
+) -> int:
+    """Evaluate the streams over the fleet, and append the rows that differ; return how many did."""
+    if known.streams is None:
+        return 0
+    due_us, coverage = now.waiting.due_us(job.tentative_after_us), finality.coverage
+    frontier = StepFrontier(
+        known.frontier, coverage.frontier, due_us, is_over(coverage, now.liveness)
+    )
+    return known.streams.advance(summary.panes_us, frontier)
+
+
+def _too_late(job: Job, known: MergedState, now: MergedState, summary: BatchSummary) -> int:
+    """Return how many rows of panes came too late for what is made of them."""
+    of_streams = 0 if known.streams is None else known.streams.too_late
+    return of_streams + too_late(job, now.control.regimes, summary.panes_us, known.frontier)
 
 
 def _joined(job: Job, known: MergedState, summary: BatchSummary) -> MergedState:
@@ -273,9 +297,10 @@ def recalled(job: Job) -> MergedState:
     rows_of_devices = stored.device_rows(job)
     log = control.stored_control(job, rows_of_devices)
     liveness = liveness_of(rows_of_devices, log.digest)
-    waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(rows_of_devices), None)
+    waiting = WindowWaiting.of(job.waits_us).joined(promised_steps(rows_of_devices), None)
     frontier = recorded_frontier(job.lake)
     known = passed_frontiers(job.lake, job.plan.windows, frontier)
     less = {name: known.get(name) for name in job.plan.windows if known.get(name) != frontier}
     passed = spans.PassedFrontier(frontier, less) if less else None
-    return _with_rows(MergedState(frontier, liveness, log, waiting, passed=passed), rows)
+    known_state = MergedState(frontier, liveness, log, waiting, passed=passed)
+    return _with_rows(known_state._replace(streams=streams_of(job)), rows)

@@ -93,7 +93,7 @@ def device_rows(job: Job) -> list[dict[str, Any]]:
     they are compacted there may be a million of them.
     """
     where = one_of("kind", DEVICE_KINDS)
-    if not any(job.waits.values()):
+    if not any(job.waits_us):
         named = ", ".join(LANDED)
         query = (
             f"SELECT {named} FROM (SELECT {named}, row_number() OVER (PARTITION BY kind, device, "  # noqa: S608 - ours

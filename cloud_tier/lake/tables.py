@@ -10,7 +10,7 @@
     programs   what the windows and folds in the lake mean, so that readers need no program
 
 `landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
-`max_by` and `sum` are the join. Seven kinds of row share the columns. (incarnation, nonce, seq) is
+`max_by` and `sum` are the join. Eight kinds of row share the columns. (incarnation, nonce, seq) is
 a version, and all rows have `received_us`, the time at which the lander took them in:
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
@@ -32,6 +32,8 @@ a version, and all rows have `received_us`, the time at which the lander took th
                `pane_us` on (`cloud_tier.lake.controls`). `changed` of a promise: its log's digest
     held       starts of a window `key`, from `pane_us` to `now_us`, that wait until all devices
                have promised again (`cloud_tier.job.control`); those of the greatest `seq` count
+    cut        where the streams over the fleet stand at `pane_us`, packed in `said`, until the
+               next one at `low_us` (`cloud_tier.job.fleet_history`); the greatest `seq` counts
 
 A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
 (`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
@@ -76,6 +78,7 @@ MEMBER: Final = "member"
 TICK: Final = "tick"
 CONTROL: Final = "control"
 HELD: Final = "held"
+CUT: Final = "cut"
 
 REJECTS: Final = {
     "received_us": "long",

@@ -51,7 +51,10 @@ class FleetStreams:
         self._events = {each.stream: event for event, each in plan.item_streams.items()}
         self._history = GatewayHistory(plan, keeper)
         self._engine = StreamEngine(stream_plan(plan, FLEET), self._history, LIVE_ITEMS)
-        self._books = {n: ResultBook(each, self._history) for n, each in plan.fleet_results.items()}
+        self._books = {
+            name: ResultBook(each, self._history, rounds=True)
+            for name, each in plan.fleet_results.items()
+        }
         self._evaluator = FleetEvaluator(self._engine, self._history, self._books)
         self._known: dict[tuple[int, int], Cells] = {}
         self._taken: list[StreamItem] = []

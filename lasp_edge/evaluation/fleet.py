@@ -101,7 +101,8 @@ class FleetEvaluator:
         for book in self.books.values():
             book.begin(self._engine.since_us)
         if rebuilt is not None:
-            self.compare(rebuilt._replace(since_us=max(rebuilt.since_us, pruned_us)))
+            since_us, frontier_us = max(rebuilt.since_us, pruned_us), self._engine.frontier_us
+            self.compare(rebuilt._replace(since_us=since_us), self._engine.since_us, frontier_us)
 
     def _stored_behind(self, taken_us: int) -> Iterator[StreamItem]:
         """Yield the stored items from a time on: they waited when the last process ended."""
@@ -134,13 +135,19 @@ class FleetEvaluator:
                 self._waiting[cell_us] = [each for each in items if each.time_us >= until_us]
         return ready
 
-    def compare(self, rebuilt: Rebuilt) -> None:
-        """Bring what streams say again to the rows that differ."""
+    def compare(self, rebuilt: Rebuilt, before_us: int, frontier_us: int | None) -> None:
+        """Bring what streams say again to the rows that differ.
+
+        Args:
+            rebuilt: what they say.
+            before_us: the last cut before they said it.
+            frontier_us: rows before this time are final.
+        """
+        deltas, *span_us = rebuilt
         changed = {
-            name: book.changed(rebuilt.deltas.get(name, {}), rebuilt.since_us)
-            for name, book in self.books.items()
+            name: book.changed(deltas.get(name, {}), *span_us) for name, book in self.books.items()
         }
-        self._bring(changed, self._engine.since_us)
+        self._bring(changed, before_us, frontier_us)
 
     def advance(
         self,
@@ -150,7 +157,21 @@ class FleetEvaluator:
         due_us: int | None = None,
         is_over: bool = False,
     ) -> None:
-        """Evaluate what came.
+        """Evaluate what came, and bring it to the rows; see `step`."""
+        before_us = self._engine.since_us
+        deltas = self.step(came, frontier_us, due_us=due_us, is_over=is_over)
+        if deltas is not None:
+            self._bring(deltas, before_us, self._engine.frontier_us)
+
+    def step(
+        self,
+        came: list[StreamItem],
+        frontier_us: int | None,
+        *,
+        due_us: int | None = None,
+        is_over: bool = False,
+    ) -> dict[str, Delta] | None:
+        """Evaluate what came; return how the streams change, None where nothing could.
 
         Args:
             came: items; what repeats changes nothing.
@@ -165,17 +186,16 @@ class FleetEvaluator:
         # What was taken once stays taken, though X has become longer meanwhile.
         until_us = max(self._history.taken_us, min(due_us or BEFORE_ALL_US, newest_us + 1))
         until_us = max(until_us, frontier_us or BEFORE_ALL_US)
-        taken = self._ready(until_us)
+        taken, found = self._ready(until_us), None
         if taken or _is_later(frontier_us, self._engine.frontier_us):
-            before_us = self._engine.since_us
-            outcome = self._engine.take(taken, frontier_us)
-            self._bring(outcome.deltas, before_us)
+            found = self._engine.take(taken, frontier_us).deltas
             self._count_failures()
         self._history.put_taken(until_us)
+        return found
 
-    def _bring(self, deltas: dict[str, Delta], before_us: int) -> None:
+    def _bring(self, deltas: dict[str, Delta], before_us: int, frontier_us: int | None) -> None:
         """Bring the outputs of streams to their rows."""
-        since_us, frontier_us = self._engine.since_us, self._engine.frontier_us
+        since_us = self._engine.since_us
         for name, book in self.books.items():
             unfit = book.unfit
             book.take(book.fitting(deltas.get(name, {})), since_us, before_us, frontier_us)

@@ -15,7 +15,7 @@ from lasp_edge.evaluation.packed_rows import place_of, rows_in
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import StreamResult
-from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts, surely_fits
+from lasp_edge.language.streaming import StreamRow, parts_of, rounded, shown_parts, surely_fits
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.item_store import FOR_EVER_US
@@ -73,6 +73,8 @@ class ResultBook:
     Args:
         result: what it is.
         history: what the store holds of it.
+        rounds: values are those that a row shows: what differs by less than a step is the same.
+        remembers: whether the newest rows of each key are wanted.
 
     Attributes:
         newest: key -> its newest rows.
@@ -81,8 +83,16 @@ class ResultBook:
         written: how many rows were new or have changed.
     """
 
-    def __init__(self, result: StreamResult, history: StreamHistory) -> None:
+    def __init__(
+        self,
+        result: StreamResult,
+        history: StreamHistory,
+        *,
+        rounds: bool = False,
+        remembers: bool = True,
+    ) -> None:
         self.result, self._history = result, history
+        self._rounds, self._remembers = rounds, remembers
         self._live = ResultRows()
         self.newest: dict[str, Newest] = {}
         self.unfit, self.why, self.written = 0, "", 0
@@ -92,7 +102,8 @@ class ResultBook:
         """Take the rows since the last cut from the store."""
         for _, rows in self._history.rows(self.result.name, since_us, FOR_EVER_US):
             self._live.restore(rows)
-            self._remember(sorted(rows.items(), key=place_of))
+            if self._remembers:
+                self._remember(sorted(rows.items(), key=place_of))
 
     @property
     def due_us(self) -> int | None:
@@ -125,8 +136,9 @@ class ResultBook:
         if since_us > before_us:
             self._live.cut(since_us)
         changed += live
-        self._remember(changed)
-        self._replace({old.key for old, new in delta.values() if old is not None and new is None})
+        if self._remembers:
+            self._remember(changed)
+            self._replace({old.key for old, new in delta.values() if old and new is None})
         return [
             (place, row)
             for place, row in changed
@@ -161,23 +173,24 @@ class ResultBook:
         self._history.put_rows(self.result.name, changed, rows.rows)
         return changed
 
-    def changed(self, outputs: Delta, since_us: int) -> Delta:
-        """Return how the rows in the store differ from rebuilt outputs, from a time on.
+    def changed(self, outputs: Delta, since_us: int, end_us: int = FOR_EVER_US) -> Delta:
+        """Return how the rows in the store differ from rebuilt outputs, from a time to another.
 
         Some may be tentative that a program without this result had to leave so: they are looked at
         once more when the change is taken.
         """
         first_us, before = since_us // CELL_US * CELL_US, dict[Place, Event[Any]]()
-        for cell_us, stored in self._history.rows(self.result.name, first_us, FOR_EVER_US):
+        for cell_us, stored in self._history.rows(self.result.name, first_us, end_us):
             for place, row in stored.items():
-                if row.event is not None and place[0] >= since_us:
-                    before[place] = row.event
+                event = self._fit(row.event)
+                if event is not None and since_us <= place[0] < end_us:
+                    before[place] = event
                 if row.status == TENTATIVE:
                     self._overdue.add(cell_us)
         after = {
             place: new
             for place, (_, new) in self.fitting(outputs).items()
-            if new is not None and place[0] >= since_us
+            if new is not None and since_us <= place[0] < end_us
         }
         return minus(after, before)
 
@@ -192,13 +205,15 @@ class ResultBook:
         if event is None:
             return None
         result, (_, value, time_us, device, _, key) = self.result, event
-        if not surely_fits(result, value):
-            try:
+        try:
+            if self._rounds:
+                value = rounded(result, value)
+            elif not surely_fits(result, value):
                 parts_of(result, value)
-            except ValueError as error:
-                if is_new:
-                    self.unfit, self.why = self.unfit + 1, str(error)
-                return None
+        except ValueError as error:
+            if is_new:
+                self.unfit, self.why = self.unfit + 1, str(error)
+            return None
         return made_event((result.name, value, time_us, device, NO_TAGS, key))
 
     def shown(self, place: Place, row: ResultRow) -> StreamRow:

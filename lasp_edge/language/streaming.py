@@ -213,6 +213,26 @@ def shown_parts(result: StreamResult, parts: dict[str, int | str]) -> dict[str, 
     }
 
 
+def rounded(result: StreamResult, value: Any) -> Any:
+    """Return a value as the row of a result has it: each number as the nearest whole step.
+
+    >>> rounded(StreamResult("counts", (("word", "text"), ("share", "0.01")), 0), ("dog", 0.126))
+    ('dog', 0.13)
+
+    Raises:
+        ValueError: the value does not have these parts.
+    """
+    if type(value) is int and result.parts[0][1] == "1" and len(result.parts) == 1:
+        return value if abs(value) < PART_LIMIT else parts_of(result, value)
+    return value_in(result, parts_of(result, value).values())
+
+
+def value_in(result: StreamResult, parts: Iterable[int | str]) -> Any:
+    """Return the value whose parts, in steps, a row of a result holds."""
+    shown = tuple(shown_parts(result, dict(zip(result.columns, parts, strict=True))).values())
+    return shown if len(shown) > 1 else shown[0]
+
+
 def _steps(result: StreamResult, name: str, step: str, part: Any) -> int:
     if isinstance(part, bool) or not isinstance(part, int | float):
         raise ValueError(f"result {result.name}: part {name} is not a number: {part!r}")

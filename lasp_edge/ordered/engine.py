@@ -66,10 +66,12 @@ class Rebuilt(NamedTuple):
     Attributes:
         deltas: by stream, from nothing.
         since_us: the time from which on that is.
+        end_us: the time up to which it is, excluded.
     """
 
     deltas: dict[str, Delta]
     since_us: int
+    end_us: int = FOR_EVER_US
 
 
 class StreamEngine:
@@ -118,36 +120,38 @@ class StreamEngine:
         progress = self._store.progress()
         if progress is None:
             return None
-        self._era = progress.era
-        self._store.enter(self._era)
-        if progress.meanings != self._plan.meanings:
-            return self._rebuild(progress, pruned_us)
-        self._stored, self.since_us = progress, progress.since_us
-        if self.since_us != BEFORE_ALL_US:
-            cut = self._store.cut_at(self.since_us)
-            assert cut.states is not None
-            self.graph.begin(cut.states)
+        if not self._resume(progress, pruned_us):
+            return self._rebuild(progress)
         self._cells = self._cells_in(self.since_us, FOR_EVER_US)
         self._count = sum(map(len, self._cells.values()))
-        self.graph.update(_inserted(self._content(self._cells)), progress.frontier_us)
+        self.graph.update(inserted(self._content(self._cells)), progress.frontier_us)
         return None
 
-    def _rebuild(self, progress: EngineProgress, pruned_us: int) -> Rebuilt:
-        """Take the items that another program's streams were made from.
+    def _resume(self, progress: EngineProgress, pruned_us: int) -> bool:
+        """Go on at a cut, without the items since; return whether the program is the same.
 
-        From the last cut on before which something may be gone. A stream that means what it did
-        goes on there; one that is new begins there.
+        At the last cut; or, with another program, at the last one before which something may be
+        gone. A stream that means what it did goes on there; one that is new begins there.
         """
-        store, former_us = self._store, progress.frontier_us
-        cut = store.cut_at(pruned_us)
-        cells = self._cells_in(cut.time_us, FOR_EVER_US)
-        self._era += 1
+        store, is_same = self._store, progress.meanings == self._plan.meanings
+        store.enter(progress.era)
+        cut = store.cut_at(progress.since_us if is_same else pruned_us)
+        self._era = progress.era + (not is_same)
         store.enter(self._era)
         if cut.states is not None:
             known = [each[0] for each in self._plan.meanings if each in progress.meanings]
-            self.graph.begin(cut.states, known)
+            self.graph.begin(cut.states, None if is_same else known)
             self.since_us = cut.time_us
+        if is_same:
+            self._stored = progress
+        elif cut.states is not None:
             store.put_cut(Cut(cut.time_us, self.graph.cut(cut.time_us), FOR_EVER_US))
+        return is_same
+
+    def _rebuild(self, progress: EngineProgress) -> Rebuilt:
+        """Take the items that another program's streams were made from, since the cut."""
+        since_us, former_us = self.since_us, progress.frontier_us
+        cells = self._cells_in(since_us, FOR_EVER_US)
         deltas: dict[str, Delta] = {}
         for (event, device, cell_us), cell in sorted(cells.items(), key=lambda each: each[0][::-1]):
             taken = [
@@ -155,7 +159,7 @@ class StreamEngine:
             ]
             over_us = None if former_us is None else min(cell_us, former_us)
             deltas = _with(deltas, self.take(taken, over_us).deltas)
-        return Rebuilt(_with(deltas, self.take([], former_us).deltas), cut.time_us)
+        return Rebuilt(_with(deltas, self.take([], former_us).deltas), since_us)
 
     def _cells_in(self, least_us: int, end_us: int) -> dict[CellId, Cell]:
         """Return the stored cells that begin from one time to another, excluded."""
@@ -281,20 +285,20 @@ class StreamEngine:
         """
         cells = self._cells_in(cut.time_us, cut.end_us)
         old = self._graph(was)
-        before = old.update(_inserted(self._content(cells)), cut.end_us)
+        before = old.update(inserted(self._content(cells)), cut.end_us)
         for each in inside:
             where = made_id((each.event, each.device, cell_of(each.time_us)))
             cell = cells.setdefault(where, {})
             if self._put(cell, each, {}, retracted):
                 self._put_cell(where, cell, cut.end_us)
         new = self._graph(now)
-        after = new.update(_inserted(self._content(cells)), cut.end_us)
+        after = new.update(inserted(self._content(cells)), cut.end_us)
         return _difference(before, after), old.cut(cut.end_us), new.cut(cut.end_us)
 
     def _rebuilt(self, was: bytes | None, now: bytes | None) -> dict[str, Delta]:
         """Let the live end go on from other states; return the difference of what it after."""
         frontier_us = self.graph.frontier_us
-        items = _inserted(self._content(self._cells_before()))
+        items = inserted(self._content(self._cells_before()))
         before = self._graph(was).update(items, frontier_us)
         self.graph = self._graph(now)
         after = self.graph.update(items, frontier_us)
@@ -359,7 +363,8 @@ class StreamEngine:
             self._stored = progress
 
 
-def _inserted(contents: dict[str, Content]) -> dict[str, Delta]:
+def inserted(contents: dict[str, Content]) -> dict[str, Delta]:
+    """Return the deltas that lead from nothing to these contents."""
     return {
         name: {place: (None, event) for place, event in content.items()}
         for name, content in contents.items()

@@ -20,6 +20,8 @@ Source: time, and a trace of what was made from what, after Trofimov, Kuralenok,
 Novikov, "Delivery, consistency, and determinism", 2019 (FlameStream), without its clocks.
 """
 
+from collections.abc import Container
+
 Tie = tuple[str | int, ...]
 Place = tuple[int, str, Tie, tuple[int, ...]]
 """Time, device, tie, path."""
@@ -55,6 +57,9 @@ def timer_place(at_us: int, scan: str, key: str) -> Place:
 _ENDS = "!!"
 """Stands between two parts of a place's text: lower than whatever a part may go on with."""
 _ESCAPED = {chr(code): "!" + chr(code + 0x22) for code in range(0x21)} | {"!": "!~"}
+_PLAIN = {escaped[1]: letter for letter, escaped in _ESCAPED.items()}
+_VALUE_AT = 2
+"""Where the value stands in the tie of a reading."""
 
 
 def place_text(place: Place) -> str:
@@ -66,6 +71,36 @@ def place_text(place: Place) -> str:
     time_us, device, tie, path = place
     numbers = ".".join(map(_number_text, path))
     return _ENDS.join(map(_part_text, (time_us, device, *tie, numbers)))
+
+
+def place_in(text: str, numbers: Container[str]) -> Place:
+    """Return the place that gave a text.
+
+    Args:
+        text: the place's.
+        numbers: the names of events whose readings are numbers.
+
+    >>> place = (20, "pi 1", ("litres", "", -130), (0, 12))
+    >>> place_in(place_text(place), {"litres"}) == place
+    True
+    """
+    time_us, device, *tie, path = text.split(_ENDS)
+    parts: list[str | int] = [_text_of(part) for part in tie]
+    if len(parts) > _VALUE_AT and parts[0] in numbers:
+        parts[_VALUE_AT] = _number_of(tie[_VALUE_AT])
+    ordinals = tuple(_number_of(each) for each in path.split(".") if each)
+    return _number_of(time_us), _text_of(device), tuple(parts), ordinals
+
+
+def _text_of(part: str) -> str:
+    first, *others = part.split("!")
+    return first + "".join(_PLAIN[each[0]] + each[1:] for each in others)
+
+
+def _number_of(text: str) -> int:
+    if text[0] >= "a":
+        return int(text[1:])
+    return -int("".join(str(9 - int(digit)) for digit in text[1:]))
 
 
 def _part_text(part: str | int) -> str:

@@ -72,7 +72,7 @@ class GatewayUnderTest:
 def accepted_of(plan, rows):
     """Return what a lander would have accepted for these rows to land, and the clock's tick."""
     accepted, listening = Accepted(), None
-    folds = {window.stream: window for window in plan.windows.values()}
+    folds = {each.stream: each for each in plan.sent_streams}
     for row in rows:
         version = Version(row["incarnation"], row["nonce"], row["seq"])
         if row["kind"] == "pane":
