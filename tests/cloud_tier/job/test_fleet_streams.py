@@ -248,7 +248,6 @@ def test_several_lives_are_united_and_another_order_of_landing_gives_the_same(sp
     fleet.restart()
     fleet.land([fleet.reads("pi-1", 3, 4, "a")], 100)
     fleet.check()
-    compact(spark, fleet.lake.job, ["1970-01-01", "2023-11-14"])
     fleet.restart()
     fleet.land([fleet.reads("pi-2", 2, 7, "a")])
     fleet.check()
