@@ -58,10 +58,10 @@ class ControlState(NamedTuple):
 
 
 def check_functions(plan: Plan, *, steps_run_here: bool) -> None:
-    """Check that the process of the steps has the functions that choose the folds of windows.
+    """Check that the process of the steps has the functions that it asks.
 
-    Only devices ask the other functions of a window with parameters. A plan that goes to a server
-    of Spark Connect leaves all functions behind.
+    They choose the folds of windows, and make the rows of an order over the fleet. Only devices ask
+    the others. A plan that goes to a server of Spark Connect leaves all functions behind.
 
     Raises:
         UsageError: it has not.
@@ -72,6 +72,11 @@ def check_functions(plan: Plan, *, steps_run_here: bool) -> None:
         raise UsageError(
             f"parameters change the fold of {', '.join(lacking)}, and the function that says how "
             "is not at a server of Spark Connect: give --master a cluster, and not sc://"
+        )
+    if plan.fleet_results and not steps_run_here:
+        raise UsageError(
+            f"{', '.join(plan.fleet_results)} is in one order over the fleet, and the functions "
+            "of its scan are not at a server of Spark Connect: give --master a cluster, not sc://"
         )
 
 

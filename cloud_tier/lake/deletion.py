@@ -24,8 +24,9 @@ from pyarrow.fs import FileInfo, FileType, PyFileSystem
 from cloud_tier.lake.coverage import host_us, recorded_frontier
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
-from cloud_tier.lake.tables import PANE, PROMISE, TICK, VARIABLE, LakeTables
+from cloud_tier.lake.tables import CUT, PANE, PROMISE, TICK, VARIABLE, LakeTables
 from lasp_edge.errors import UsageError
+from lasp_edge.protocol.lake_columns import ITEMS
 from lasp_edge.units import SECOND_US
 
 DUE: Final = "lasp-edge.recompute"
@@ -36,6 +37,8 @@ DAY_US: Final = 86_400 * SECOND_US
 _TRIES: Final = 20
 _WAIT_S: Final = 0.1
 """In seconds, between two of them."""
+_PROGRESS_US: Final = 1
+"""In microseconds: rows of the kind `cut` up to here are the progress, and no cuts."""
 _IN_FLIGHT_US: Final = 3_600 * SECOND_US
 """In microseconds: a file that is younger may be of a commit that is under way."""
 
@@ -78,7 +81,11 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
     Args:
         tables: of the lake.
         wanted: the rows.
+
+    Raises:
+        UsageError: a key is wanted, and there are readings of an order over the fleet.
     """
+    first_us = _first_item_us(tables, wanted)
     ask_recompute(tables)
     panes = wanted.rows(f"kind = '{PANE}'", "pane_us")
     kinds = f"kind = '{PANE}'"
@@ -86,11 +93,16 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
         others = (PANE, VARIABLE) if wanted.key is not None else (PANE, VARIABLE, PROMISE)
         kinds = f"kind IN ({', '.join(map(standard_literal, others))})"
     landed = wanted.rows(kinds, "pane_us")
+    results, lattice = wanted.rows("", "time_us"), landed
+    if first_us is not None:
+        # What an order over the fleet made of them, and of all behind, is made again.
+        results = f"({results}) OR (device = '' AND time_us >= {first_us})"
+        lattice = f"({landed}) OR (kind = '{CUT}' AND pane_us > {first_us})"
     conditions = {
         # The windows first: which ones they are, the panes tell.
         tables.windows: _windows(tables, panes),
-        tables.results: wanted.rows("", "time_us"),
-        tables.lattice: landed,
+        tables.results: results,
+        tables.lattice: lattice,
         tables.landing: landed,
     }
     if wanted.before_us is None:
@@ -105,8 +117,9 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
 def retain(tables: LakeTables, days: int) -> dict[str, int]:
     """Delete what is older than some days behind the frontier; return how many rows went, by table.
 
-    A window that ends later keeps all of its panes. Commands of operators stay, and the newest
-    promises of devices, which are in `lattice`.
+    A window that ends later keeps all of its panes, and an order over the fleet its readings since
+    the last time before that at which the states of its scans are known. Commands of operators
+    stay, and the newest promises of devices, which are in `lattice`.
 
     Raises:
         UsageError: nothing is final yet, so nothing is old.
@@ -121,6 +134,12 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
     known = kept_days(tables)
     _set(lattice, KEPT_DAYS, str(days if known is None else min(known, days)))
     panes = f"kind = '{PANE}' AND pane_us < {from_us - longest_us}"
+    kept = panes
+    if has_items(lattice):
+        cut_us = _last_cut_us(lattice, from_us)
+        items = f"{ITEMS} IS NOT NULL AND pane_us < {cut_us}"
+        cuts = f"kind = '{CUT}' AND pane_us > {_PROGRESS_US} AND pane_us < {cut_us}"
+        kept = f"({panes} AND {ITEMS} IS NULL) OR ({items}) OR ({cuts})"
     others = ", ".join(map(standard_literal, (PROMISE, TICK, VARIABLE)))
     return _deleted(
         tables,
@@ -128,11 +147,47 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
             tables.windows: f"end_us <= {from_us}",
             tables.results: f"time_us < {from_us}",
             tables.rejects: f"received_us < {from_us}",
-            tables.lattice: panes,
+            tables.lattice: kept,
             tables.landing: f"({panes}) OR (kind IN ({others}) AND received_us < {from_us})",
         },
         at_once=False,
     )
+
+
+def _first_item_us(tables: LakeTables, wanted: Wanted) -> int | None:
+    """Return where the first cell of items begins that is wanted; None where there is none.
+
+    Raises:
+        UsageError: of a key.
+    """
+    lattice = tables.table(tables.lattice)
+    if not has_items(lattice):
+        return None
+    where = wanted._replace(key=None).rows(f"kind = '{PANE}' AND {ITEMS} IS NOT NULL", "pane_us")
+    query = f"SELECT min(pane_us) AS first_us FROM source WHERE {where}"  # noqa: S608 - quoted
+    first_us: int | None = selected(lattice, query).to_pylist()[0]["first_us"]
+    if first_us is not None and wanted.key is not None:
+        raise UsageError(
+            f"--key {wanted.key}: the lake has readings of an order over the fleet, and they have "
+            "no key; name a --device, perhaps with --before"
+        )
+    return first_us
+
+
+def has_items(lattice: DeltaTable) -> bool:
+    """Return whether `lattice` can hold cells of items: the program has an order over the fleet."""
+    return ITEMS in {field.name for field in lattice.schema().fields}
+
+
+def _last_cut_us(lattice: DeltaTable, time_us: int) -> int:
+    """Return the time of the last cut at a time or before it; before all times without any."""
+    cuts = f"kind = '{CUT}' AND pane_us > {_PROGRESS_US}"
+    query = (
+        f"SELECT max(pane_us) AS last_us FROM source WHERE {cuts} AND pane_us <= {time_us} "  # noqa: S608 - ours
+        f"AND stream IN (SELECT stream FROM source WHERE {cuts} ORDER BY seq DESC LIMIT 1)"
+    )
+    last_us: int | None = selected(lattice, query).to_pylist()[0]["last_us"]
+    return 0 if last_us is None else last_us
 
 
 def ask_recompute(tables: LakeTables) -> None:

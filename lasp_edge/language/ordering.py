@@ -212,7 +212,7 @@ def source_of_window(
     if found.fleet:
         raise ValueError(
             f"{what}: {found.name!r} is in one order over the whole fleet, and a window is made on "
-            f"devices; write program.result({found.name}), and its rows are at a gateway"
+            f"devices; write program.result({found.name}), and gateways and lakes have its rows"
         )
     if found.resolution is None and stepped:
         raise ValueError(

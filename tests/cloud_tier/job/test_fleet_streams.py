@@ -8,9 +8,11 @@ from cloud_tier.job import streams as streams_module
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.opened import OpenTables
 from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.deletion import Wanted, forget, retain
 from cloud_tier.lake.lake import Lake
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, scans
+from lasp_edge.errors import UsageError
 from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Item, cell_of, packed
 from lasp_edge.ordered.oracle import outputs_of
@@ -136,7 +138,7 @@ class Fleet:
             if row.event is not None
         }
 
-    def truth(self, name):
+    def truth(self, name, frontier_s=None):
         """Return place -> key and parts, as the oracle makes them of all items."""
         resolution, result = self.plan.events["door"].resolution, self.plan.fleet_results[name]
         content = {
@@ -145,6 +147,8 @@ class Fleet:
             if state == PRESENT
         }
         frontier_us = self.gateway.core.streams.frontier_us
+        if frontier_s is not None:
+            frontier_us = FIRST_US + frontier_s * SECOND_US
         found = outputs_of(graph_of(self.plan, FLEET).nodes, {"door": content}, frontier_us)[name]
         return {
             place_text(at): (each.key, plain_parts(result, each.value))
@@ -314,3 +318,39 @@ def test_what_is_below_the_floor_is_counted_and_changes_nothing(spark, tmp_path)
     late = fleet.reads("pi-2", 8, 1, "a")
     assert fleet.land([late]).too_late == 1
     assert fleet.rows("all") == before == fleet.of_gateway("all")
+
+
+def test_a_device_that_is_forgotten_leaves_the_rows_of_the_others(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 10)
+    rng, fleet = Random(2), Fleet(spark, tmp_path)
+    fleet.land([fleet.reads("pi-0", n, n, "a") for n in range(20)], 30)
+    for n in range(8, 14):
+        fleet.land([e for at in range(4) for e in drawn(fleet, rng, 4 * n + at)], 16 * n)
+    with pytest.raises(UsageError, match="--key hall: the lake has readings of an order over the"):
+        forget(fleet.lake.lake, Wanted(key="hall"))
+    forget(fleet.lake.lake, Wanted(device="pi-1"))
+    assert not [r for r in fleet.lake.rows(fleet.lake.lake.lattice) if r["device"] == "pi-1"]
+    fleet.items = {at: state for at, state in fleet.items.items() if at[0] != "pi-1"}
+    fleet.lake.restart()
+    fleet.lake.step(fleet.batch([], 300))
+    for name in fleet.plan.fleet_results:
+        assert {at: each[:2] for at, each in fleet.rows(name).items()} == fleet.truth(name, 300)
+
+
+def test_what_is_old_goes_but_for_what_later_rows_are_made_of(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 10)
+    fleet, day_s = Fleet(spark, tmp_path, terms=TERMS._replace(retain_us=10**12)), 86_400
+    for n in range(40):
+        at_s = n * day_s // 4
+        fleet.land([fleet.reads(DEVICES[n % 3], at_s, n % 5, "a")], at_s)
+    before = fleet.rows("all")
+    retain(fleet.lake.lake, 8)
+    items = [r for r in fleet.lake.rows(fleet.lake.lake.lattice) if r["items"] is not None]
+    assert 32 <= len(items) < 40
+    fleet.restart()
+    fleet.land([fleet.reads("pi-0", 10 * day_s, 9, "a")], 11 * day_s)
+    found = fleet.rows("all")
+    left = {at for at in before if at in found}
+    assert len(left) >= 31
+    assert {at: found[at][:2] for at in left} == {at: before[at][:2] for at in left}
+    assert found.items() <= fleet.of_gateway("all").items()
