@@ -20,7 +20,8 @@
 With a command of their own, `python -m simulations.benchmarks.<name>`:
 
 - `cloud`: the cost table of the cloud, beside bare Spark; its rows are in `cloud_ingest`,
-  `cloud_queries`, `cloud_offline`, `cloud_large` and `cloud_steps`, with `cloud_naive` as a peer
+  `cloud_queries`, `cloud_offline`, `cloud_order`, `cloud_large` and `cloud_steps`, with
+  `cloud_naive` as a peer
 - `cloud_steps`: thousands of steps in one session, and what is held
 - `cloud_years`: years of hourly readings and a day at a high rate, and how many files they are
 - `cloud_rows`, `cloud_replay`, `measure_spark`: rows and frames of these, and how they are timed

@@ -10,6 +10,7 @@ hundredth of them: there what Spark spends on planning outweighs what it spends 
     windows    windows from panes beside Spark's own over the readings
     ingest     frames until they are in Delta, beside a stream of Parquet files
     offline    devices offline for hours, beside Spark's watermark
+    order      streams over the fleet in a step, beside the step without them
     start      a process until its first append, beside Spark's launcher
     large      a step, the newest windows and a repair over millions of panes
 
@@ -30,6 +31,7 @@ from simulations.benchmarks import (
     cloud_ingest,
     cloud_large,
     cloud_offline,
+    cloud_order,
     cloud_queries,
     cloud_silent,
     cloud_steps,
@@ -46,6 +48,7 @@ ROWS: Mapping[str, tuple[Row, int]] = {
     "windows": (cloud_queries.window_lines, 20_000_000),
     "ingest": (cloud_ingest.ingest_lines, 1_000_000),
     "offline": (cloud_offline.lines, 200),
+    "order": (cloud_order.lines, 500),
     "start": (cloud_ingest.start_lines, 1),
     "large": (cloud_large.lines, 50_000_000),
 }
