@@ -65,7 +65,7 @@ def verdicts(evidence: Evidence) -> list[Verdict]:
         "d": [
             *_not_measured(evidence),
             *(_windows(evidence, window) for window in plan.windows.values()),
-            *(_results(evidence, result) for result in plan.device_results.values()),
+            *(_results(evidence, result) for result in plan.stream_results.values()),
         ],
     }
     if evidence.settings:
@@ -234,8 +234,8 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
 
 def _results(evidence: Evidence, result: StreamResult) -> Finding:
     """Return whether a result's rows are those that follow from the readings, in their order."""
-    if evidence.results is None:
-        return Finding(None, f"{result.name}: a gateway keeps windows alone")
+    if result.name not in evidence.results:
+        return Finding(None, f"{result.name}: a gateway keeps no rows of one device")
     names, truth = (
         ("key", *result.columns),
         rows(evidence.plan, result.name, evidence.all_readings()),
@@ -247,7 +247,7 @@ def _results(evidence: Evidence, result: StreamResult) -> Finding:
         for (device, place), row in truth.items()
     }
     count = evidence.count_of(result.name)
-    name = f"{result.name}: {len(truth):,} rows in the lake"
+    name = f"{result.name}: {len(truth):,} rows in the table"
     return compared(name, found, right, f"{name} equal the recomputation from {count:,} readings")
 
 

@@ -118,9 +118,9 @@ def window_lines(window: Window, rows: Sequence[Row], shown: int) -> list[str]:
 
 
 def rows_lines(evidence: Evidence) -> list[str]:
-    """Return how many rows each result has in the lake."""
+    """Return how many rows each result has in the table."""
     lines = []
-    for name, revisions in (evidence.results or {}).items():
+    for name, revisions in evidence.results.items():
         rows = newest(revisions, "device", "time_us", "place")
         there = [row for row in rows if row["present"]]
         corrected = sum(row["status"] == "revised" for row in there)

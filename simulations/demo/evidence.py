@@ -29,7 +29,8 @@ class Evidence(NamedTuple):
         measured: the lines of each simulated room's sensor, in order, by device.
         windows: all revisions of each window.
         globals: all revisions of each fleet-wide value; None where a gateway merges.
-        results: all revisions of the rows of each stream's result; None where a gateway merges.
+        results: all revisions of the rows of each stream's result; where a gateway merges, of those
+            over the fleet, each as it stands.
         lasted_s: how long the demo ran: no sample is older.
         silent_us: for how long each device had no connection when it was asked; those that had one
             need not be here.
@@ -46,7 +47,7 @@ class Evidence(NamedTuple):
     globals: Mapping[str, Sequence[Row]] | None
     lasted_s: float
     measured: Mapping[str, Sequence[Row]] = MappingProxyType({})
-    results: Mapping[str, Sequence[Row]] | None = None
+    results: Mapping[str, Sequence[Row]] = MappingProxyType({})
     silent_us: Mapping[str, int] = MappingProxyType({})
     settings: Sequence[Setting] = ()
     wait_s: float | None = None
@@ -72,7 +73,7 @@ class Evidence(NamedTuple):
             _printed(site, "globals", plan.dynamic_folds) if in_lake else None,
             now_s() - site.began_s,
             {device.name: device.measured for device in devices if device.measured},
-            _printed(site, "results", plan.device_results) if in_lake else None,
+            _printed(site, "results", plan.stream_results if in_lake else plan.fleet_results),
             silent_us,
             tuple(site.settings),
             cast.wait_s,
