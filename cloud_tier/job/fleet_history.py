@@ -98,7 +98,9 @@ class LakeHistory(FleetHistory):
             f"AND pane_us < {end_us} ORDER BY seq"
         )
         rows = _listed(self._job.tables.select(self._job.lake.lattice, query))
-        return sorted({at_us: HistoryRow(last_us, said) for at_us, last_us, said in rows}.items())
+        return sorted(
+            {at_us: HistoryRow(last_us, content) for at_us, last_us, content in rows}.items()
+        )
 
     def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, Rows]]:
         """Yield the start and rows of each cell of a result with least_us <= start < end_us."""
@@ -139,7 +141,7 @@ class LakeHistory(FleetHistory):
             yield place_in(row["place"], self._numbers), row
 
     def newest_row_us(self) -> int:
-        """Return the time of the newest row; before all times where there is none."""
+        """Return the time of the newest row; before all times without any."""
         streams = ", ".join(str(each.stream) for each in self._plan.fleet_results.values())
         query = f"SELECT max(time_us) AS newest FROM source WHERE stream IN ({streams})"  # noqa: S608
         found: list[int | None] = (

@@ -155,7 +155,7 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
 
 
 def _first_item_us(tables: LakeTables, wanted: Wanted) -> int | None:
-    """Return where the first cell of items begins that is wanted; None where there is none.
+    """Return where the first cell of items begins that is wanted; None without any.
 
     Raises:
         UsageError: of a key.

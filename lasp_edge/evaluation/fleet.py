@@ -140,7 +140,7 @@ class FleetEvaluator:
 
         Args:
             rebuilt: what they say.
-            before_us: the last cut before they said it.
+            before_us: the last cut before that.
             frontier_us: rows before this time are final.
         """
         deltas, *span_us = rebuilt

@@ -2,8 +2,8 @@
 
 What such a store holds of a cell is the truth, and it does not tell what of it is new: a batch may
 be there, of which the rows are not. So the engine evaluates a block again as it is now, and whoever
-has the rows compares them. Where the states at the end of the block are the same as they were, the
-blocks behind it say what they said.
+has the rows compares them. Where the states at the end of the block are the same as they were, so
+are the outputs of the blocks behind it.
 """
 
 from collections.abc import Iterable, Iterator

@@ -2,7 +2,7 @@
 
 Devices measure once a second; a step brings ten seconds of each, in one cell, and as many promises.
 So there are ten steps' items live. The same step without the evaluator lands the same rows; the
-peer is Spark's own way for a user's function in order, `applyInPandas` by key over the live items,
+peer is Spark's own way for a user's function in order, `applyInArrow` by key over the live items,
 which has to begin again at each step and takes nothing late.
 
 Run: `python -m simulations.benchmarks.cloud order`.
@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -34,7 +33,7 @@ WARM, SHOWN, LIVE = 4, 6, 10
 GOAL_S: Final = 0.5
 """Wall seconds that 5,000 new items beside 50,000 live ones may add to a step."""
 PER_CELL: Final = 10
-PEER: Final = "Spark's applyInPandas"
+PEER: Final = "Spark's applyInArrow"
 BARE: Final = "the step without streams"
 
 
@@ -94,15 +93,17 @@ def steps_s(
 def peer_s(spark: SparkSession, devices: int) -> float:
     """Return the median seconds in which Spark steps the live items by key, in order."""
     scan = SCANS["changes"]
+    schema = pa.schema({"at_us": pa.int64(), "value": pa.float64(), "room": pa.string()})
 
-    def stepped(rows: pd.DataFrame) -> pd.DataFrame:
+    def stepped(rows: pa.Table) -> pa.Table:
         from lasp_edge import Event  # noqa: PLC0415 - in Spark's worker
 
+        columns = (column.to_pylist() for column in rows.sort_by("at_us").columns)
         state, found = scan.zero, []
-        for at_us, value, room in rows.sort_values("at_us").itertuples(index=False):
+        for at_us, value, room in zip(*columns, strict=True):
             state, values = scan.step(state, Event("x", float(value), at_us, room, {}))
-            found += [(at_us, float(each), room) for each in values]
-        return pd.DataFrame(found, columns=["at_us", "value", "room"])
+            found += [{"at_us": at_us, "value": float(each), "room": room} for each in values]
+        return pa.Table.from_pylist(found, schema)
 
     live = (LIVE + 1) * PER_CELL
     items = [
@@ -116,7 +117,7 @@ def peer_s(spark: SparkSession, devices: int) -> float:
     for _ in range(WARM):
         began_s = time.perf_counter()
         grouped = frame.groupBy("room")
-        grouped.applyInPandas(stepped, "at_us long, value double, room string").toArrow()
+        grouped.applyInArrow(stepped, "at_us long, value double, room string").toArrow()
         found.append(time.perf_counter() - began_s)
     return statistics.median(found[1:])
 

@@ -338,7 +338,7 @@ def test_a_device_that_is_forgotten_leaves_the_rows_of_the_others(spark, tmp_pat
 
 
 def test_what_is_old_goes_but_for_what_later_rows_are_made_of(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 10)
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 4)
     fleet, day_s = Fleet(spark, tmp_path, terms=TERMS._replace(retain_us=10**12)), 86_400
     for n in range(40):
         at_s = n * day_s // 4
