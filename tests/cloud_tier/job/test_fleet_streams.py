@@ -224,6 +224,7 @@ def dies(fleet, commits):
     return False
 
 
+@pytest.mark.slow
 def test_killed_between_any_two_commits_of_a_batch(spark, tmp_path, monkeypatch):
     """Each batch dies after each number of its commits, and is done again by a new process."""
     monkeypatch.setattr(streams_module, "LIVE_ITEMS", 12)
@@ -259,6 +260,7 @@ def test_several_lives_are_united_and_another_order_of_landing_gives_the_same(sp
     assert statuses == ["final", "revised"]
 
 
+@pytest.mark.slow
 def test_compaction_keeps_of_each_cut_the_newest(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(streams_module, "LIVE_ITEMS", 10)
     rng, fleet = Random(1), Fleet(spark, tmp_path)
