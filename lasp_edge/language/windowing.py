@@ -113,7 +113,10 @@ def _controls(draft: Draft, given: WindowArguments, functions: Mapping[str, Any]
     what, uses = given.what, given.uses
     sizes = [each for each in (given.size_s, given.slide_s) if isinstance(each, Parameter)]
     if given.of_stream and (uses or sizes):
-        raise ValueError(f"{what}: parameters are for windows over events, not over streams")
+        raise ValueError(
+            f"{what}: parameters are for windows over events, and {given.event.name!r} is a "
+            "stream; leave them out here: an alert on the window takes one, as in above=limit"
+        )
     for name in sorted(functions.keys() - {"fold"}):
         need_function(functions[name], f"{what}: {name}", "(event) or (event, at)")
     if uses and not functions:

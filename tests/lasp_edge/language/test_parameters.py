@@ -175,7 +175,9 @@ def test_windows_over_streams_take_no_parameters():
     program, temperature = begun()
     doubled = program.map(temperature, lambda event: event.value * 2, "doubled", resolution="0.1")
     span = program.parameter("span_s", "60")
-    with pytest.raises(ValueError, match="not over streams"):
+    with pytest.raises(
+        ValueError, match=r"and .doubled. is a stream; leave them out here: an alert"
+    ):
         program.window("hot", source=doubled, fold=folds.count(), size_s=span)
 
 
