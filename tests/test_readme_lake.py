@@ -1,6 +1,7 @@
 """What the README shows of a lake: the trial's windows, and its tables in other tools."""
 
 import json
+import os
 import re
 import sys
 from importlib.util import find_spec
@@ -108,3 +109,17 @@ def test_spark_joins_sketches_by_its_own_functions(spark):
     spark.createDataFrame(rows, columns).createOrReplaceTempView("windows")
     found = spark.sql(block("sketches")).collect()
     assert sorted((row["window"], row["seen"]) for row in found) == [("a", 4), ("b", 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_the_tutorial_goes_from_a_file_to_a_plot(tmp_path):
+    if find_spec("matplotlib") is None:
+        lacks("matplotlib is not installed; type: make setup")
+    cells = json.loads((CHECKOUT / "docs" / "tutorial.ipynb").read_text())["cells"]
+    code = ["".join(each["source"]) for each in cells if each["cell_type"] == "code"]
+    words = ["env", f"PATH={BIN}:{os.environ['PATH']}", sys.executable, "-c", "\n".join(code)]
+    printed = succeeds(words, tmp_path)
+    assert printed.splitlines()[-1] == "RESULT ok"
+    assert (tmp_path / "rooms.png").read_bytes().startswith(b"\x89PNG")

@@ -26,7 +26,7 @@ from lasp_edge.language.acting import Folded, FoldValue
 from lasp_edge.language.arguments import need_function, shown
 from lasp_edge.language.declarations import EventType, Key, Stream, Window
 from lasp_edge.language.derived_sets import DerivedSets
-from lasp_edge.language.signatures import Decorator, Handler, SetVariable, Source
+from lasp_edge.language.signatures import Decorator, Handler, Number, SetVariable, Source
 from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
@@ -319,6 +319,27 @@ class Declaring(DerivedSets):
                 f"{what}: an output of the scan behind {source!r} may be revised, and {error}"
             ) from None
 
+    @overload
+    def combine(
+        self,
+        name: str,
+        function: Callable[[Any, Any], Number],
+        first: Folded,
+        second: Folded,
+        /,
+        *,
+        resolution: str,
+        version: int = 1,
+    ) -> Variable[FoldValue]: ...
+    @overload
+    def combine(
+        self,
+        name: str,
+        function: Callable[..., Number],
+        *values: Folded,
+        resolution: str,
+        version: int = 1,
+    ) -> Variable[FoldValue]: ...
     def combine(
         self,
         name: str,
