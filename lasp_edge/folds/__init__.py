@@ -45,3 +45,29 @@ sum = Sum  # noqa: A001
 top = Top
 variance = Variance
 weighted_mean = WeightedMean
+
+__all__ = [
+    "Fields",
+    "all",
+    "any",
+    "as_fold",
+    "correlation",
+    "count",
+    "distinct",
+    "first",
+    "fold_of",
+    "histogram",
+    "last",
+    "max",
+    "mean",
+    "min",
+    "quantile",
+    "regression",
+    "revisable",
+    "stddev",
+    "struct",
+    "sum",
+    "top",
+    "variance",
+    "weighted_mean",
+]

@@ -3,18 +3,15 @@
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from crdts import DerivedSet, GSet, ORMap, ORSet, TwoPSet
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.generics import Given, Value
 from lasp_edge.language.declarations import EventType, Parameter, Stream
+from lasp_edge.language.parameters import ParameterValues
+from lasp_edge.language.updates import Update
 from lasp_edge.variables import Variable
-
-if TYPE_CHECKING:
-    from lasp_edge.language.parameters import ParameterValues
-    from lasp_edge.language.updates import Update
 
 Number = float | Decimal | Fraction
 """What a function of the user's can give where a number is needed."""
@@ -25,16 +22,16 @@ Level = float | str | Decimal | Fraction | Parameter[float]
 FoldFactory = Callable[[], Fold]
 """What makes a fold, such as `folds.mean`."""
 
-FoldOf = Callable[["ParameterValues"], Fold]
+FoldOf = Callable[[ParameterValues], Fold]
 """Gives the fold of the windows that start while parameters have these values."""
 
-ValueOf = Callable[[Event[Value]], Number] | Callable[[Event[Value], "ParameterValues"], Number]
+ValueOf = Callable[[Event[Value]], Number] | Callable[[Event[Value], ParameterValues], Number]
 """Gives what a reading counts as in a window."""
 
-Condition = Callable[[Event[Value]], bool] | Callable[[Event[Value], "ParameterValues"], bool]
+Condition = Callable[[Event[Value]], bool] | Callable[[Event[Value], ParameterValues], bool]
 """Tells whether a reading counts in a window."""
 
-Handler = Callable[[Given, "Update"], None]
+Handler = Callable[[Given, Update], None]
 """A user's function `(event, update)`, or of what else it is given."""
 
 Decorator = Callable[[Handler[Given]], Handler[Given]]
