@@ -8,6 +8,7 @@
     ([], [])
 """
 
+import re
 from collections.abc import Iterable, Mapping, Set
 
 from lasp_edge.checking.readings import made_up
@@ -17,6 +18,7 @@ from simulations.elsewhere import differences
 from simulations.oracle import Reading
 from simulations.replay import ReplayedFleet, replaying
 
+_NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?")
 RARE = "a function that few readings reach"
 """Who asks for a tag that the trial of each function by itself did not find."""
 
@@ -50,7 +52,8 @@ def whole(
         with replaying(plan, readings) as replay:
             needed = _needed(replay.failures, readings) if left and given is None else {}
             if not needed:
-                found.wrong += [*map(_with_remedy, replay.failures), *replay.compared.wrong()]
+                failures = map(_with_remedy, _of_each_kind(replay.failures))
+                found.wrong += [*failures, *replay.compared.wrong()]
                 found.doubts += _without_rows(replay)
                 break
         for event, lacking in needed.items():
@@ -89,6 +92,21 @@ def _without_rows(replay: ReplayedFleet) -> list[str]:
         f"{what}: no made-up reading counts in it; is what its functions ask for possible?"
         for what, count in replay.compared.known.items()
         if not count and what.startswith(("window ", "result "))
+    ]
+
+
+def _of_each_kind(failures: Iterable[str]) -> list[str]:
+    """Return the first of the failures that differ in their numbers alone, and how many do.
+
+    >>> _of_each_kind(["f: got 0.25", "f: got -1e-05", "g"])
+    ['f: got 0.25 (and 1 more with other numbers)', 'g']
+    """
+    kinds: dict[str, list[str]] = {}
+    for failure in failures:
+        kinds.setdefault(_NUMBER.sub("#", failure), []).append(failure)
+    return [
+        first + (f" (and {len(others)} more with other numbers)" if others else "")
+        for first, *others in kinds.values()
     ]
 
 

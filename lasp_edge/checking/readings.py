@@ -69,7 +69,7 @@ def made_up(
     for event in plan.events.values():
         values = values_of(event, texts, numbers)
         for device in DEVICES:
-            for n, time_us in enumerate(_times_us(plan)):
+            for n, time_us in enumerate(_times_us(plan, event)):
                 asked = {
                     tag: random.choice((*named, "1", "2"))
                     for tag in sorted(tags.get(event.name, ()))
@@ -133,13 +133,19 @@ def _drawn(event: EventType, values: list[Any], random: Random) -> Any:
     return event.resolution.real(plausible(event, steps))
 
 
-def _times_us(plan: Plan) -> list[int]:
-    """Return the times of the readings of an event, in no order."""
+def _times_us(plan: Plan, event: EventType) -> list[int]:
+    """Return the times of the readings of an event, in no order.
+
+    Two that are a microsecond apart, at the border of a window, are for windows alone: a rate of
+    change between them is more than anything measures.
+    """
+    streamed = any(event.name in each.events for each in plan.streams.values())
+    apart_us = SECOND_US if streamed else 1
     times_us = [FIRST_US + n * SECOND_US for n in range(EACH_SECOND)]
     for gap_s in GAPS_S:
         times_us += [FIRST_US + (gap_s + n) * SECOND_US for n in range(3)]
     for window in plan.windows.values():
         for span_us in (window.size_us, window.slide_us):
             if span_us <= GAPS_S[-1] * SECOND_US:
-                times_us += [FIRST_US + span_us - 1, FIRST_US + span_us]
+                times_us += [FIRST_US + span_us - apart_us, FIRST_US + span_us]
     return list(dict.fromkeys(times_us))

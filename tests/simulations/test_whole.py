@@ -179,6 +179,12 @@ def test_what_would_fail_on_devices_or_elsewhere_is_found(found, name):
 
 
 RIGHT = {
+    "a rate, in whole numbers, beside a window of the same event": """
+        watts = program.scan("watts", source=t, per_device=True,
+            scan=scans.rate(3600, reset=True, resolution="1"))
+        program.result(watts)
+        program.window("w", source=t, size_s=900, fold=folds.count())
+        """,
     "a filter that the program's own numbers meet": (
         f"{WINDOW} fold=folds.sum(), where=lambda e, at: e.value > 812.5)"
     ),
@@ -247,3 +253,18 @@ def test_what_no_reading_reaches_is_a_warning(found):
     assert doubts == [
         "window w: no made-up reading counts in it; is what its functions ask for possible?"
     ]
+
+
+def test_failures_that_differ_in_their_numbers_alone_are_one_line(found):
+    wrong, _ = found(
+        """
+        d = program.scan("d", source=t, per_device=True, scan=scans.differences())
+        program.result(d)
+        g = program.declare(GSet(), "g")
+        @program.on_result(d)
+        def noted(row, update):
+            update(g, GSet.add, 0.5 + row.parts["difference"])
+        """
+    )
+    assert len(wrong) == 1
+    assert "more with other numbers" in wrong[0]
