@@ -20,6 +20,7 @@ from simulations.planted import (
     of_lives,
     of_promises,
     of_scans,
+    of_sinks,
     of_the_fleet,
     of_the_gateway,
     of_the_store,
@@ -35,7 +36,7 @@ SEEDS = 1_000
 """A planted bug that this many seeds do not find is not found."""
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
-    *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway),
+    *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
     of_fleet_order,
 )
 """The modules that fill the table of bugs."""

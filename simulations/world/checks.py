@@ -41,9 +41,8 @@ from simulations.world.promise_checks import (
 )
 from simulations.world.scanning import ScanChecks
 from simulations.world.sinks import AnySink
-from simulations.world.truth import LONG_S, came_later, counted_lines, live_landed
+from simulations.world.truth import LONG_S, came_later, counted_lines, live_landed, pane_of
 from simulations.world.window_checks import wrong_windows
-from simulations.world.workload import PANE_US
 from simulations.world.world import World
 
 KEPT_NAMES = 260
@@ -304,7 +303,7 @@ class Checks:
             line
             for line in sure
             if line.room == COLUMN_ROOM
-            and not landed.get((line.time_us // PANE_US, ""), 0) // line.value % 4
+            and not landed.get((pane_of(COLUMNS, line), ""), 0) // line.value % 4
         ]
         retired = device.name in world.operator.commands.membership.entries
         if len(lost) > device.counted(*OUTCOMES) and not retired:

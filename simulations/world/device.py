@@ -14,7 +14,7 @@ from simulations.world.disk import AgentDisk
 from simulations.world.links import LegMessage
 from simulations.world.meters import Arrivals, MeterFile
 from simulations.world.process import AgentProcess
-from simulations.world.programs import COLUMN, COLUMN_ROOM, LIVE, RECORDED
+from simulations.world.programs import COLUMN, COLUMN_EARLIER_US, COLUMN_ROOM, LIVE, RECORDED
 from simulations.world.sensors import Sensors
 from simulations.world.streamed import METERS
 from simulations.world.unreported import UnreportedLines
@@ -211,7 +211,7 @@ class VirtualDevice(AgentProcess):
         after = self._column_position = self.position + len(lines)
         column = _column([line for line in lines if line.room == COLUMN_ROOM], self.position)
         self.core.intake.column_least = 1
-        times_us = [line.time_us for line in lines if line.room == COLUMN_ROOM]
+        times_us = [line.time_us - COLUMN_EARLIER_US for line in lines if line.room == COLUMN_ROOM]
         if times_us:
             self.furthest_us = max([*times_us, self.furthest_us or times_us[0]])
 
@@ -305,7 +305,7 @@ def _column(lines: list[RecordedLine], position: int) -> Batch:
     return Batch(
         RECORDED,
         [COLUMN] * len(lines),
-        [line.time_us for line in lines],
+        [line.time_us - COLUMN_EARLIER_US for line in lines],
         [line.value for line in lines],
         [{"room": line.room} for line in lines],
         cursor=str(position),

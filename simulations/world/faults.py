@@ -108,7 +108,7 @@ the rates that theirs is drawn from."""
 OF_GATEWAYS: Final[dict[str, tuple[int, ...]]] = {
     "power_lost": (0, 120, 480),
     "gateway_torn": (0, 0, 240),
-    "gateway_old": (0, 0, 0, 120),
+    "gateway_old": (0, 0, 240),
     "gateway_jump": (0, 0, 0, 180),
     "gateway_1970": (0, 0, 0, 120),
     "gateway_drift": (0, 0, 120),

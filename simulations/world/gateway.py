@@ -255,7 +255,7 @@ class VirtualGateway(VirtualSink[SimulatedGateway]):
         """Put an older image of its disk in place of it; return whether there is one."""
         if not self.disk.copies:
             return False
-        image, kept = self.disk.copies[0]
+        image, kept = self._random.choice((self.disk.copies[0], self.disk.copies[-1]))
         self._change_disk()
         self._disks += 1
         self.disk.restore(image)

@@ -154,9 +154,9 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
         """Put an earlier state of the lake in place of it; return whether there is one."""
         if not self._images:
             return False
-        before = self.lander
+        before, image = self.lander, self._random.choice((self._images[0], self._images[-1]))
         self._change_lake()
-        self.lander = before.put_back(self._file, self._images[0])
+        self.lander = before.put_back(self._file, image)
         return True
 
     def _change_lake(self) -> None:

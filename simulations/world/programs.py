@@ -29,6 +29,10 @@ AGE_S = 8
 """Seconds for which it keeps other ones of each room, where it has a value for each."""
 TIMED, STAMPED, LATELY = "timed_by_room", "stamped_in_all", "lately"
 COLUMN, COLUMNS, COLUMN_ROOM = "column", "columns_in_all", "a"
+COLUMN_PANE_S = 60
+"""So long that an entry leaves, lands and grows before its pane is over."""
+COLUMN_EARLIER_US = 100_000
+"""How much earlier a line is in its column: what one by one is known of its time is not enough."""
 """An event that comes in columns, its window, and the room whose lines are given as it, too."""
 RECORDED, LIVE = "recorded", "live"
 """The sources: one has times and a cursor, one is stamped on acceptance."""
@@ -89,7 +93,7 @@ def trial(
         declare_fleet_streams(program, metered, timed, order, release)
     if columns:
         column = program.event(COLUMN, resolution="1")
-        program.window(COLUMNS, source=column, fold=folds.mean(), size_s=20, slide_s=10)
+        program.window(COLUMNS, source=column, fold=folds.mean(), size_s=COLUMN_PANE_S)
     _add_windows(program, timed, stamped, release)
     return program
 

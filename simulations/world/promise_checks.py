@@ -21,7 +21,7 @@ from lasp_edge.protocol.frames import BeatFrame
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.programs import COLUMN_ROOM, COLUMNS, RECORDED, TIMED
 from simulations.world.sinks import AnySink
-from simulations.world.truth import LONG_S, came_later, counted_lines, key_of
+from simulations.world.truth import LONG_S, came_later, counted_lines, key_of, pane_of, time_of
 from simulations.world.workload import PANE_US
 from simulations.world.world import World
 
@@ -41,7 +41,7 @@ def check_promise(world: World, device: VirtualDevice, sink: AnySink, low_us: in
         in_columns = [
             line
             for line in _known(device, sink, device.in_columns)
-            if line.room == COLUMN_ROOM and line.time_us < low_us
+            if line.room == COLUMN_ROOM and time_of(COLUMNS, line) < low_us
         ]
         lacking |= _lacking(world, device, sink, in_columns, COLUMNS)
     if len(lacking) > device.counted(*OUTCOMES):
@@ -130,9 +130,9 @@ def _check_entry(
     lacking = [
         line
         for line in device.recording
-        if pane_us <= line.time_us < since_us
+        if pane_us <= time_of(window, line) < since_us
         and (window == TIMED or line.room == COLUMN_ROOM)
-        and (line.time_us // PANE_US, key_of(window, line)) == (pane_us // PANE_US, key)
+        and (pane_of(window, line), key_of(window, line)) == (pane_us // PANE_US, key)
         and here // line.value % 4 > landed // line.value % 4
     ]
     if lacking:
@@ -168,5 +168,5 @@ def _lacking(
     return {
         line
         for line in lines
-        if not landed[line.time_us // PANE_US, key_of(window, line)] // line.value % 4
+        if not landed[pane_of(window, line), key_of(window, line)] // line.value % 4
     }

@@ -4,9 +4,10 @@ from collections import defaultdict
 
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
+from lasp_edge.units import SECOND_US
 from simulations.world.device import RecordedLine, VirtualDevice
 from simulations.world.landed import LandedState
-from simulations.world.programs import COLUMNS
+from simulations.world.programs import COLUMN_EARLIER_US, COLUMN_PANE_S, COLUMNS
 from simulations.world.sinks import AnySink
 
 LONG_S = 3_600
@@ -27,6 +28,17 @@ def counted_lines(lander: LandedState, stream: int, device: str) -> dict[tuple[i
 def key_of(window: str, line: RecordedLine) -> str:
     """Return the key of a line in a window: readings that come in columns have none."""
     return "" if window == COLUMNS else line.room
+
+
+def time_of(window: str, line: RecordedLine) -> int:
+    """Return the time of a line in a window."""
+    return line.time_us - COLUMN_EARLIER_US * (window == COLUMNS)
+
+
+def pane_of(window: str, line: RecordedLine) -> int:
+    """Return the number of a line's pane in a window, as `counted_lines` gives it."""
+    pane_s = COLUMN_PANE_S if window == COLUMNS else 10
+    return time_of(window, line) // (pane_s * SECOND_US) * (pane_s // 10)
 
 
 def live_landed(lander: LandedState, stream: int, device: str) -> int:

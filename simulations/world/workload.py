@@ -2,8 +2,9 @@
 
 from random import Random
 
+from lasp_edge.units import SECOND_US
 from simulations.world.device import RecordedLine, VirtualDevice
-from simulations.world.programs import COLUMN, SLOTS
+from simulations.world.programs import COLUMN, COLUMN_EARLIER_US, COLUMN_PANE_S, COLUMN_ROOM, SLOTS
 
 LIVE_RATE = 0.2
 """Readings in a step that a device's second source gives."""
@@ -25,8 +26,9 @@ AT_BORDER = 0.1
 """Lines of the time of the nearest border of panes, or of a microsecond before or after it."""
 ROOMS = (*"aaaaabbbb", "A", "ab", "\u00e1", "a\u0301")
 """From which a line's room is drawn: some differ by case, by length and by normal form alone."""
-COLUMNS_BEHIND_RATE = 0.5
-"""The same where there are columns."""
+COLUMNS_LINES = 2
+"""Lines that come in place of one where there are columns. There a line is to be late for an entry
+that has landed and grows: so few are late, as each late one holds back what is promised."""
 PANE_US = 10_000_000
 """The span of the panes whose readings must be distinguished."""
 
@@ -37,24 +39,34 @@ def rate_at(step: int, usual: float) -> float:
 
 
 def record(device: VirtualDevice, now_us: int, random: Random) -> None:
-    """Let a device's recording grow by a line."""
+    """Let a device's recording grow by a line, or by some where there are columns."""
+    for _ in range(COLUMNS_LINES if COLUMN in device.plan.events else 1):
+        _record(device, now_us, random)
+
+
+def _record(device: VirtualDevice, now_us: int, random: Random) -> None:
     lines = device.recording
     if lines and random.random() < REPEATED:
         lines.append(random.choice(lines))
         return
     time_us, room = _drawn_time(device, now_us, random), random.choice(ROOMS)
-    slot = device.slots.get((time_us // PANE_US, room), 0)
+    panes = {(time_us // PANE_US, room)}
+    if COLUMN in device.plan.events and room == COLUMN_ROOM:
+        panes.add(((time_us - COLUMN_EARLIER_US) // (COLUMN_PANE_S * SECOND_US), COLUMN))
+    slot = max(device.slots.get(pane, 0) for pane in panes)
     if slot < SLOTS:
-        device.slots[time_us // PANE_US, room] = slot + 1
+        device.slots |= dict.fromkeys(panes, slot + 1)
         lines.append(RecordedLine(time_us, 4**slot, room))
 
 
 def _drawn_time(device: VirtualDevice, now_us: int, random: Random) -> int:
     """Return the time of the next line: often now, or late, or right behind the last promise."""
     late_us = random.choice((0, 0, 0, 1, 30)) * random.randint(0, 1_000_000)
-    if random.random() < AT_BORDER:
+    is_border, is_behind = random.random() < AT_BORDER, random.random() < BEHIND_RATE
+    if COLUMN in device.plan.events:
+        late_us, is_border = 0, False
+    if is_border:
         return (now_us - late_us) // PANE_US * PANE_US + random.randint(-1, 1)
-    rate = COLUMNS_BEHIND_RATE if COLUMN in device.plan.events else BEHIND_RATE
-    if random.random() >= rate or device.durable is None:
+    if not is_behind or device.durable is None:
         return now_us - late_us
     return min(device.core.intake.progress.promised_us, now_us) - random.randint(1, BEHIND_US)
