@@ -202,7 +202,7 @@ def test_choices_of_order_cost_what_is_shown(tmp_path, monkeypatch, capsys):
     (tmp_path / "plugs.jsonl").write_text("\n".join(map(json.dumps, lines)))
     assert main(typed.split()[1:]) == 0
     sizes = re.findall("([0-9,]+) bytes", capsys.readouterr().out)
-    local, everything = (int(size.replace(",", "")) for size in sizes)
+    local, everything, _ = (int(size.replace(",", "")) for size in sizes)
     print(f"{everything / local:.1f} times")
     assert everything > 8 * local
 

@@ -33,7 +33,7 @@ from lasp_edge.ordered.synchronised import Synchronised
 from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import PaneFrame
-from lasp_edge.protocol.sizes import published_bytes
+from lasp_edge.protocol.sizes import published_bytes, reading_as_json_bytes
 from lasp_edge.units import SECOND_US
 
 _MINUTE_US, _HOUR_US, _DAY_US = 60 * SECOND_US, 3_600 * SECOND_US, 86_400 * SECOND_US
@@ -77,6 +77,15 @@ def choices(plan: Plan, path: Path | None, time: str, device: str) -> Iterator[s
     for name, by_key in _reaching(plan, changes).items():
         yield f"scan {name}: events in order across devices, and local ones, which need not be"
         yield from _lines(plan, scans[name], by_key, recording)
+        if recording is not None:
+            counts = [
+                len(each)
+                for event in plan.streams[name].events
+                for each in recording.items.get(event, {}).values()
+            ]
+            size = sum(counts) * reading_as_json_bytes(plan.name, _REPLICA.device)
+            a_day = size * _DAY_US // recording.span_us
+            yield f"  for comparison, each reading as a message of JSON: {a_day:,} bytes a day"
 
 
 def _reaching(plan: Plan, changes: Mapping[str, Delta]) -> dict[str, dict[str, Items]]:

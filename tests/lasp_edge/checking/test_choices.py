@@ -35,14 +35,11 @@ def recorded(path, every_s, devices=3):
 def shown(kind, path=None, **options):
     """Return the lines of a program's scan: choice -> bytes a day, or whatever is said of it."""
     plan = program_of(kind, names=("a", "b"), **options).plan()
-    _, *lines = choices(plan, path, "ts", "device")
-    found = {}
-    for line in lines:
-        choice, rest = re.fullmatch(r"  (.* local)[:;]?(.*)", line).groups()
-        found[choice] = rest.strip().replace(",", "")
-    return found
+    lines = (re.fullmatch(r"  (.* local)[:;]?(.*)", line) for line in choices(plan, path, *FIELDS))
+    return {line[1]: line[2].strip().replace(",", "") for line in lines if line}
 
 
+FIELDS = "ts", "device"
 LOCAL, ALL = "b in order, a local", "a and b in order, nothing local"
 
 
@@ -68,6 +65,19 @@ def test_readings_that_are_all_sent_cost_their_cells_and_little_more(tmp_path):
     assert cells < shown_bytes * span_s / 86_400 < cells + 300 * (frames + 3) + 3 * 120 * 12
 
 
+def test_what_messages_of_json_would_take_stands_beside_it(tmp_path):
+    plan = program_of(ValueBarrier).plan()
+    *_, line = choices(plan, recorded(tmp_path / "s.jsonl", 600), *FIELDS)
+    message = len('{"time":1700000000.123,"value":21.37}') + len(
+        "value_barrier/a-device/temperature"
+    )
+    readings, span_s = 3 * SECONDS + 2, SECONDS - 0.5
+    a_day = readings * (message + 6) * 86_400 / span_s
+    shown_bytes = int(line.removesuffix(" bytes a day").split()[-1].replace(",", ""))
+    assert line.startswith("  for comparison, each reading as a message of JSON: ")
+    assert abs(shown_bytes - a_day) < 1
+
+
 def test_a_filter_decides_what_would_be_sent(tmp_path):
     path = recorded(tmp_path / "s.jsonl", 600)
 
@@ -75,7 +85,7 @@ def test_a_filter_decides_what_would_be_sent(tmp_path):
         program = Program("p")
         much = program.filter(program.event("a"), lambda event: event.value > least, "much")
         program.result(program.scan("found", source=[much, program.event("b")], scan=ValueBarrier))
-        (line,) = [each for each in choices(program.plan(), path, "ts", "device") if ALL in each]
+        (line,) = [each for each in choices(program.plan(), path, *FIELDS) if ALL in each]
         return int(re.search("([0-9,]+) bytes", line)[1].replace(",", ""))
 
     assert total(110) < total(0)
@@ -153,7 +163,8 @@ def test_the_command_prints_choices_and_no_prints_of_the_program(tmp_path, monke
     assert main(["check", "chosen_program:program", "--plan", "--recording", str(path)]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("scan found: events in order across devices, and local ones")
-    assert [line.partition(":")[0] for line in printed[1:]] == [f"  {LOCAL}", f"  {ALL}"]
+    assert [line.partition(":")[0] for line in printed[1:3]] == [f"  {LOCAL}", f"  {ALL}"]
+    assert len(printed) == 4
 
 
 def test_more_events_than_can_be_weighed_are_refused():
