@@ -12,8 +12,11 @@ from lasp_edge.evaluation.fleet import FleetHistory
 from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, place_of, rows_in
 from lasp_edge.evaluation.stored import RowsPartId
 from lasp_edge.language.plan import Plan
-from lasp_edge.ordered.cells import Cell, CellId, cell_of, unpacked
+from lasp_edge.language.streaming import cell_in
+from lasp_edge.ordered.cells import CellId, cell_of
+from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.sent_items import united
+from lasp_edge.ordered.sent_outputs import newest
 
 MOST_PARTS: Final = 64
 """Parts in which the rows of a cell are stored, at most; more of them are stored as one."""
@@ -32,20 +35,24 @@ class GatewayHistory(FleetHistory):
     def __init__(self, plan: Plan, keeper: FleetKeeper) -> None:
         super().__init__(plan, lambda *wanted: list(keeper.history(*wanted)))
         self._keeper = keeper
-        self._streams = {event: each.stream for event, each in plan.item_streams.items()}
+        self._streams = plan.item_streams
         self._rows_changed: dict[RowsPartId, bytes | None] = {}
         self._parts: dict[tuple[int, int], list[int]] = {}
 
-    def stored_cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
+    def stored_cells(
+        self, event: str, least_us: int, end_us: int
+    ) -> Iterator[tuple[CellId, InputCell]]:
         """Yield the cells of an event that are stored, with least_us <= start < end_us."""
-        if event not in self._streams:
+        made = self._streams.get(event)
+        if made is None:
             return
-        parts: dict[CellId, list[Cell]] = {}
-        for entry in self._keeper.entries(self._streams[event], max(0, least_us), end_us - 1):
+        parts: dict[CellId, list[InputCell]] = {}
+        for entry in self._keeper.entries(made.stream, max(0, least_us), end_us - 1):
             at = CellId(event, entry.writer.device, entry.pane_us)
-            parts.setdefault(at, []).append(unpacked(entry.partial[0]))
+            version = (*entry.writer[1:], entry.seq)
+            parts.setdefault(at, []).append(cell_in(made, entry.partial[0], version))
         for at, cells in parts.items():
-            yield at, united(cells)
+            yield at, newest(cells) if made.outputs else united(cells)
 
     def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, Rows]]:
         """Yield the start and rows of each cell of a result with least_us <= start < end_us."""

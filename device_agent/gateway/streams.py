@@ -13,13 +13,13 @@ from typing import Final
 
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, FleetEvaluator, taken_item
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, FleetEvaluator
 from lasp_edge.evaluation.rows import Newest, ResultBook
-from lasp_edge.event import StreamItem
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import FLEET, plain_parts, stream_plan
-from lasp_edge.ordered.cells import CELL_US, Cell, CellId, unpacked
+from lasp_edge.language.streaming import FLEET, cell_in, plain_parts, stream_plan
+from lasp_edge.ordered.cells import CELL_US, CellId
 from lasp_edge.ordered.engine import StreamEngine
+from lasp_edge.ordered.inputs import InputCell, TakenItem, is_newer, taken_item
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.places import Place
@@ -48,7 +48,7 @@ class FleetStreams:
 
     def __init__(self, plan: Plan, keeper: FleetKeeper, retain_us: int) -> None:
         self._keeper, self._retain_us = keeper, retain_us
-        self._events = {each.stream: event for event, each in plan.item_streams.items()}
+        self._streams = {each.stream: each for each in plan.item_streams.values()}
         self._history = GatewayHistory(plan, keeper)
         self._engine = StreamEngine(stream_plan(plan, FLEET), self._history, LIVE_ITEMS)
         self._books = {
@@ -57,7 +57,7 @@ class FleetStreams:
         }
         self._evaluator = FleetEvaluator(self._engine, self._history, self._books)
         self._known: dict[tuple[int, int], Cells] = {}
-        self._taken: list[StreamItem] = []
+        self._taken: list[TakenItem] = []
         self._entries: list[KeptEntry] = []
         self.failed = self._evaluator.failed
         progress = self._history.progress()
@@ -66,7 +66,7 @@ class FleetStreams:
 
     def has(self, stream: int) -> bool:
         """Return whether entries of a stream are cells of items."""
-        return stream in self._events
+        return stream in self._streams
 
     def floor_us(self, frontier_us: int) -> int:
         """Return the time before which no item is taken any more."""
@@ -80,7 +80,7 @@ class FleetStreams:
             frontier_us: how far results were final before them.
         """
         block, late = rows.block, 0
-        event = self._events[block.stream]
+        sent = self._streams[block.stream]
         floor_us = BEFORE_ALL_US if frontier_us is None else self.floor_us(frontier_us)
         writer = WriterOfPanes(rows.device, block.incarnation, block.nonce)
         for key, pane_us, seq, content in zip(
@@ -93,13 +93,13 @@ class FleetStreams:
                 late += 1
                 continue
             assert isinstance(content, bytes)  # the form of cells
-            cell = unpacked(content)
+            cell = cell_in(sent, content, (*writer[1:], seq))
             if any(not 0 <= item.time_us - pane_us < CELL_US for item in cell):
-                self.failed[f"{event}: items outside of their cell, from {rows.device}"] += 1
+                self.failed[f"{sent.name}: items outside of their cell, from {rows.device}"] += 1
                 continue
             known[(key, writer)] = seq
             self._entries.append(KeptEntry(block.stream, pane_us, key, writer, seq, (content,)))
-            self._taken += self._new(event, rows.device, pane_us, cell)
+            self._taken += self._new(CellId(sent.name, rows.device, pane_us), cell)
         return late
 
     def _seqs(self, stream: int, pane_us: int) -> Cells:
@@ -114,14 +114,14 @@ class FleetStreams:
             del self._known[next(iter(self._known))]
         return known
 
-    def _new(self, event: str, device: str, pane_us: int, cell: Cell) -> Iterator[StreamItem]:
+    def _new(self, at: CellId, cell: InputCell) -> Iterator[TakenItem]:
         """Yield the items of a cell; of one behind the last cut those that the store has not."""
-        before: Cell = {}
+        before: InputCell = {}
+        event, device, pane_us = at
         if pane_us < self._engine.since_us:
-            stored = dict(self._history.cells(event, pane_us, pane_us + 1))
-            before = stored.get(CellId(event, device, pane_us), {})
+            before = dict(self._history.cells(event, pane_us, pane_us + 1)).get(at, {})
         for item, state in cell.items():
-            if before.get(item, 0) < state:
+            if not before or is_newer(state, before.get(item)):
                 yield taken_item(event, device, item, state)
 
     @property
@@ -158,7 +158,9 @@ class FleetStreams:
 
     def needed_from_us(self, frontier_us: int) -> dict[int, int]:
         """Return the time before which no item is needed for a replay, by stream of items."""
-        return dict.fromkeys(self._events, self._history.cut_at(self.floor_us(frontier_us)).time_us)
+        return dict.fromkeys(
+            self._streams, self._history.cut_at(self.floor_us(frontier_us)).time_us
+        )
 
     def stored(self, name: str) -> Iterator[tuple[Place, ResultRow]]:
         """Yield the rows of a result, as the store has them."""

@@ -12,12 +12,12 @@ from typing import Final
 
 from lasp_edge.evaluation.history import Read, StreamHistory
 from lasp_edge.evaluation.rows import ResultBook
-from lasp_edge.event import StreamItem
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
-from lasp_edge.ordered.cells import CELL_US, RETRACTED, Cell, CellId, Item, cell_of
+from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
+from lasp_edge.ordered.inputs import InputCell, TakenItem, taken_item
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.plain import decoded, encoded
@@ -51,10 +51,12 @@ class FleetHistory(StreamHistory):
             self._put(self._progress, _TAKEN_AT_US, FOR_EVER_US, encoded(taken_us))
 
     @abstractmethod
-    def stored_cells(self, event: str, least_us: int, end_us: int) -> Iterable[tuple[CellId, Cell]]:
+    def stored_cells(
+        self, event: str, least_us: int, end_us: int
+    ) -> Iterable[tuple[CellId, InputCell]]:
         """Return the cells of an event that are stored, with least_us <= start < end_us."""
 
-    def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
+    def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, InputCell]]:
         """Yield the cells of an event with least_us <= start < end_us, of all devices.
 
         Without the items that wait: the engine has not taken them.
@@ -66,7 +68,7 @@ class FleetHistory(StreamHistory):
             else:
                 yield at, {item: s for item, s in cell.items() if item.time_us < until_us}
 
-    def put_cell(self, where: CellId, cell: Cell, end_us: int) -> None:
+    def put_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
         """Store nothing: the entries from which a cell is united are in the store as they came."""
 
 
@@ -86,7 +88,7 @@ class FleetEvaluator:
         self, engine: StreamEngine, history: FleetHistory, books: Mapping[str, ResultBook]
     ) -> None:
         self._engine, self._history, self.books = engine, history, books
-        self._waiting: dict[int, list[StreamItem]] = {}
+        self._waiting: dict[int, list[TakenItem]] = {}
         self._failing: set[tuple[str, object]] = set()
         self.failed: Counter[str] = Counter()
 
@@ -104,7 +106,7 @@ class FleetEvaluator:
             since_us, frontier_us = max(rebuilt.since_us, pruned_us), self._engine.frontier_us
             self.compare(rebuilt._replace(since_us=since_us), self._engine.since_us, frontier_us)
 
-    def _stored_behind(self, taken_us: int) -> Iterator[StreamItem]:
+    def _stored_behind(self, taken_us: int) -> Iterator[TakenItem]:
         """Yield the stored items from a time on: they waited when the last process ended."""
         stored, least_us = self._history.stored_cells, cell_of(taken_us)
         for event in self._engine.events:
@@ -113,7 +115,7 @@ class FleetEvaluator:
                     if item.time_us >= taken_us:
                         yield taken_item(event, device, item, state)
 
-    def _wait_for(self, items: Iterable[StreamItem]) -> None:
+    def _wait_for(self, items: Iterable[TakenItem]) -> None:
         """Let items wait that are stored, or will be with this turn."""
         for each in items:
             self._waiting.setdefault(cell_of(each.time_us), []).append(each)
@@ -123,9 +125,9 @@ class FleetEvaluator:
         newest = self._waiting.get(max(self._waiting, default=0), ())
         return max([each.time_us for each in newest], default=BEFORE_ALL_US)
 
-    def _ready(self, until_us: int) -> list[StreamItem]:
+    def _ready(self, until_us: int) -> list[TakenItem]:
         """Return the items before a time; they wait no longer."""
-        ready: list[StreamItem] = []
+        ready: list[TakenItem] = []
         for cell_us in sorted(each for each in self._waiting if each < until_us):
             items = self._waiting.pop(cell_us)
             if cell_us + CELL_US <= until_us:
@@ -151,7 +153,7 @@ class FleetEvaluator:
 
     def advance(
         self,
-        came: list[StreamItem],
+        came: list[TakenItem],
         frontier_us: int | None,
         *,
         due_us: int | None = None,
@@ -212,8 +214,3 @@ class FleetEvaluator:
 
 def _is_later(frontier_us: int | None, than_us: int | None) -> bool:
     return frontier_us is not None and (than_us is None or frontier_us > than_us)
-
-
-def taken_item(event: str, device: str, item: Item, state: int) -> StreamItem:
-    """Return an item of a cell as an engine takes it."""
-    return StreamItem(event, *item, device, state == RETRACTED)

@@ -19,6 +19,7 @@ from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
     from lasp_edge.ordered.sent_items import ItemForm
+    from lasp_edge.ordered.sent_outputs import OutputForm
     from lasp_edge.ordered.sent_rows import RowForm
 
 
@@ -364,28 +365,34 @@ class StreamResult:
 
 @dataclass(frozen=True, slots=True)
 class ItemStream:
-    """The readings of an event that leave their devices as they are, for an order over the fleet.
+    """What leaves devices for an order over the fleet, item by item.
+
+    The readings of an event as they are, or the outputs of a stream that each device makes.
 
     Attributes:
-        name: the event's.
+        name: the event's, or the stream's.
         text: its readings are texts.
         stream: signed 64-bit id of what its items mean.
+        outputs: they are outputs of a stream.
         span_us: each cell of items is a pane.
     """
 
     name: str
     text: bool
     stream: int
+    outputs: bool = False
 
     span_us: ClassVar = 10_000_000
     size_us: ClassVar = 10_000_000
 
     @property
-    def fold(self) -> "ItemForm":
+    def fold(self) -> "ItemForm | OutputForm":
         """The form in which its cells travel."""
-        from lasp_edge.ordered.sent_items import ItemForm  # noqa: PLC0415 - of programs with streams
+        # Programs without streams do without these.
+        from lasp_edge.ordered.sent_items import ItemForm  # noqa: PLC0415
+        from lasp_edge.ordered.sent_outputs import OutputForm  # noqa: PLC0415
 
-        return ItemForm(self.text)
+        return OutputForm() if self.outputs else ItemForm(self.text)
 
 
 def _without_code(entry: Window | LocalFold) -> tuple[Any, ...]:

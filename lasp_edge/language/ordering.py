@@ -23,10 +23,6 @@ _OF_FLEET = (
     "scan {0!r}: {1!r} is in one order over the whole fleet, which no single device has; leave out "
     "per_device=True"
 )
-_OF_DEVICE = (
-    "{0}: {1!r} is made by a scan of each device, and devices send only readings for an order over "
-    "the fleet; leave out per_device=True there"
-)
 
 
 def declare_stream(
@@ -259,22 +255,10 @@ def _one(
 ) -> EventType | Stream:
     """Return the only source, or the union of several, which has a name of its own."""
     if len(sources) == 1:
-        _check_sides(sources, f"scan {name!r}", fleet=fleet)
         return sources[0]
     step, parts = _step(sources), _parts(sources)
     made = _Made("union", f"{name}: sources", None, step, parts, fleet=fleet)
     return _add(draft, made, sources)
-
-
-def _check_sides(sources: list[EventType | Stream], what: str, *, fleet: bool) -> None:
-    """Check that what is in an order over the fleet is made of no device's own scan.
-
-    Raises:
-        ValueError: it is.
-    """
-    for each in sources:
-        if fleet and isinstance(each, Stream) and not (each.stateless or each.fleet):
-            raise ValueError(_OF_DEVICE.format(what, each.name))
 
 
 class _Made(NamedTuple):
@@ -293,7 +277,6 @@ class _Made(NamedTuple):
 def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream:
     operator, name, function, resolution, parts, version, keyed, fleet = made
     fleet = fleet or any(getattr(source, "fleet", False) for source in sources)
-    _check_sides(sources, f"{operator} {name!r}", fleet=fleet)
     events = [event for each in sources for event in getattr(each, "events", (each.name,))]
     scan = function.fingerprint if isinstance(function, Scan) else ""
     step = resolution.canonical if resolution else ""

@@ -203,15 +203,33 @@ class Plan:
         needed: set[str] = set()
         for name, each in reversed(list(self.streams.items())):
             if each.fleet or name in needed:
-                needed |= {name, *each.sources}
+                needed |= {name, *each.sources} - self._made_by_devices
         return {name: each for name, each in self.streams.items() if name in needed}
+
+    @cached_property
+    def _made_by_devices(self) -> frozenset[str]:
+        """The streams that only a device can make: its scans, and what is made of them."""
+        return frozenset(
+            n for n, each in self.streams.items() if not (each.fleet or each.stateless)
+        )
+
+    @cached_property
+    def fleet_sources(self) -> tuple[str, ...]:
+        """What the order over the fleet begins with.
+
+        Events; maps, filters and flat_maps of them, which decide what leaves; and streams of each
+        device, whose outputs leave.
+        """
+        fleet = [each for each in self.streams.values() if each.fleet]
+        made = {name for name, each in self.streams.items() if each.fleet}
+        return tuple(dict.fromkeys(s for each in fleet for s in each.sources if s not in made))
 
     @cached_property
     def device_streams(self) -> Mapping[str, Stream]:
         """The streams that each device evaluates; not those of which only the fleet's are made."""
         used = {source for each in self.streams.values() for source in each.sources}
         needed = {window.source.name for window in self.windows.values()} | set(self.stream_results)
-        needed |= self.streams.keys() - used
+        needed |= (self.streams.keys() - used) | (set(self.fleet_sources) & self._made_by_devices)
         for name, each in reversed(list(self.streams.items())):
             if name in needed and not each.fleet:
                 needed |= set(each.sources)
@@ -230,19 +248,26 @@ class Plan:
         """
         found = {event for each in self.device_streams.values() for event in each.events}
         windows = {window.source.name for window in self.windows.values()}
-        return frozenset(found | (windows & self.item_streams.keys()))
+        return frozenset(found | (windows & self.item_streams.keys() & self.events.keys()))
 
     @cached_property
     def item_streams(self) -> Mapping[str, ItemStream]:
-        """Event -> what leaves of it as it is, for streams over the fleet."""
+        """What leaves for streams over the fleet.
+
+        Event -> its readings as they are; stream of each device -> its outputs.
+        """
         found: dict[str, list[str]] = {}
-        for each in self.fleet_streams.values():
-            for source in each.sources if each.operator == "scan" else ():
-                made = self.streams.get(source)
-                for event in [source] if made is None else made.events if made.stateless else ():
-                    # A filter on the device decides what leaves, so its meaning is the stream's.
-                    found.setdefault(event, []).append("" if made is None else made.fingerprint)
-        return {event: _item_stream(self, event, found[event]) for event in sorted(found)}
+        outputs: dict[str, ItemStream] = {}
+        for source in self.fleet_sources:
+            made = self.streams.get(source)
+            if source in self._made_by_devices:
+                outputs[source] = _output_stream(self, self.streams[source])
+                continue
+            for event in [source] if made is None else made.events:
+                # A filter on the device decides what leaves, so its meaning is the stream's.
+                found.setdefault(event, []).append("" if made is None else made.fingerprint)
+        items = {event: _item_stream(self, event, found[event]) for event in sorted(found)}
+        return items | dict(sorted(outputs.items()))
 
     @property
     def device_results(self) -> Mapping[str, StreamResult]:
@@ -266,7 +291,7 @@ class Plan:
 
     @property
     def sent_streams(self) -> tuple[Window | StreamResult | ItemStream, ...]:
-        """What devices send pane entries of: those, and items for the fleet's order."""
+        """What devices send pane entries of: those, and items and outputs for the fleet's order."""
         return (*self.pane_streams, *self.item_streams.values())
 
     @property
@@ -316,6 +341,13 @@ def _item_stream(plan: Plan, event: str, chains: list[str]) -> ItemStream:
     filters = () if "" in chains else sorted(set(chains))
     meaning = (event, declared.resolution.canonical, declared.text, *filters)
     return ItemStream(event, declared.text, stream_id(plan.name, "fleet_items", *meaning))
+
+
+def _output_stream(plan: Plan, stream: Stream) -> ItemStream:
+    """Return what leaves of a stream of each device."""
+    meaning = (stream.name, stream.fingerprint)
+    stream_of = stream_id(plan.name, "fleet_outputs", *meaning)
+    return ItemStream(stream.name, text=False, stream=stream_of, outputs=True)
 
 
 def _span(declared: EventType | Parameter) -> tuple[str, ...]:

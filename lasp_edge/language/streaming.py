@@ -16,13 +16,16 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.declarations import TEXT, Stream, StreamResult
+from lasp_edge.language.declarations import TEXT, ItemStream, Stream, StreamResult
 from lasp_edge.language.plan import Plan
-from lasp_edge.ordered.cells import Item
+from lasp_edge.ordered.cells import Item, unpacked
 from lasp_edge.ordered.engine import StreamPlan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
+from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.scan import InSteps
+from lasp_edge.ordered.sent_outputs import outputs_in
+from lasp_edge.ordered.sent_rows import Version
 from lasp_edge.ordered.stages import (
     FilterStage,
     FlatMapStage,
@@ -68,13 +71,23 @@ def events_of(plan: Plan, device: str) -> frozenset[str]:
     """Return the events that a device keeps items of for its streams, or a sink for the fleet's."""
     if device:
         return plan.evaluated_events
-    return frozenset(event for each in plan.fleet_streams.values() for event in each.events)
+    sources = {source for each in plan.fleet_streams.values() for source in each.sources}
+    return frozenset(sources & plan.events.keys())
 
 
 def stream_plan(plan: Plan, device: str) -> StreamPlan:
     """Return the streams of a plan, as one device evaluates them, or a sink those of the fleet."""
-    events = {name: plan.events[name].resolution for name in events_of(plan, device)}
+    events: dict[str, Resolution | None] = {
+        name: plan.events[name].resolution for name in events_of(plan, device)
+    }
+    if not device:
+        events |= dict.fromkeys(plan.item_streams.keys() - plan.events.keys())
     return StreamPlan(partial(graph_of, plan, device), events, meanings_of(plan, device))
+
+
+def cell_in(sent: ItemStream, packed: bytes, version: Version) -> InputCell:
+    """Return the cell that a pane entry of a version holds."""
+    return outputs_in(packed, version) if sent.outputs else unpacked(packed)
 
 
 class Leaving:
@@ -86,11 +99,15 @@ class Leaving:
     """
 
     def __init__(self, plan: Plan, event: str) -> None:
-        scans = [each for each in plan.fleet_streams.values() if each.operator == "scan"]
-        heads = {source for each in scans for source in each.sources}
-        self._heads = () if event in heads else tuple(sorted(heads & plan.streams.keys()))
+        heads = plan.fleet_sources
+        chains = [
+            each
+            for each in plan.fleet_streams.values()
+            if each.stateless and not each.fleet and event in each.events
+        ]
+        known = {each.name for each in chains}
+        self._heads = () if event in heads else tuple(each for each in heads if each in known)
         self._event, self._resolution = event, plan.events[event].resolution
-        chains = [each for each in plan.fleet_streams.values() if each.stateless]
         self._graph = StreamGraph(_nodes(plan, chains, FLEET))
 
     def leaves(self, item: Item, device: str) -> bool:

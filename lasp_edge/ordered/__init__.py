@@ -12,6 +12,7 @@
 - `cells`: items, packed in cells of ten seconds; `item_store`: what an evaluator stores of them
 - `engine`: the live end of a graph, and what came late, block by block
 - `results`: what leaves: rows that are tentative, final or revised
+- `inputs`: what an engine takes; `sent_items`, `sent_outputs`: how it travels
 - `sent_rows`: how rows of results travel and land
 - `oracle`: all of it by definition, from scratch
 """

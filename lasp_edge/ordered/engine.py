@@ -11,19 +11,22 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from lasp_edge.event import StreamItem
-from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.cells import (
     CELL_US,
-    PRESENT,
-    RETRACTED,
-    Cell,
     CellId,
     cell_of,
     made_id,
-    made_item,
 )
 from lasp_edge.ordered.deltas import Content, Delta, compose_into, minus
 from lasp_edge.ordered.graph import StreamGraph
+from lasp_edge.ordered.inputs import (
+    InputCell,
+    Inputs,
+    TakenItem,
+    content_of_cells,
+    put,
+    taken_item,
+)
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
 from lasp_edge.ordered.log import BEFORE_ALL_US
 
@@ -39,12 +42,12 @@ class StreamPlan(NamedTuple):
 
     Attributes:
         graph: returns the graph, before anything was taken.
-        events: the events that it is made from, and the resolution of each.
+        events: what it is made from.
         meanings: of each stream; see `lasp_edge.language.streaming.meanings_of`.
     """
 
     graph: Callable[[], StreamGraph]
-    events: Mapping[str, Resolution]
+    events: Inputs
     meanings: tuple[tuple[str, str], ...]
 
 
@@ -95,7 +98,7 @@ class StreamEngine:
         self._again = max(1, live_most // AGAIN_PARTS)
         self.graph = plan.graph()
         self.since_us = BEFORE_ALL_US
-        self._cells: dict[CellId, Cell] = {}
+        self._cells: dict[CellId, InputCell] = {}
         self._cells_changed: set[CellId] = set()
         self._lasting: set[CellId] = set()
         self._looked = 0
@@ -154,20 +157,18 @@ class StreamEngine:
         cells = self._cells_in(since_us, FOR_EVER_US)
         deltas: dict[str, Delta] = {}
         for (event, device, cell_us), cell in sorted(cells.items(), key=lambda each: each[0][::-1]):
-            taken = [
-                StreamItem(event, *item, device, state == RETRACTED) for item, state in cell.items()
-            ]
+            taken = [taken_item(event, device, item, state) for item, state in cell.items()]
             over_us = None if former_us is None else min(cell_us, former_us)
             deltas = _with(deltas, self.take(taken, over_us).deltas)
         return Rebuilt(_with(deltas, self.take([], former_us).deltas), since_us)
 
-    def _cells_in(self, least_us: int, end_us: int) -> dict[CellId, Cell]:
+    def _cells_in(self, least_us: int, end_us: int) -> dict[CellId, InputCell]:
         """Return the stored cells that begin from one time to another, excluded."""
         return dict(
             each for event in self.events for each in self._store.cells(event, least_us, end_us)
         )
 
-    def take(self, taken: Iterable[StreamItem], frontier_us: int | None) -> StreamChanges:
+    def take(self, taken: Iterable[TakenItem], frontier_us: int | None) -> StreamChanges:
         """Take readings, and those that are taken back; return what that changes.
 
         Args:
@@ -175,7 +176,7 @@ class StreamEngine:
             frontier_us: nothing older is expected; it never goes back.
         """
         live: dict[str, Delta] = {event: {} for event in self.events}
-        past: list[StreamItem] = []
+        past: list[TakenItem] = []
         retracted: list[StreamItem] = []
         cells, changed = self._cells, self._cells_changed
         for each in taken:
@@ -207,41 +208,14 @@ class StreamEngine:
         return max(high_us, due_us or high_us) + 1
 
     def _put(
-        self, cell: Cell, taken: StreamItem, delta: Delta, retracted: list[StreamItem]
+        self, cell: InputCell, taken: TakenItem, delta: Delta, retracted: list[StreamItem]
     ) -> bool:
-        """Put an item into its cell, and how its event changes by that into `delta`.
+        """Put an item into its cell; see `put`."""
+        return put(self._plan.events, cell, taken, delta, retracted)
 
-        Returns:
-            Whether it is new. One that was present and is taken back goes to `retracted`.
-        """
-        event, time_us, value, tags, device, is_taken_back = taken
-        item = made_item((time_us, value, tags))
-        before = cell.get(item)
-        if before == RETRACTED or (before == PRESENT and not is_taken_back):
-            return False
-        cell[item] = RETRACTED if is_taken_back else PRESENT
-        if before is None and is_taken_back:
-            return True  # it came before what it takes back
-        place = item.place(event, device)
-        if is_taken_back:
-            retracted.append(taken)
-            if delta.pop(place, None) is not None:
-                return True  # it came with what it takes back
-        made = item.event(event, device, self._plan.events[event])
-        delta[place] = (made, None) if is_taken_back else (None, made)
-        return True
-
-    def _content(self, cells: Mapping[CellId, Cell]) -> dict[str, Content]:
+    def _content(self, cells: Mapping[CellId, InputCell]) -> dict[str, Content]:
         """Return the items of cells that are present, by event."""
-        found: dict[str, Content] = {event: {} for event in self.events}
-        for (event, device, _), cell in cells.items():
-            resolution = self._plan.events[event]
-            found[event].update(
-                (item.place(event, device), item.event(event, device, resolution))
-                for item, state in cell.items()
-                if state == PRESENT
-            )
-        return found
+        return content_of_cells(self._plan.events, cells)
 
     def _graph(self, states: bytes | None) -> StreamGraph:
         graph = self._plan.graph()
@@ -249,7 +223,7 @@ class StreamEngine:
             graph.begin(states)
         return graph
 
-    def _replayed(self, past: list[StreamItem], retracted: list[StreamItem]) -> dict[str, Delta]:
+    def _replayed(self, past: list[TakenItem], retracted: list[StreamItem]) -> dict[str, Delta]:
         """Change items before the last cut; return how the streams change, up to the live end."""
         deltas: dict[str, Delta] = {}
         past = sorted(past, key=lambda each: each.time_us)
@@ -275,7 +249,7 @@ class StreamEngine:
         cut: Cut,
         was: bytes | None,
         now: bytes | None,
-        inside: list[StreamItem],
+        inside: list[TakenItem],
         retracted: list[StreamItem],
     ) -> tuple[dict[str, Delta], bytes, bytes]:
         """Replay a block as it was and as it is now.
@@ -304,9 +278,9 @@ class StreamEngine:
         after = self.graph.update(items, frontier_us)
         return _difference(before, after)
 
-    def _cells_before(self) -> dict[CellId, Cell]:
+    def _cells_before(self) -> dict[CellId, InputCell]:
         """Return the live cells as the store has them: without what is taken right now."""
-        changed = dict[CellId, Cell]()
+        changed = dict[CellId, InputCell]()
         for where in self._cells_changed:
             event, _, cell_us = where
             changed[where] = dict(self._store.cells(event, cell_us, cell_us + 1)).get(where, {})
@@ -349,7 +323,7 @@ class StreamEngine:
         self._lasting = {where for where in self._lasting if where in self._cells}
         self.since_us, self._next_cut = at_us, self._live_most
 
-    def _put_cell(self, where: CellId, cell: Cell, block_end_us: int) -> None:
+    def _put_cell(self, where: CellId, cell: InputCell, block_end_us: int) -> None:
         """Store a cell until its block has ended, and longer than its items last."""
         least_us = where.cell_us + CELL_US + BLOCK_US
         self._store.put_cell(where, cell, max(least_us, block_end_us))

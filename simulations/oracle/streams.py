@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from lasp_edge.event import tags_text, text_of_stream
+from lasp_edge.event import Event, tags_text, text_of_stream
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
@@ -69,6 +69,20 @@ def _items(
         place = reading_place(name, text, read, time_us, device)
         of = FLEET if fleet else device
         by_device.setdefault(of, {}).setdefault(name, {})[place] = sample.event
+    if fleet:
+        contents = by_device.pop(FLEET, {})
+        for name in plan.item_streams.keys() - plan.events.keys():
+            contents[name] = dict(_of_devices(plan, name, readings, frontiers_us))
+        by_device[FLEET] = contents
     for device, contents in sorted(by_device.items()):
         frontier_us = frontiers_us.get(device, AT_THE_END_US)
         yield device, outputs_of(graph_of(plan, device).nodes, contents, frontier_us)[stream]
+
+
+def _of_devices(
+    plan: Plan, stream: str, readings: Iterable[Reading], frontiers_us: Mapping[str, int]
+) -> Iterator[tuple[Place, Event]]:
+    """Yield the outputs of a stream of all devices, each at its place in the fleet's order."""
+    for device, content in _items(plan, stream, readings, frontiers_us):
+        for (time_us, _, tie, path), event in content.items():
+            yield (time_us, device, tie, path), event

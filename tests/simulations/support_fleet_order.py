@@ -69,7 +69,23 @@ def both_sides():
     return program.plan()
 
 
-PROGRAMS = {each.__name__: each() for each in (sessions, join, words, both_sides)}
+def of_outputs():
+    """Sessions of each device, which timers end, and what changed much on one: in one order."""
+    program = Program("rooms")
+    x, door = program.event("x", resolution="1"), program.event("door", resolution="1")
+    house = {"key": lambda event: event.tags["house"]}
+    own = {"per_device": True}
+    visit = program.scan("visit", source=door, scan=scans.sessions(gap_s=45), **house, **own)
+    length = program.map(visit, lambda event: event.value[0] % 9, "length", resolution="1")
+    steps = program.scan("steps", source=x, scan=scans.differences(), **house, **own)
+    large = program.filter(steps, lambda event: abs(event.value) > 3, "large")
+    both = program.scan("both", source=[length, large, x], scan=scans.last(3))
+    program.result(both, parts={"first": "1", "second": "1", "third": "1"})
+    program.result(program.scan("rising", source=length, scan=scans.differences()))
+    return program.plan()
+
+
+PROGRAMS = {each.__name__: each() for each in (sessions, join, words, both_sides, of_outputs)}
 
 
 def readings_of(plan, rng, count):

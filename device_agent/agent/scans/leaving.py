@@ -1,19 +1,22 @@
 """The part that sends readings as they are, for streams in one order over the fleet.
 
 A cell of items is a pane entry, which lands like all others; so a promise waits for it, and what is
-lost comes again. Each life writes what it has read. Whoever holds the entries of a device unites
+lost comes again. Outputs of a device's streams leave in cells, too. Each life writes what it has
+read. Whoever holds the entries of a device unites
 them, those of all its lives. A cell that is too large for one entry has several, under keys "1",
 "2" and so on: an item that was taken back may be in one, and taken back in another.
 """
 
-from collections.abc import Iterator
-from typing import Final
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import PaneId
+from lasp_edge.language.declarations import ItemStream
 from lasp_edge.language.streaming import Leaving
 from lasp_edge.ordered.cells import (
     PRESENT,
@@ -23,10 +26,93 @@ from lasp_edge.ordered.cells import (
     packed,
     unpacked,
 )
+from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.sent_items import item_of, united
+from lasp_edge.ordered.sent_outputs import (
+    OutputAt,
+    OutputContent,
+    content_of,
+    output_at,
+    packed_outputs,
+    sent_outputs,
+)
 
 MOST_BYTES: Final = 16_000
 """Bytes of a packed cell, at most: more of it is in another entry."""
+
+
+class CellForm(NamedTuple):
+    """How cells of a kind are packed.
+
+    Attributes:
+        joined: of two cells, the second of which is newer.
+    """
+
+    packed: Callable[[Any], bytes]
+    unpacked: Callable[[bytes], dict[Any, Any]]
+    joined: Callable[[Any, Any], dict[Any, Any]]
+
+
+ITEM_CELLS: Final = CellForm(packed, unpacked, lambda first, then: united([first, then]))
+OUTPUT_CELLS: Final = CellForm(packed_outputs, sent_outputs, operator.or_)
+
+
+class LeavingCells:
+    """Puts what is new of cells into pane entries.
+
+    Args:
+        panes: the entries.
+        form: of the cells.
+    """
+
+    def __init__(self, panes: Panes, form: CellForm) -> None:
+        self._panes, self._form = panes, form
+
+    def put(
+        self, stream: int, cell_us: int, new: dict[Any, Any], store: StoreReader, now_us: int
+    ) -> None:
+        """Put the new items of a cell into entries of this life, as far as they are new."""
+        for pane, content in self._entries(stream, cell_us, new, store):
+            self._panes.put(pane, (content,), now_us)
+
+    def _entries(
+        self, stream: int, cell_us: int, new: dict[Any, Any], store: StoreReader
+    ) -> Iterator[tuple[PaneId, bytes]]:
+        """Yield the entries that hold the new items of a cell."""
+        number, last = self._last(stream, cell_us, store)
+        whole = self._form.joined(last, new)
+        if whole == last:
+            return
+        content = self._form.packed(whole)
+        if len(content) <= MOST_BYTES:
+            yield self._pane(stream, cell_us, number), content
+            return
+        for at, part in enumerate(self._parts(new), start=number + bool(last)):
+            yield self._pane(stream, cell_us, at), part
+
+    def _last(self, stream: int, cell_us: int, store: StoreReader) -> tuple[int, dict[Any, Any]]:
+        """Return number and items of the last entry of a cell; 0 and no items before the first."""
+        number, found = 0, self._panes.held(self._pane(stream, cell_us, 0), store)
+        while found is not None:
+            following = self._panes.held(self._pane(stream, cell_us, number + 1), store)
+            if following is None:
+                return number, self._form.unpacked(found[0])
+            number, found = number + 1, following
+        return 0, {}
+
+    def _pane(self, stream: int, cell_us: int, number: int) -> PaneId:
+        return self._panes.own(stream, str(number or ""), cell_us)
+
+    def _parts(self, cell: dict[Any, Any]) -> Iterator[bytes]:
+        """Yield a cell in packed parts that fit."""
+        content = self._form.packed(cell)
+        if len(content) <= MOST_BYTES or len(cell) == 1:
+            yield content
+            return
+        items = sorted(cell.items())
+        for half in (items[: len(items) // 2], items[len(items) // 2 :]):
+            yield from self._parts(dict(half))
 
 
 class LeavingItems(Part):
@@ -42,9 +128,10 @@ class LeavingItems(Part):
     is_changed = False
 
     def __init__(self, agent: Agent, intake: Intake, panes: Panes) -> None:
-        self._agent, self._intake, self._panes = agent, intake, panes
+        self._intake, self._cells = intake, LeavingCells(panes, ITEM_CELLS)
         plan = agent.plan
-        self._streams = {event: each.stream for event, each in plan.item_streams.items()}
+        sent = plan.item_streams.items()
+        self._streams = {name: each.stream for name, each in sent if not each.outputs}
         self._leaving = {event: Leaving(plan, event) for event in self._streams}
 
     def read(self, store: StoreReader, now_us: int) -> None:
@@ -60,44 +147,33 @@ class LeavingItems(Part):
                 state = RETRACTED if each.retracted else PRESENT
                 cell[item] = max(state, cell.get(item, PRESENT))
         for (event, cell_us), cell in sorted(cells.items()):
-            for pane, content in self._entries(self._streams[event], cell_us, cell, store):
-                self._panes.put(pane, (content,), now_us)
-
-    def _entries(
-        self, stream: int, cell_us: int, new: Cell, store: StoreReader
-    ) -> Iterator[tuple[PaneId, bytes]]:
-        """Yield the entries that hold the new items of a cell, as far as they are new."""
-        number, last = self._last(stream, cell_us, store)
-        whole = united([last, new])
-        if whole == last:
-            return
-        content = packed(whole)
-        if len(content) <= MOST_BYTES:
-            yield self._pane(stream, cell_us, number), content
-            return
-        for at, part in enumerate(_parts(new), start=number + bool(last)):
-            yield self._pane(stream, cell_us, at), part
-
-    def _last(self, stream: int, cell_us: int, store: StoreReader) -> tuple[int, Cell]:
-        """Return number and items of the last entry of a cell; 0 and no items before the first."""
-        number, found = 0, self._panes.held(self._pane(stream, cell_us, 0), store)
-        while found is not None:
-            following = self._panes.held(self._pane(stream, cell_us, number + 1), store)
-            if following is None:
-                return number, unpacked(found[0])
-            number, found = number + 1, following
-        return 0, {}
-
-    def _pane(self, stream: int, cell_us: int, number: int) -> PaneId:
-        return self._panes.own(stream, str(number or ""), cell_us)
+            self._cells.put(self._streams[event], cell_us, cell, store, now_us)
 
 
-def _parts(cell: Cell) -> Iterator[bytes]:
-    """Yield a cell in packed parts that fit."""
-    content = packed(cell)
-    if len(content) <= MOST_BYTES or len(cell) == 1:
-        yield content
-        return
-    items = sorted(cell.items())
-    for half in (items[: len(items) // 2], items[len(items) // 2 :]):
-        yield from _parts(dict(half))
+class LeavingOutputs:
+    """Puts outputs of a device's streams, of which one over the fleet is made, into pane entries.
+
+    Args:
+        agent: what all parts share.
+        panes: the entries.
+    """
+
+    def __init__(self, agent: Agent, panes: Panes) -> None:
+        self._agent, self._cells = agent, LeavingCells(panes, OUTPUT_CELLS)
+
+    def leave(self, sent: ItemStream, delta: Delta, store: StoreReader, now_us: int) -> None:
+        """Let the outputs of a stream leave that are new, have changed or are gone."""
+        cells: dict[int, dict[OutputAt, OutputContent | None]] = {}
+        for place, (_, event) in delta.items():
+            content = None if event is None else self._small(sent.name, content_of(event))
+            cells.setdefault(cell_of(place[0]), {})[output_at(place)] = content
+        for cell_us, outputs in sorted(cells.items()):
+            self._cells.put(sent.stream, cell_us, outputs, store, now_us)
+
+    def _small(self, name: str, content: OutputContent) -> OutputContent | None:
+        """Return an output; one that no frame can hold is left out, and counted."""
+        size = len(encoded(content))
+        if size <= MOST_BYTES // 2:
+            return content
+        self._agent.counters.note(f"failed: {name}: an output of {size} bytes is too large to send")
+        return None

@@ -16,6 +16,7 @@ from device_agent.agent.changes import Changes
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreReader
+from device_agent.agent.scans.leaving import LeavingOutputs
 from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.variables.variables import PendingUpdates, Variables
 from device_agent.outputs.retained import Content, Retained
@@ -63,6 +64,8 @@ class Streams(Part):
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._variables, self._value_of = variables, value_of
         self._stream_panes = StreamPanes(agent, panes)
+        self._leaving = LeavingOutputs(agent, panes)
+        self._sent = [each for each in plan.item_streams.values() if each.outputs]
         self._store: StoreReader | None = None
         self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.device_streams]
@@ -126,6 +129,8 @@ class Streams(Part):
         before_us = self.engine.since_us
         outcome = self.engine.take(taken, self._low_us(now_us))
         self._bring(outcome, before_us, store, self._windows)
+        for sent in self._sent:
+            self._leaving.leave(sent, outcome.deltas.get(sent.name, {}), store, now_us)
         for each in outcome.retracted:
             self._agent.counters.add("retracted")
             self._stream_panes.take_back(each, store)
@@ -158,6 +163,8 @@ class Streams(Part):
             self._stream_panes.fold(
                 window, delta, store, [each for each in held if each[0].pane_us >= first_us]
             )
+        for sent in [each for each in self._sent if each.stream not in self._known]:
+            self._leaving.leave(sent, rebuilt.deltas.get(sent.name, {}), store, self._now_us)
         since_us = max(rebuilt.since_us, least_us)
         changed = {
             name: book.changed(rebuilt.deltas.get(name, {}), since_us)

@@ -101,18 +101,37 @@ def test_a_map_of_a_fleet_stream_is_the_fleets():
     assert "half" not in plan.device_streams
 
 
+def test_outputs_of_each_device_leave_for_a_scan_over_the_fleet():
+    program = water()
+    high = program.filter("own", lambda event: event.value > 3, "high")
+    program.scan("mixed", source=[high, "line"], scan=scans.last(2))
+    plan = program.plan()
+    assert list(plan.device_streams) == ["own", "high"]
+    assert list(plan.fleet_streams) == ["much", "all", "words", "last", "mixed: sources", "mixed"]
+    assert {name: each.outputs for name, each in plan.item_streams.items()} == {
+        "high": True,
+        "line": False,
+        "litres": False,
+    }
+    assert plan.evaluated_events == {"litres"}
+    wider = water()
+    high = wider.filter("own", lambda event: event.value > 2, "high", version=2)
+    wider.scan("mixed", source=high, scan=scans.last(2))
+    assert wider.plan().item_streams["high"].stream != plan.item_streams["high"].stream
+
+
+def test_a_union_of_both_sides_is_the_fleets():
+    program = water()
+    program.result(program.union("all", "own", "both"), parts={"value": "1"})
+    plan = program.plan()
+    assert list(plan.fleet_results) == ["both"]
+    assert plan.item_streams["own"].outputs
+
+
 REFUSED = {
     "per device of the fleet's": (
         lambda p: p.scan("s", source="all", scan=scans.changes(), per_device=True),
         "scan 's': 'all' is in one order over the whole fleet, which no single device has",
-    ),
-    "the fleet's of a device's scan": (
-        lambda p: p.scan("s", source="own", scan=scans.changes()),
-        "scan 's': 'own' is made by a scan of each device",
-    ),
-    "a union of both": (
-        lambda p: p.union("all", "own", "both"),
-        "union 'both': 'own' is made by a scan of each device",
     ),
     "window": (
         lambda p: p.window("w", source="all", fold=folds.count(), size_s=60),
