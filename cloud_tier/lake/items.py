@@ -1,7 +1,8 @@
 """The items of a lake, in cells: what devices sent of their readings for an order over the fleet.
 
-A row of `landing` or `lattice` holds what one life of a device had of a cell. They are united, so
-it does not matter how many rows there are of it, or which is newer.
+A row of `landing` or `lattice` holds what one life of a device had of a cell. Readings are united,
+so it does not matter how many rows there are of it, or which is newer; of outputs of a device's
+streams the newest row that has a place counts there.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,8 +12,11 @@ import pyarrow as pa
 from cloud_tier.lake.sqltext import within
 from cloud_tier.lake.tables import PANE
 from lasp_edge.language.plan import Plan
-from lasp_edge.ordered.cells import Cell, CellId, unpacked
+from lasp_edge.language.streaming import cell_in
+from lasp_edge.ordered.cells import CellId
+from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.sent_items import united
+from lasp_edge.ordered.sent_outputs import newest
 from lasp_edge.protocol.lake_columns import ITEMS
 from lasp_edge.protocol.spans import Span
 
@@ -21,16 +25,22 @@ Select = Callable[[str], pa.Table]
 
 
 def cells_of(
-    select: Select, plan: Plan, event: str, spans: Iterable[Span]
-) -> Iterator[tuple[CellId, Cell]]:
-    """Yield the cells of an event, of all devices, whose beginning lies in one of the spans."""
-    made = plan.item_streams.get(event)
+    select: Select, plan: Plan, name: str, spans: Iterable[Span]
+) -> Iterator[tuple[CellId, InputCell]]:
+    """Yield the cells of an event, or of outputs of a stream, whose beginning lies in a span.
+
+    Of all devices.
+    """
+    made = plan.item_streams.get(name)
     if made is None:
         return
     where = f"kind = '{PANE}' AND stream = {made.stream} AND {within('pane_us', spans)}"
-    found = select(f"SELECT device, pane_us, {ITEMS} FROM source WHERE {where}")  # noqa: S608 - ours
-    parts: dict[CellId, list[Cell]] = {}
-    for device, pane_us, packed in zip(*(each.to_pylist() for each in found.columns), strict=True):
-        parts.setdefault(CellId(event, device, pane_us), []).append(unpacked(packed))
+    columns = f"device, pane_us, {ITEMS}, incarnation, nonce, seq"
+    found = select(f"SELECT {columns} FROM source WHERE {where}")  # noqa: S608 - ours
+    parts: dict[CellId, list[InputCell]] = {}
+    rows = zip(*(each.to_pylist() for each in found.columns), strict=True)
+    for device, pane_us, packed, *version in rows:
+        cell = cell_in(made, packed, (version[0], version[1], version[2]))
+        parts.setdefault(CellId(name, device, pane_us), []).append(cell)
     for at in sorted(parts):
-        yield at, united(parts[at])
+        yield at, newest(parts[at]) if made.outputs else united(parts[at])
