@@ -8,7 +8,7 @@ from typing import Any
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.scans import leaving
-from device_agent.agent.scans.leaving import LeavingItems
+from device_agent.agent.scans.leaving import LeavingCells
 from device_agent.agent.stored_rows import PaneId
 from device_agent.gateway import fleet_history, streams
 from device_agent.gateway.core import GatewayCore
@@ -21,7 +21,8 @@ from lasp_edge.language import plan as plans
 from lasp_edge.language import streaming
 from lasp_edge.language.declarations import ItemStream, Stream
 from lasp_edge.language.plan import Plan
-from lasp_edge.ordered.cells import PRESENT, Cell
+from lasp_edge.ordered.cells import PRESENT, Cell, CellId
+from lasp_edge.ordered.inputs import InputCell, TakenItem
 from lasp_edge.ordered.stages import ScanStage, StreamStage
 from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.frontier import Listening
@@ -35,11 +36,11 @@ of_order = partial(planted, needs=NEEDED)
 @of_order
 def a_promise_does_not_wait_for_cells_of_items() -> Iterator[None]:
     """A cell is on its way, and its device has promised past it: rows are final too soon."""
-    right, right_entries = PaneCache.oldest_dirty_us, LeavingItems._entries  # noqa: SLF001
+    right, right_entries = PaneCache.oldest_dirty_us, LeavingCells._entries  # noqa: SLF001
     items: set[int] = set()
 
     def entries(
-        self: LeavingItems, stream: int, cell_us: int, new: Cell, store: StoreReader
+        self: LeavingCells, stream: int, cell_us: int, new: InputCell, store: StoreReader
     ) -> Iterator[tuple[PaneId, bytes]]:
         items.add(stream)
         return right_entries(self, stream, cell_us, new, store)
@@ -54,7 +55,7 @@ def a_promise_does_not_wait_for_cells_of_items() -> Iterator[None]:
             panes.dirty = dirty
 
     with (
-        replaced(LeavingItems, "_entries", entries),
+        replaced(LeavingCells, "_entries", entries),
         replaced(PaneCache, "oldest_dirty_us", oldest_dirty_us),
     ):
         yield
@@ -196,11 +197,11 @@ def a_cell_leaves_without_what_its_life_had_sent_before() -> Iterator[None]:
     """A device reads twice in ten seconds: its second entry takes the place of the first one."""
 
     def last(
-        _self: LeavingItems, _stream: int, _cell_us: int, _store: StoreReader
+        _self: LeavingCells, _stream: int, _cell_us: int, _store: StoreReader
     ) -> tuple[int, Cell]:
         return 0, {}
 
-    with replaced(LeavingItems, "_last", last):
+    with replaced(LeavingCells, "_last", last):
         yield
 
 
@@ -224,11 +225,10 @@ def items_behind_a_cut_are_taken_back_by_nobody() -> Iterator[None]:
     """A reading of an hour ago is taken back: the gateway has it already, and leaves it so."""
     right = FleetStreams._new  # noqa: SLF001 - a bug is planted from outside
 
-    def new(
-        self: FleetStreams, event: str, device: str, pane_us: int, cell: Cell
-    ) -> Iterator[StreamItem]:
-        for each in right(self, event, device, pane_us, cell):
-            if not each.retracted or pane_us >= self._engine.since_us:
+    def new(self: FleetStreams, at: CellId, cell: InputCell) -> Iterator[TakenItem]:
+        for each in right(self, at, cell):
+            is_taken_back = isinstance(each, StreamItem) and each.retracted
+            if not is_taken_back or at.cell_us >= self._engine.since_us:
                 yield each
 
     with replaced(FleetStreams, "_new", new):
