@@ -32,26 +32,33 @@ class Outputs(Fleet):
     """Devices that send outputs of a scan of their own.
 
     Attributes:
-        said: (device, place) -> the version and the value of the newest entry that has it.
+        said: (device, place) -> the version and the value of the newest that has landed.
     """
 
     def __init__(self, plan, keeper=None):
-        self.said = {}
+        self.said, self._sent = {}, {}
         super().__init__(plan, keeper)
 
     def emits(self, device, at_s, value, version, tie=("door", "", 1)):
         """Let a life of a device say what is at a place; return the entry. None: nothing."""
         at = OutputAt(FIRST_US + round(at_s * SECOND_US), tie, (0,))
-        if version > self.said.get((device, at), ((),))[0]:
-            self.said[device, at] = (version, value)
+        self._sent[device, version] = (at, value)
         content = None if value is None else ("step", value, "", "")
         incarnation, nonce, seq = version
         stream = self.plan.item_streams["step"].stream
         columns = ((packed_outputs({at: content}),),)
-        # Each entry of a life has a name of its own here: none of it takes another's place.
-        name = (f"{at_s}",)
+        # Each has a name of its own, in another order than the versions: none replaces another.
+        name = (f"{999 - seq:03}",)
         where = (stream, CELL_US, incarnation, nonce, columns, name, (cell_of(at.time_us),), (seq,))
         return PaneRows(device, PaneEntries(*where), self._now_us)
+
+    def land(self, entries=(), promised_s=None):
+        for device, block, _ in entries:
+            version = (block.incarnation, block.nonce, block.seqs[0])
+            at, value = self._sent[device, version]
+            if version > self.said.get((device, at), ((),))[0]:
+                self.said[device, at] = (version, value)
+        return super().land(entries, promised_s)
 
     def truth(self, name):
         content = {
@@ -83,8 +90,9 @@ def test_of_outputs_the_newest_version_counts_in_whatever_order_they_come(
         at_s = rng.choice([4 * n, rng.randrange(4 * n + 1) // 4 * 4])
         value = rng.choice([None, rng.randrange(9), rng.randrange(9)])
         sent.append(fleet.emits(rng.choice(DEVICES), at_s, value, version))
-        late = [rng.choice(sent)] if rng.random() < 0.5 else []
-        fleet.land([*late, sent[-1]], promised_s=4 * n - 30 if n % 5 == 0 else None)
+        # Two in three arrive now, the others later or never; and some arrive twice.
+        arriving = [each for each in (rng.choice(sent), sent[-1]) if rng.random() < 2 / 3]
+        fleet.land(arriving, promised_s=4 * n - 30 if n % 5 == 0 else None)
         fleet.check()
         if n % 17 == 0:
             fleet.restart()
