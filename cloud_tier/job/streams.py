@@ -15,13 +15,13 @@ from typing import Final, NamedTuple
 
 from cloud_tier.job.fleet_history import LakeHistory
 from cloud_tier.job.job import Job
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, FleetEvaluator, taken_item
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, FleetEvaluator
 from lasp_edge.evaluation.rows import ResultBook
-from lasp_edge.event import StreamItem
 from lasp_edge.language.streaming import FLEET, stream_plan
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.engine import Rebuilt
+from lasp_edge.ordered.inputs import TakenItem, taken_item
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.revisiting import RevisitingEngine
@@ -163,7 +163,7 @@ class LakeStreams:
 
     def _chunks(
         self, cells: Cells, frontier_us: int | None
-    ) -> Iterator[tuple[list[StreamItem], int | None]]:
+    ) -> Iterator[tuple[list[TakenItem], int | None]]:
         """Yield the items of cells, some cells together in their order, and F for each.
 
         It is passed on as far as the items have come, so there can be cuts between; at last all.

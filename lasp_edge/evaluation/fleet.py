@@ -167,7 +167,7 @@ class FleetEvaluator:
 
     def step(
         self,
-        came: list[StreamItem],
+        came: list[TakenItem],
         frontier_us: int | None,
         *,
         due_us: int | None = None,
