@@ -365,9 +365,7 @@ class StreamResult:
 
 @dataclass(frozen=True, slots=True)
 class ItemStream:
-    """What leaves devices for an order over the fleet, item by item.
-
-    The readings of an event as they are, or the outputs of a stream that each device makes.
+    """What leaves devices for an order over the fleet: readings, or outputs of a stream of each.
 
     Attributes:
         name: the event's, or the stream's.
