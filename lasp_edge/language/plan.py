@@ -203,33 +203,17 @@ class Plan:
         needed: set[str] = set()
         for name, each in reversed(list(self.streams.items())):
             if each.fleet or name in needed:
-                needed |= {name, *each.sources} - self._made_by_devices
+                needed |= {name, *each.sources} - made_by_devices(self.streams)
         return {name: each for name, each in self.streams.items() if name in needed}
-
-    @cached_property
-    def _made_by_devices(self) -> frozenset[str]:
-        """The streams that only a device can make: its scans, and what is made of them."""
-        return frozenset(
-            n for n, each in self.streams.items() if not (each.fleet or each.stateless)
-        )
-
-    @cached_property
-    def fleet_sources(self) -> tuple[str, ...]:
-        """What the order over the fleet begins with.
-
-        Events; maps, filters and flat_maps of them, which decide what leaves; and streams of each
-        device, whose outputs leave.
-        """
-        fleet = [each for each in self.streams.values() if each.fleet]
-        made = {name for name, each in self.streams.items() if each.fleet}
-        return tuple(dict.fromkeys(s for each in fleet for s in each.sources if s not in made))
 
     @cached_property
     def device_streams(self) -> Mapping[str, Stream]:
         """The streams that each device evaluates; not those of which only the fleet's are made."""
         used = {source for each in self.streams.values() for source in each.sources}
         needed = {window.source.name for window in self.windows.values()} | set(self.stream_results)
-        needed |= (self.streams.keys() - used) | (set(self.fleet_sources) & self._made_by_devices)
+        needed |= (self.streams.keys() - used) | (
+            set(fleet_sources(self)) & made_by_devices(self.streams)
+        )
         for name, each in reversed(list(self.streams.items())):
             if name in needed and not each.fleet:
                 needed |= set(each.sources)
@@ -258,9 +242,9 @@ class Plan:
         """
         found: dict[str, list[str]] = {}
         outputs: dict[str, ItemStream] = {}
-        for source in self.fleet_sources:
+        for source in fleet_sources(self):
             made = self.streams.get(source)
-            if source in self._made_by_devices:
+            if source in made_by_devices(self.streams):
                 outputs[source] = _output_stream(self, self.streams[source])
                 continue
             for event in [source] if made is None else made.events:
@@ -333,6 +317,23 @@ class Plan:
         used = [source for made in self.derivations.values() for source in made.sources]
         used += [awaited.variable for awaited in self.awaited]
         return tuple(name for name in dict.fromkeys(used) if name not in self.derivations)
+
+
+def made_by_devices(streams: Mapping[str, Stream]) -> frozenset[str]:
+    """Return the streams that only a device can make: its scans, and what is made of them."""
+    return frozenset(n for n, each in streams.items() if not (each.fleet or each.stateless))
+
+
+def fleet_sources(plan: Plan) -> tuple[str, ...]:
+    """Return what the order over the fleet begins with.
+
+    Events; maps, filters and flat_maps of them, which decide what leaves; and streams of each
+    device, whose outputs leave.
+    """
+    fleet = {name: each for name, each in plan.streams.items() if each.fleet}
+    return tuple(
+        dict.fromkeys(s for each in fleet.values() for s in each.sources if s not in fleet)
+    )
 
 
 def _item_stream(plan: Plan, event: str, chains: list[str]) -> ItemStream:

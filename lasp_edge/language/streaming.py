@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import TEXT, ItemStream, Stream, StreamResult
-from lasp_edge.language.plan import Plan
+from lasp_edge.language.plan import Plan, fleet_sources
 from lasp_edge.ordered.cells import Item, unpacked
 from lasp_edge.ordered.engine import StreamPlan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
@@ -99,7 +99,7 @@ class Leaving:
     """
 
     def __init__(self, plan: Plan, event: str) -> None:
-        heads = plan.fleet_sources
+        heads = fleet_sources(plan)
         chains = [
             each
             for each in plan.fleet_streams.values()
