@@ -9,7 +9,7 @@ import pytest
 from device_agent.agent.settings import Settings
 from device_agent.agent.sources.mapping import FieldMapping
 from lasp_edge import Program, folds, scans
-from lasp_edge.ordered import engine
+from lasp_edge.ordered import inputs
 from lasp_edge.protocol.frames import PaneFrame
 from tests.device_agent.agent.scans.support_streams import SECOND_US
 from tests.device_agent.agents import NOW_US, ack_of
@@ -213,7 +213,7 @@ def test_an_evaluation_that_fails_is_counted_and_the_next_one_goes_on(begin, mon
     device = begin()
     device.meter([(0, 100, "a"), (10, 130, "a")])
     with monkeypatch.context() as broken:
-        broken.setattr(engine, "made_item", None)
+        broken.setattr(inputs, "made_item", None)
         device.meter([(20, 150, "a")])
     (reason,) = [name for name in device.counted if name.startswith("failed: streams")]
     assert device.counted[reason] == 1
