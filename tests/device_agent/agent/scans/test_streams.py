@@ -235,7 +235,7 @@ def test_where_the_store_cannot_be_read_the_process_ends_and_no_reading_is_lost(
 
     with monkeypatch.context() as moment:
         moment.setattr(device.store._panes, "history", fails)
-        moment.setattr(device.core.streams, "", False)
+        moment.setattr(device.core.streams, "begun", False)
         with pytest.raises(sqlite3.OperationalError):
             device.meter([(20, 150, "a")])
     device.restart()
