@@ -7,7 +7,7 @@ import pytest
 
 from crdts import BoundedLWWSet
 from device_agent.agent.notices import CLONED, CLONED_US
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agent.fleet.home import HOME, started, template
@@ -296,3 +296,33 @@ def test_the_last_will_makes_the_entities_unavailable(tmp_path, home, jinja, nam
         assert shown == ("online" if online else "offline")
     other = PresenceFrame(device.core.replica, 9, online=True, program="another", speaks=True)
     assert template(jinja, available["value_template"], other.encode()) == "online"
+
+
+def test_an_alert_on_a_result_is_an_entity_for_each_key_and_stays_over_a_restart(tmp_path, home):
+    program = Program("house")
+    warm = program.event("temperature", resolution="0.1")
+    steps = program.scan(
+        "steps",
+        source=warm,
+        scan=scans.differences(),
+        key=lambda event: event.tags["room"],
+        per_device=True,
+    )
+    program.result(steps)
+    program.alert("jump", steps, above=5)
+    device = started(tmp_path, home, plan=program.plan())
+    for room, values in (("attic", (20, 30)), ("hall", (20, 21))):
+        times_us = [device.now_us + n * SECOND_US for n in (1, 2)]
+        device.read(values, times_us, {"room": room})
+    device.read([20], [device.now_us + 600 * SECOND_US], {"room": "hall"})  # the others are final
+    for _ in range(3):
+        home.tick(device, 10)
+    found = [each for each in home.entities.values() if "/alert/" in each["state_topic"]]
+    shown = {
+        each["name"]: json.loads(home.retained[each["state_topic"]])["state"] for each in found
+    }
+    assert shown == {"jump (attic)": "on", "jump (hall)": "off"}
+    device.restart()
+    home.tick(device, 10)
+    states = device.core.report()["alerts"]["jump"]["keys"]
+    assert {key: each["state"] for key, each in states.items()} == {"attic": "on", "hall": "off"}
