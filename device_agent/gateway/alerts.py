@@ -81,6 +81,7 @@ class FleetAlerts:
             self._of.setdefault(watched.variable, []).append(watched)
         self._states: dict[_AlertKey, TriggerState] = {}
         self._last_us: dict[_AlertKey, int] = {}
+        self._holding: set[_AlertKey] = set()
         self.statuses: dict[_AlertKey, AlertStatus] = {}
         self.failed: Counter[str] = Counter()
         remembered = json.loads(stored) if stored else {}
@@ -88,14 +89,15 @@ class FleetAlerts:
             for key, (fired, since_us, last_us) in remembered.get(watched.identity, {}).items():
                 self._states[name, key] = TriggerState(fired=fired, since_us=since_us)
                 self._last_us[name, key] = last_us
+                self._holding.add((name, key))
 
     def remembered(self) -> str:
         """Return what has to be stored, as text; equal texts where nothing differs."""
         found: dict[str, dict[str, Any]] = {}
-        for (name, key), state in sorted(self._states.items()):
-            if state.fired or state.since_us is not None:
-                of_alert = found.setdefault(self._plan.alerts[name].identity, {})
-                of_alert[key] = [state.fired, state.since_us, self._last_us[name, key]]
+        for name, key in sorted(self._holding):
+            state = self._states[name, key]
+            of_alert = found.setdefault(self._plan.alerts[name].identity, {})
+            of_alert[key] = [state.fired, state.since_us, self._last_us[name, key]]
         return json.dumps(found, sort_keys=True) if found else ""
 
     def take(self, rows: Iterable[FleetRow], fold_at: Callable[[Window, int], Fold]) -> None:
@@ -144,6 +146,10 @@ class FleetAlerts:
         assert trigger is not None, "an alert has a condition"
         turned = state.step(trigger, part.exact, part.at_us)
         self._last_us[at] = part.at_us
+        if state.fired or state.since_us is not None:
+            self._holding.add(at)
+        else:
+            self._holding.discard(at)
         if at in self.statuses and not turned:
             return
         since_us = state.since_us if state.fired else part.at_us if turned else None
