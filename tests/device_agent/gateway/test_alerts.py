@@ -74,7 +74,14 @@ def test_an_alert_follows_the_newest_final_row_of_each_key():
 
 
 def test_rows_of_one_turn_are_taken_in_the_order_of_their_times():
-    assert House(house()).take(row(1, 20), row(0, 30)) == {"attic": "off"}
+    assert House(house()).take(row(1, 24.5), row(0, 30)) == {"attic": "on"}
+
+
+def test_a_window_without_readings_is_below_no_level():
+    house_ = House(house(folds.count(), below=5))
+    assert house_.take(row(0, 1)._replace(partial=(1,)))["attic"] == "on"
+    gone = row(0, None, status="revised", revision=1)._replace(partial=(0,))
+    assert house_.take(gone)["attic"] == "off"
 
 
 def test_a_condition_has_to_hold_from_the_end_of_the_first_window_to_that_of_the_newest():
