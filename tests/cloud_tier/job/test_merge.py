@@ -175,9 +175,11 @@ def test_text_becomes_an_sql_literal(spark, text):
 DAY_US = 86_400 * SECOND_US
 
 
-def dates(spark, rows, of=()):
+def dates(spark, rows, of=(), kind="pane"):
     """Return the partitions of (stream, pane_us)."""
-    frame = spark.createDataFrame(rows, "stream bigint, pane_us bigint")
+    frame = spark.createDataFrame(
+        [(kind, *row) for row in rows], "kind string, stream bigint, pane_us bigint"
+    )
     return [str(found["pane_date"]) for found in merge.with_date(frame, of).collect()]
 
 
@@ -185,6 +187,7 @@ def test_panes_fall_on_their_day_also_before_the_epoch(spark):
     times = [-DAY_US, -1, 0, DAY_US - 1, 19_675 * DAY_US]
     expected = ["1969-12-31", "1969-12-31", "1970-01-01", "1970-01-01", "2023-11-14"]
     assert dates(spark, [(1, time_us) for time_us in times]) == expected
+    assert dates(spark, [(1, times[-1])], kind="cut") == ["1970-01-01"], "it is no pane"
 
 
 def test_partition_holds_a_number_of_panes_and_not_a_day(spark):
