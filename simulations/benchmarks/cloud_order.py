@@ -2,15 +2,15 @@
 
 Devices measure once a second; a step brings ten seconds of each, in one cell, and as many promises.
 So there are ten steps' items live. The same step without the evaluator lands the same rows; the
-peer is Spark's own way for a user's function in order, `applyInArrow` by key over the live items,
-which has to begin again at each step and takes nothing late.
+peer is Spark's own way for a user's function in order, `groupByKey` over the live items, which has
+to begin again at each step.
 
 Run: `python -m simulations.benchmarks.cloud order`.
 """
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, step
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import ABSENT, LakeTables, landed_schema
+from lasp_edge import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Item, packed
 from lasp_edge.units import SECOND_US
@@ -33,7 +34,7 @@ WARM, SHOWN, LIVE = 4, 6, 10
 GOAL_S: Final = 0.5
 """Wall seconds that 5,000 new items beside 50,000 live ones may add to a step."""
 PER_CELL: Final = 10
-PEER: Final = "Spark's applyInArrow"
+PEER: Final = "Spark's groupByKey"
 BARE: Final = "the step without streams"
 
 
@@ -93,31 +94,23 @@ def steps_s(
 def peer_s(spark: SparkSession, devices: int) -> float:
     """Return the median seconds in which Spark steps the live items by key, in order."""
     scan = SCANS["changes"]
-    schema = pa.schema({"at_us": pa.int64(), "value": pa.float64(), "room": pa.string()})
 
-    def stepped(rows: pa.Table) -> pa.Table:
-        from lasp_edge import Event  # noqa: PLC0415 - in Spark's worker
+    def stepped(readings: Iterable[tuple[int, int]]) -> Iterator[tuple[int, float]]:
+        state = scan.zero
+        for at_us, value in sorted(readings):
+            state, values = scan.step(state, Event("x", float(value), at_us, "", {}))
+            yield from ((at_us, float(each)) for each in values)
 
-        columns = (column.to_pylist() for column in rows.sort_by("at_us").columns)
-        state, found = scan.zero, []
-        for at_us, value, room in zip(*columns, strict=True):
-            state, values = scan.step(state, Event("x", float(value), at_us, room, {}))
-            found += [{"at_us": at_us, "value": float(each), "room": room} for each in values]
-        return pa.Table.from_pylist(found, schema)
-
-    live = (LIVE + 1) * PER_CELL
     items = [
-        (BEGIN_US + second * SECOND_US + device, value_at(device, second), str(device // TOGETHER))
-        for second in range(live)
+        (str(device // TOGETHER), (BEGIN_US + at * SECOND_US + device, value_at(device, at)))
+        for at in range((LIVE + 1) * PER_CELL)
         for device in range(devices)
     ]
-    at_us, values, rooms = zip(*items, strict=True)
-    frame = spark.createDataFrame(pa.table({"at_us": at_us, "value": values, "room": rooms}))
+    live = spark.sparkContext.parallelize(items, 2).cache()
     found = []
     for _ in range(WARM):
         began_s = time.perf_counter()
-        grouped = frame.groupBy("room")
-        grouped.applyInArrow(stepped, "at_us long, value double, room string").toArrow()
+        live.groupByKey().flatMapValues(stepped).collect()
         found.append(time.perf_counter() - began_s)
     return statistics.median(found[1:])
 
