@@ -57,6 +57,7 @@ def timer_place(at_us: int, scan: str, key: str) -> Place:
 _ENDS = "!!"
 """Stands between two parts of a place's text: lower than whatever a part may go on with."""
 _ESCAPED = {chr(code): "!" + chr(code + 0x22) for code in range(0x21)} | {"!": "!~"}
+_ESCAPES = str.maketrans(_ESCAPED)
 _PLAIN = {escaped[1]: letter for letter, escaped in _ESCAPED.items()}
 _VALUE_AT = 2
 """Where the value stands in the tie of a reading."""
@@ -106,7 +107,7 @@ def _number_of(text: str) -> int:
 def _part_text(part: str | int) -> str:
     if isinstance(part, int):
         return _number_text(part)
-    return "".join([_ESCAPED.get(letter, letter) for letter in part])
+    return part.translate(_ESCAPES)
 
 
 def _number_text(number: int) -> str:
