@@ -35,16 +35,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent
 IN_SPARK = {
-    "steps": (
+    "lakes": (
         "tests/cloud_tier/job/test_own_combine.py",
         "tests/cloud_tier/job/test_shared.py",
         "tests/cloud_tier/job/test_sketches.py",
         "tests/cloud_tier/job/test_step.py",
         "tests/cloud_tier/job/test_streaming.py",
         "tests/cloud_tier/job/test_time_travel.py",
-    ),
-    "the job": ("tests/cloud_tier/job/",),
-    "lakes": (
         "tests/cloud_tier/spark/",
         "tests/end_to_end/test_every_fold.py",
         "tests/end_to_end/test_lost_lake.py",
@@ -53,8 +50,10 @@ IN_SPARK = {
         "tests/end_to_end/test_strangers.py",
         "tests/test_readme_lake.py",
     ),
+    "the job": ("tests/cloud_tier/job/",),
 }
-"""Where the tests of shared sessions are; the groups take about equally long."""
+"""Where the tests of shared sessions are; the groups take about equally long. There are two, as a
+session's start, and compiling what steps need, takes a core for half a minute."""
 LONGEST = (
     "tests/simulations/test_demo_end_to_end.py",
     "tests/end_to_end/test_accidents.py",

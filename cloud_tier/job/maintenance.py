@@ -1,7 +1,8 @@
 """Keeping the lake small: what was merged is stored once, in few files, and old files go.
 
-Runs in the thread of the steps, between two of them. `OPTIMIZE` conflicts with an append whose plan
-reads the table, and a step's appends do; the lander's appends read nothing and pass beside it.
+Runs in the thread of the steps, between two of them. Putting files together conflicts with an
+append whose plan reads the table, and a step's appends do; the lander's appends read nothing and
+pass beside it.
 
     pack        often     the small files that steps make are put together, as they are
     maintain    seldom    each partition of `lattice` that has several files, or had, is rewritten
@@ -44,8 +45,7 @@ from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.waiting import WindowWaiting
 
 _LARGE_BYTES: Final = 32 << 20
-"""What is as large as that is not written again: `spark.databricks.delta.optimize.maxFileSize` of
-the job, for the tables that Spark puts together."""
+"""What is as large as that is not written again."""
 _KEPT: Final = (MEMBER, CONTROL, HELD, CUT)
 """The kinds of row that others do not replace: operators' commands and entries, held starts, and
 of each cut the newest."""
@@ -75,12 +75,11 @@ def maintain(spark: SparkSession, job: Job) -> None:
     job.tables.packed.clear()
     compact_shared(spark, job)
     for path in job.lake.grown:
-        if path in job.lake.landed:
-            # A lander may commit at the same moment. Spark's commit would replace its own on an
+        if path != job.lake.lattice:
+            # Not by Spark's OPTIMIZE: a plan costs seconds, also where nothing is to be done, and a
+            # lander may commit at the same moment. Spark's commit would replace its own on an
             # object store that only `deltalake` asks for "put it unless it is there".
             job.tables.pack(path, _LARGE_BYTES)
-        elif path != job.lake.lattice:
-            spark.sql(f"OPTIMIZE delta.{identifier(path)}").collect()
 
 
 def vacuum(spark: SparkSession, job: Job) -> None:

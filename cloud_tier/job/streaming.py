@@ -21,9 +21,6 @@ from cloud_tier.lake.checkpoint import merged_up_to, planned_up_to
 log = logging.getLogger(__name__)
 
 CONF: Final = {
-    # What is large enough is not written again and again, and a window's rows lie in few files.
-    "spark.databricks.delta.optimize.minFileSize": str(16 << 20),
-    "spark.databricks.delta.optimize.maxFileSize": str(32 << 20),
     # Each VACUUM would add two commits to the table's log, which nobody reads.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }

@@ -5,6 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from tests.brokers import PATIENCE_S
+
 HASS = os.environ.get("HASS", "")
 """The command `hass`; Home Assistant has a Python and pins of its own, so it is no dependency."""
 NEEDED = (
@@ -101,5 +103,5 @@ class RealHomeAssistant:
     def stop(self) -> None:
         """End it."""
         self._process.terminate()
-        self._process.wait(60)
+        self._process.wait(PATIENCE_S)
         self._log.close()

@@ -10,7 +10,9 @@ from tests.end_to_end.conftest import DEVICES, replayed
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 SEED = 20200713
-REPEATS = 5_000
+REPEATS = 1_500
+PART = slice(25_000, 40_000)
+"""The lines that are shuffled; among them is the one that the recording has twice."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def replay(tmp_path_factory, recording, spark):
 def shuffled(tmp_path_factory, lines, spark):
     folder = tmp_path_factory.mktemp("shuffled")
     chance = random.Random(SEED)
-    mixed = [*lines, *chance.choices(lines, k=REPEATS)]
+    mixed = [*lines[PART], *chance.choices(lines[PART], k=REPEATS)]
     chance.shuffle(mixed)
     path = folder / "shuffled.jsonl"
     path.write_text("".join(mixed), encoding="utf-8")
@@ -124,9 +126,10 @@ def test_each_key_has_the_last_hundred_of_each_device(replay, lines):
 
 
 @pytest.mark.parametrize("name", truth.WINDOWS)
-def test_shuffled_and_repeated_messages_give_the_same_table(shuffled, truths, name):
+def test_shuffled_and_repeated_messages_give_the_same_table(shuffled, lines, name):
     site, _ = shuffled
-    wrong = tables.difference(tables.held(site.lake, name), truths[name])
+    expected = tables.expected(truth.windows(lines[PART], name), name)
+    wrong = tables.difference(tables.held(site.lake, name), expected)
     assert not wrong, f"seed {SEED}: {wrong}"
     assert not tables.broken_histories(site.lake, name)
 
@@ -139,11 +142,11 @@ def test_every_repeat_is_counted(replay, shuffled, lines):
     assert sum(report["repeated"] for report in in_order.values()) == events  # one in the file
     assert repeated == events * (REPEATS + 1)
     accepted = sum(report["accepted"] for report in reports.values())
-    assert accepted == events * (len(lines) - 1)
+    assert accepted == events * (len(lines[PART]) - 1)
 
 
-def test_a_fresh_checkpoint_changes_nothing(replay, tmp_path, spark):
-    site, _ = replay
+def test_a_fresh_checkpoint_changes_nothing(shuffled, tmp_path, spark):
+    site, _ = shuffled
     lake = tmp_path / "lake"
     shutil.copytree(site.lake, lake)
     before = {name: tables.windows(lake, name, all_revisions=True) for name in truth.WINDOWS}

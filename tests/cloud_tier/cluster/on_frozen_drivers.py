@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = rooms()
 READINGS = readings_of(11)
-PARTS = 6
+PARTS = 8
 
 
 class Drivers:
@@ -95,35 +95,43 @@ def ended(drivers):
             driver.end()
 
 
-@pytest.mark.parametrize("table", ["lattice", "windows"])
-def test_a_frozen_driver_that_wakes_ends_in_one_line_and_no_revision_is_twice(tmp_path, table):
+def test_frozen_drivers_that_wake_end_in_one_line_and_no_revision_is_twice(tmp_path):
     with ended(Drivers(tmp_path, tmp_path / "lake")) as drivers:
-        check_frozen(drivers, table)
+        check_frozen(drivers, "lattice", "windows")
 
 
-def check_frozen(drivers, table):
-    """Freeze a driver behind its commit to a table; let another take over, and the first wake."""
+def check_frozen(drivers, *tables):
+    """Freeze the driver behind its commit to each table in turn, and let another take over."""
     drivers.land()
-    older = drivers.start("older")
-    until(drivers.all_merged, older)
-    path = f"{drivers.tables.root}/{table}"
+    driver = drivers.start("first")
+    until(drivers.all_merged, driver)
+    for name in tables:
+        driver = taken_over(drivers, driver, name)
+    while drivers.parts:
+        drivers.land()
+        until(drivers.all_merged, driver)
+    assert driver.stop() == Exit.FINE
+    found = ReadLake(PROGRAM, drivers.tables)
+    assert found.current() == true_windows(PROGRAM, READINGS)
+    assert found.statuses(), "revisions count without a gap"
+
+
+def taken_over(drivers, older, name):
+    """Freeze a driver behind its commit to a table, and return the one that takes over."""
+    path = f"{drivers.tables.root}/{name}"
     before = drivers.version(path)
     drivers.land()
     until(lambda: drivers.version(path) > before, older)
     signalled(older, signal.SIGSTOP)
     drivers.land()
-    newer = drivers.start("newer")
+    newer = drivers.start(f"behind {name}")
     until(drivers.all_merged, newer)
     signalled(older, signal.SIGCONT)
-    while drivers.parts:
-        drivers.land()
-        until(drivers.all_merged, newer)
+    drivers.land()
+    until(drivers.all_merged, newer)
     until(lambda: not older.runs, older)
     assert older.exit_code == Exit.DIFFERS
     (line,) = [each for each in older.last_words().splitlines() if "lasp-edge cloud: " in each]
     assert "another `lasp-edge cloud` merges into" in line
     assert "Traceback" not in older.last_words()
-    assert newer.stop() == Exit.FINE
-    found = ReadLake(PROGRAM, drivers.tables)
-    assert found.current() == true_windows(PROGRAM, READINGS)
-    assert found.statuses(), "revisions count without a gap"
+    return newer

@@ -8,7 +8,7 @@ import pytest
 
 from lasp_edge.tool.loading import load_plan
 from tests.device_agent.gateway.test_process import Gateway, is_final, truth_of, wait_until
-from tests.device_agent.support_stage import NAME, PROGRAM, Stage, lasp_edge
+from tests.device_agent.support_stage import NAME, PROGRAM, Stage, asked
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 DECLARED = "size_s=60, slide_s=10"
@@ -65,5 +65,5 @@ def there(gateway):
 
 
 def rows(gateway):
-    printed = lasp_edge("windows", "warm", "--gateway", gateway.data, "--json")
-    return [json.loads(line) for line in printed.stdout.splitlines()]
+    printed = asked("windows", "warm", "--gateway", gateway.data, "--json")
+    return [json.loads(line) for line in printed.splitlines()]

@@ -15,7 +15,7 @@ from crdts import ControlLog
 from lasp_edge.link import BrokerUrl, Link, Message
 from simulations.oracle import windows
 from tests.brokers import PATIENCE_S
-from tests.device_agent.support_stage import MAIN, NAME, Stage, lasp_edge
+from tests.device_agent.support_stage import MAIN, NAME, Stage, asked
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 READINGS = 400
@@ -50,9 +50,8 @@ class Gateway:
 
     def rows(self):
         """Return what `lasp-edge windows` prints while the gateway runs."""
-        printed = lasp_edge("windows", "warm", "--gateway", self.data, "--csv")
-        assert printed.returncode == 0, printed.stderr
-        return list(csv.DictReader(io.StringIO(printed.stdout)))
+        printed = asked("windows", "warm", "--gateway", self.data, "--csv")
+        return list(csv.DictReader(io.StringIO(printed)))
 
 
 def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stage):
@@ -118,7 +117,7 @@ def wait_until(holds):
 
 
 def least_rows(gateway, count):
-    return lasp_edge("windows", "warm", "--gateway", gateway.data).stdout.count("\n") > count
+    return asked("windows", "warm", "--gateway", gateway.data).count("\n") > count
 
 
 def truth_of(recorded, stage, window="warm", log=NOTHING_SAID):

@@ -9,8 +9,9 @@ import pytest
 from lasp_edge.link import Message
 from lasp_edge.ordered.places import place_text
 from simulations.oracle import rows
+from tests.brokers import PATIENCE_S
 from tests.device_agent.gateway.test_process import Gateway, link_of, wait_until
-from tests.device_agent.support_stage import NAME, Stage, lasp_edge
+from tests.device_agent.support_stage import NAME, Stage, asked, lasp_edge
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 PROGRAM = """
@@ -35,10 +36,8 @@ def stage(tmp_path, monkeypatch):
 
 def printed(gateway):
     """Return what `lasp-edge results` prints while the gateway runs: place -> status and steps."""
-    found = lasp_edge("results", "steps", "--gateway", gateway.data, "--csv")
-    if found.returncode:
-        return {}
-    lines = csv.DictReader(io.StringIO(found.stdout))
+    found = asked("results", "steps", "--gateway", gateway.data, "--csv")
+    lines = csv.DictReader(io.StringIO(found))
     return {line["place"]: (line["status"], int(line["difference_q"])) for line in lines}
 
 
@@ -60,7 +59,7 @@ def test_the_order_over_three_devices_survives_two_kills_of_the_gateway(stage):
         )
         wait_until(lambda: told(stage) == truth[max(truth)])
         gateway.process.terminate()
-        assert gateway.process.wait(timeout=60) == 0
+        assert gateway.process.wait(timeout=PATIENCE_S) == 0
     finally:
         gateway.kill()
     other = lasp_edge("results", "nothing", "--gateway", gateway.data)

@@ -15,7 +15,7 @@ from lasp_edge.tool.printing import RowsWanted
 from simulations.processes.broker import PrivateBroker
 from simulations.processes.relay import Relay
 from tests.brokers import PATIENCE_S, broker_program, until_true
-from tests.device_agent.support_stage import MAIN, lasp_edge
+from tests.device_agent.support_stage import MAIN, asked
 from tests.support_clock import FakedClock
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -96,7 +96,7 @@ def test_a_gateway_that_starts_in_1970_waits_for_all_once_its_clock_is_set(site,
         options = ("--data-dir", "gateway", "--commit-every", "0.2", "--dead-after", str(WAIT_S))
         start("gateway", "--broker", broker.url, *options)
     refused = "far ahead of the lander's"
-    until_true(lambda: refused in lasp_edge("status", "--data-dir", directory / "a").stdout)
+    until_true(lambda: refused in asked("status", "--data-dir", directory / "a"))
     began_s = time.perf_counter()
     clock.is_off_by("+0")
     until_true(lambda: any(row["status"] == "final" for row in rows(directory, 0)))
