@@ -71,11 +71,11 @@ class Site:
                 self.deliver(publication.topic, publication.payload, publication.qos)
 
     def deliver(self, topic, payload, qos):
-        kind = FRAME_KINDS[decode(payload).kind]
+        frame = decode(payload)
+        subscribers = FRAME_KINDS[frame.kind].subscribers
         for name, durable in self.devices.items():
-            about = decode(payload).about
-            takes = kind.subscribers & Subscriber.DEVICES
-            if takes or (kind.subscribers & Subscriber.ADDRESSEE and about == name):
+            is_addressed = subscribers & Subscriber.ADDRESSEE and frame.about == name
+            if subscribers & Subscriber.DEVICES or is_addressed:
                 self.heard[name] += 7 + len(topic) + len(payload)
                 self.sent[name] += PUBACK if qos else 0
                 durable.hear(topic, payload, self.now_us)
