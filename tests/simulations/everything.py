@@ -30,12 +30,12 @@ class Part:
     """
 
     def __init__(self, name: str) -> None:
-        self._prefix = name.replace("-", "_")
+        self.prefix = name.replace("-", "_")
         self._events: list[EventType] = []
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            named = [f"{self._prefix}_{a}" if isinstance(a, str) else a for a in arguments]
+            named = [f"{self.prefix}_{a}" if isinstance(a, str) else a for a in arguments]
             if method == "parameter":
                 named[1:] = arguments[1:]  # a default is a text, too
             if method == "declare_dynamic" and isinstance(named[0], BoundedLWWSet):

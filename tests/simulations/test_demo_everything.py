@@ -47,7 +47,7 @@ def test_everything_is_in_the_program():
     }
     of_fields = {"weighted_mean", "correlation", "regression"}  # windows of tables have them alone
     assert built_in - of_fields == FOLDS.keys() - {"range"}
-    written = {names["program"]._prefix for names in WRITTEN if "program" in names}
+    written = {names["program"].prefix for names in WRITTEN if "program" in names}
     folded = {"greenhouse", "cold_chain", "rooms", "doors", "cellars", "talk", "entrance"}
     assert written == folded | {"water", "laundry", "cold_room", "climate", "words"} | {
         "hothouse",
