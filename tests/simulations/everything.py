@@ -1,5 +1,6 @@
 """One program that holds every program of README and docs, and every fold, with and without keys.
 
+The programs of docs/gallery.md are not in it: a test of their own replays each.
 The folds stand side by side in one struct, for Spark plans each window and each value apart.
 Each README program is run as it is written, but that its names get its own name before them, so
 that one replay tries all of them. Processes load it as `tests.simulations.everything:program` from
@@ -15,7 +16,7 @@ from crdts import BoundedLWWSet
 from lasp_edge import EventType, Program, folds
 from lasp_edge.examples import talk
 from tests.lasp_edge.support_folds import ONE_EACH
-from tests.support_readme import BLOCKS
+from tests.support_readme import BLOCKS, CHECKOUT
 
 SPEC = "tests.simulations.everything:program"
 
@@ -50,7 +51,14 @@ class Part:
 
 def _written_programs() -> list[str]:
     """Return the README's Python blocks that write a program or a fold, and the talk's listing."""
-    blocks = [block.text for block in BLOCKS if block.language == "python"]
+    gallery = (CHECKOUT / "docs" / "gallery.md").read_text()
+    blocks = [
+        block.text
+        for block in BLOCKS
+        if block.language == "python"
+        and block.text not in gallery
+        and "(scans.Synchronised)" not in block.text  # it names its events, which have others here
+    ]
     shown = [block for block in blocks if "Program(" in block or "(Fold)" in block]
     return [*shown, Path(talk.__file__).read_text()]
 
