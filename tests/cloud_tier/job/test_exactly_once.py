@@ -52,7 +52,7 @@ class Commits:
         sql = self.counted(session.sql)
 
         def counted_sql(spark, text, *words, **options):
-            is_commit = text.startswith("VACUUM")
+            is_commit = text.startswith(("OPTIMIZE", "VACUUM"))
             return (sql if is_commit else session.sql)(spark, text, *words, **options)
 
         patch.setattr(session, "sql", counted_sql)
