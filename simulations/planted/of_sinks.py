@@ -5,17 +5,20 @@ from functools import partial
 from typing import Any
 
 from cloud_tier.lander.run import ClosedSegment, LanderRun
-from crdts import Frontier
+from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US
+from crdts.replica import SEQS
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway.panes import FleetPanes, KeyedPane
+from device_agent.gateway.store import FleetStore
 from lasp_edge.protocol import frontier
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
-from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.acks import Answer, FormerStore
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.protocol.frontier import Coverage, Liveness
 from simulations.planted.bug import planted, replaced
 
+_of_gateways = partial(planted, needs="gateways")
 _of_landers = partial(planted, needs="landers")
 
 
@@ -46,6 +49,18 @@ def a_landed_segment_is_not_known_again() -> Iterator[None]:
             right(self, segment)
 
     with replaced(LanderRun, "_land", land):
+        yield
+
+
+@_of_gateways
+def a_gateways_disk_that_was_put_back_is_taken_as_whole() -> Iterator[None]:
+    """A copy of the card is put back: what devices were acknowledged since is nowhere."""
+    right = FleetStore.begin
+
+    def begin(self: FleetStore, store: str) -> tuple[FormerStore, ...]:
+        return tuple([each._replace(commit=SEQS - 1) for each in right(self, store)])
+
+    with replaced(FleetStore, "begin", begin):
         yield
 
 
@@ -128,6 +143,18 @@ def a_device_that_cannot_promise_holds_the_frontier() -> Iterator[None]:
             device: BOTTOM_US for device in found.excluded if device in liveness.promises.entries
         }
         return found._replace(open_us=found.open_us | silent)
+
+    with replaced(frontier, "_standing", standing):
+        yield
+
+
+@planted
+def a_retired_device_is_waited_for() -> Iterator[None]:
+    """A device is retired, and windows wait for it as long as it is not silent."""
+    right = frontier._standing  # noqa: SLF001 - a bug is planted from outside
+
+    def standing(liveness: Liveness, *rest: Any) -> Any:
+        return right(liveness._replace(membership=Membership()), *rest)
 
     with replaced(frontier, "_standing", standing):
         yield

@@ -116,6 +116,17 @@ OF_GATEWAYS: Final[dict[str, tuple[int, ...]]] = {
     "kept_beat": (0, 0, 240),
 }
 """The same of what befalls sinks whose processes run as they are, from a third stream."""
+OF_SINKS_ALONE: Final[dict[str, tuple[int, ...]]] = {
+    "power_lost": (0, 120, 480),
+    "gateway_torn": (0, 240),
+    "gateway_old": (0, 120),
+    "gateway_jump": (0, 0, 120),
+    "lander_cut": (0, 0, 180),
+    "sink_dead": (0, 0, 60),
+    "new_lake": (0, 0, 120),
+    "retire": (0, 0, 120),
+}
+"""What befalls sinks where nothing else befalls their worlds, and how often."""
 CARDS: Final[dict[str, tuple[int, ...]]] = {
     "kill": (0, 60, 240),
     "unsynced_lost": (0, 60),

@@ -30,12 +30,13 @@ class FrontierWatch:
     def wrong(self, sink: AnySink, step: int) -> Iterator[str]:
         """Yield what is wrong with a sink's frontier."""
         lander = sink.lander
+        is_first = lander.file not in self._before  # it may have moved before the file was put back
         before_us = self._before.get(lander.file)
         after_us = self._before[lander.file] = lander.coverage.frontier
         if step % LOOK_STEPS == 0:
             yield from _held_back(sink, after_us)
             yield from _kept_by_the_broker(sink)
-        if after_us == before_us:
+        if after_us == before_us or is_first:
             return
         if after_us is None or (before_us is not None and after_us < before_us):
             yield f"the frontier of {lander.lake} went from {before_us} back to {after_us}"

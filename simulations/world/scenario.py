@@ -14,6 +14,7 @@ from simulations.world.faults import (
     KINDS,
     LATER,
     OF_GATEWAYS,
+    OF_SINKS_ALONE,
     START_US,
     Fault,
     FaultRates,
@@ -46,6 +47,9 @@ GATEWAYS = {DEFAULT_SINK: 0.3, ARCHIVE: 0.6}
 """Sinks, and the part of the seeds in which each is a gateway."""
 LANDERS = 0.5
 """The part of the other sinks that are landers' processes."""
+SINKS_ALONE = 0.25
+"""The part of the seeds with processes of sinks in which little else goes wrong: most of what a
+device does wrong or loses hides what a sink forgets."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
 ORDERED = 0.12
@@ -201,7 +205,10 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
         schedule = [fault for fault in schedule if fault.kind not in CLOCKS]
     if has["stamped"]:
         has |= {"commit_s": 6 * LONG_COMMIT_S, "steps": max(scenario.steps, STAMPED_STEPS)}
-    has |= {"gateways": gateways, "landers": landers, "faults": faults}
+    has |= {"gateways": gateways, "landers": landers}
+    if (gateways or landers) and lots.random() < SINKS_ALONE:
+        return _of_sinks(replace(scenario, **has), lots, kinds)
+    has["faults"] = faults
     return replace(scenario, schedule=tuple(schedule), **has)
 
 
@@ -223,6 +230,14 @@ def _ordered(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scen
         more = [Fault(random.randint(1, scenario.steps), "power_lost", "", n) for n in amounts]
         has["schedule"] = tuple(sorted([*scenario.schedule, *more]))
     return replace(scenario, ordered=True, **has)
+
+
+def _of_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
+    """Return the scenario with other faults: see `SINKS_ALONE`."""
+    drawn = {kind: random.choice(of) for kind, of in OF_SINKS_ALONE.items() if kind in kinds}
+    faults, few = FaultRates(**drawn), replace(scenario, size=2, steps=45, commit_s=0)
+    few = replace(few, faults=faults, acting=False, scans=False, stamped=False)
+    return replace(few, schedule=tuple(faults.schedule(random, few.names, few.steps)))
 
 
 def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
