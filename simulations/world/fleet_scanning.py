@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from lasp_edge.event import Event, tags_text
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import FLEET, graph_of
+from lasp_edge.language.streaming import FLEET, graph_of, rounded
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, Item, unpacked
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import outputs_of
@@ -213,7 +213,11 @@ def _wrong_rows(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
     until_us = max(each for each in (due_us, frontier_us, -inf) if each is not None)
     content = _content(look.plan, look.items, until_us)
     truth = outputs_of(graph_of(look.plan, FLEET).nodes, content, frontier_us)[RESULT]
-    expected = {place: _encoded(event) for place, event in truth.items()}
+    result = look.plan.fleet_results[RESULT]
+    expected = {
+        place: _encoded(event._replace(value=rounded(result, event.value)))
+        for place, event in truth.items()
+    }
     found = {place: row for place, (row, _) in look.rows.items() if row}
     if found != expected:
         at = min(p for p in found.keys() | expected.keys() if found.get(p) != expected.get(p))
