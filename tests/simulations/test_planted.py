@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cloud_tier
 import crdts
 import device_agent
 import lasp_edge
@@ -62,7 +63,7 @@ def test_a_patch_is_taken_back():
 def _named() -> dict[str, Counter[str]]:
     """Return module -> how often it names each word beside its definitions."""
     found = {}
-    for package in (crdts, device_agent, lasp_edge, simulations):
+    for package in (cloud_tier, crdts, device_agent, lasp_edge, simulations):
         directory = Path(package.__path__[0])
         for path in sorted(directory.rglob("*.py")):
             text, module = path.read_text(), path.relative_to(directory.parent).with_suffix("")
