@@ -26,6 +26,11 @@ class Distinct(Fold):
     there are few, then 2**lg_k + 40 bytes. The image is that of Apache DataSketches
     (`lasp_edge.folds.hll`).
 
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.distinct()
+    >>> fold.lower(fold.lift_column([1, 2, 2, 7], [0] * 4), Resolution("1"))
+    {'distinct': 3}
+
     Args:
         lg_k: the logarithm of the number of registers, from 8 to 14.
     """

@@ -26,7 +26,13 @@ MOST_TOP = 1_000
 
 @built_in
 class Minimum(Fold):
-    """Least sample. None where there is no sample."""
+    """Least sample. None where there is no sample.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.min()
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'min': 21.0}
+    """
 
     name = "min"
     columns = (Column("min_q", Op.MIN, LIMIT),)
@@ -44,7 +50,13 @@ class Minimum(Fold):
 
 @built_in
 class Maximum(Fold):
-    """Greatest sample. None where there is no sample."""
+    """Greatest sample. None where there is no sample.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.max()
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'max': 23.5}
+    """
 
     name = "max"
     columns = (Column("max_q", Op.MAX, LIMIT),)
@@ -62,7 +74,13 @@ class Maximum(Fold):
 
 @built_in
 class First(Fold):
-    """The sample of the least time; of several, the least. None where there is no sample."""
+    """The sample of the least time; of several, the least. None where there is no sample.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.first()
+    >>> fold.lower(fold.lift_column([210, 215, 235], [30, 10, 20]), Resolution("0.1"))
+    {'first': 21.5}
+    """
 
     name = "first"
     columns = (
@@ -83,7 +101,13 @@ class First(Fold):
 
 @built_in
 class Last(Fold):
-    """The sample of the greatest time; of several, the greatest. None where there is no sample."""
+    """The sample of the greatest time; of several, the greatest. None where there is no sample.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.last()
+    >>> fold.lower(fold.lift_column([210, 215, 235], [30, 10, 20]), Resolution("0.1"))
+    {'last': 21.0}
+    """
 
     name = "last"
     columns = (
@@ -107,6 +131,11 @@ class Top(Fold):
     """The k greatest samples, equal ones each for itself; None beyond how many there are.
 
     Its parts are `top_1`, the greatest, to `top_k`; its state is 4 bytes a sample that is kept.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.top(2)
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'top_1': 23.5, 'top_2': 21.5}
 
     Args:
         k: how many, from 1 to 1,000.

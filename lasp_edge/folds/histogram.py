@@ -30,6 +30,11 @@ class Histogram(Fold):
     (counted from 1) and below the next: an edge belongs to the bin above it. Exactly so: in steps
     of the resolution an edge is ceil(edge / resolution).
 
+    >>> from lasp_edge import Resolution, folds
+    >>> step, fold = Resolution("0.1"), folds.histogram([21, "22.5"]).at(Resolution("0.1"))
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), step)
+    {'bin_0': 0, 'bin_1': 2, 'bin_2': 1}
+
     Args:
         edges: at least one, ascending, at most 63, in the unit of the readings: numbers or decimal
             text. A float counts as the decimal it prints as.

@@ -47,6 +47,11 @@ class Quantile(Fold):
     Its state is 8 bytes for each bucket that holds a sample. At a relative error of 0.01 there are
     1,815 buckets for all samples there can be, and about 115 for each factor of ten of their range.
 
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.quantile(0.5)
+    >>> fold.lower(fold.lift_column([1, 2, 3, 4], [0] * 4), Resolution("1"))
+    {'p50': 2.0}
+
     Args:
         *fractions: one or more, from 0 to 1: numbers or decimal text.
         relative_error: how far a part may be off, relative to the sample; to one rounding of a

@@ -23,6 +23,11 @@ class Struct(Fold):
     `min_q`, the part `warmest` of a `max()` has `warmest_max_q`. The parts of a fold that has
     several are named in the same way.
 
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.struct(mean=folds.mean(), warmest=folds.max())
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'mean': 22.0, 'warmest': 23.5}
+
     Args:
         **parts: the folds, or their factories, by part name: at least one.
 

@@ -23,7 +23,13 @@ from lasp_edge.folds.numbers import Resolution
 
 @built_in
 class Count(Fold):
-    """How many samples."""
+    """How many samples.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.count()
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'count': 3}
+    """
 
     name = "count"
     columns = (Column("count", Op.SUM, COUNT_LIMIT),)
@@ -41,7 +47,13 @@ class Count(Fold):
 
 @built_in
 class Sum(Fold):
-    """Total of the samples; 0 where there is no sample."""
+    """Total of the samples; 0 where there is no sample.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.sum()
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'sum': 66.0}
+    """
 
     name = "sum"
     columns = (Column("total_q", Op.SUM),)
@@ -59,7 +71,13 @@ class Sum(Fold):
 
 @built_in
 class Mean(Fold):
-    """Arithmetic mean of the samples. None where there is no sample."""
+    """Arithmetic mean of the samples. None where there is no sample.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.mean()
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'mean': 22.0}
+    """
 
     name = "mean"
     columns = (Column("count", Op.SUM, COUNT_LIMIT), Column("total_q", Op.SUM))
@@ -84,6 +102,11 @@ class Variance(Fold):
 
     That value is (count * squares - total**2) * resolution**2 / (count * (count - 1)), or
     / count**2 for a population. None where there are too few samples: below 2, or below 1.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.variance()
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'variance': 1.75}
 
     Args:
         population: whether the samples are all there is, and not drawn from more.
@@ -129,6 +152,11 @@ class Variance(Fold):
 @built_in
 class Stddev(Variance):
     """Square root of the variance, the double nearest to its exact value.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.stddev(population=True)
+    >>> fold.lower(fold.lift_column([210, 215, 235], [0] * 3), Resolution("0.1"))
+    {'stddev': 1.0801234497346435}
 
     Args:
         population: as for a variance.

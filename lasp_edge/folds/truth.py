@@ -18,7 +18,13 @@ from lasp_edge.folds.numbers import Resolution
 
 @built_in
 class Any(Fold):
-    """Whether some sample is not 0."""
+    """Whether some sample is not 0.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.any()
+    >>> fold.lower(fold.lift_column([0, 0, 1], [0] * 3), Resolution("1"))
+    {'any': True}
+    """
 
     name = "any"
     columns = (Column("nonzero", Op.SUM, COUNT_LIMIT),)
@@ -36,7 +42,13 @@ class Any(Fold):
 
 @built_in
 class All(Fold):
-    """Whether no sample is 0."""
+    """Whether no sample is 0.
+
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.all()
+    >>> fold.lower(fold.lift_column([0, 0, 1], [0] * 3), Resolution("1"))
+    {'all': False}
+    """
 
     name = "all"
     columns = (Column("zeros", Op.SUM, COUNT_LIMIT),)

@@ -1,0 +1,66 @@
+"""The reference of all public names as pages of HTML: `python -m simulations.reference FOLDER`.
+
+It is made of docstrings by pdoc. Where the docstring of a class or function has no example of its
+own, the head of its module follows: it has the idea, the laws, an example and the source.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pdoc
+import pdoc.render
+
+from lasp_edge.release import RELEASE
+
+MODULES = (
+    "lasp_edge",
+    "lasp_edge.folds",
+    "lasp_edge.scans",
+    "lasp_edge.dataflow",
+    "lasp_edge.testing",
+    "crdts",
+    "cloud_tier",
+)
+"""The modules whose names are public: those in their `__all__`."""
+EXAMPLE = ">>> "
+
+
+def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Yield the public names of a module and what they stand for, without modules."""
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if not inspect.ismodule(thing):
+            yield name, thing
+
+
+def described(thing: Any) -> str:
+    """Return the docstring of a class or function, with the head of its module if it needs that."""
+    own = inspect.getdoc(thing) or ""
+    head = inspect.getdoc(sys.modules[thing.__module__]) or ""
+    return own if EXAMPLE in own else f"{own}\n\n{head}"
+
+
+def main() -> None:
+    """Write the pages into the folder that is named on the command line."""
+    for module in map(import_module, MODULES):
+        for name, thing in public(module):
+            setattr(module, name, thing)  # some are imported when they are asked for
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                thing.__doc__ = described(thing)
+            if inspect.isclass(thing) and thing.__name__ not in module.__all__:
+                # Users write folds.mean(), whatever its class is called.
+                thing.__name__, thing.__qualname__, thing.__module__ = name, name, module.__name__
+    pdoc.render.configure(docformat="google", show_source=False, footer_text=f"lasp-edge {RELEASE}")
+    inner = r"!(?!({})$).*\..*".format("|".join(map(re.escape, MODULES)))
+    roots = [name for name in MODULES if "." not in name]
+    pdoc.pdoc(*roots, inner, output_directory=Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()
