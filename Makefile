@@ -20,6 +20,9 @@ test: setup  ## format, lint, types, arrows, then every test
 wheel: $(VENV)/.made  ## build dist/lasp_edge-*.whl, which pip installs on any machine
 	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
+reference: setup  ## make pages of all public names, from their docstrings: reference/index.html
+	$(VENV)/bin/python -m simulations.reference reference
+
 test-cluster: $(CLUSTER)  ## a Spark cluster, Spark Connect, an object store, killed drivers
 	$(VENV)/bin/python -m pytest -n 2 --dist loadscope -o python_files="on_*.py" $(CLUSTER_TESTS)
 
@@ -57,4 +60,4 @@ $(CLUSTER): $(STAMP)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cluster]"
 	@touch $@
 
-.PHONY: help setup demo test wheel test-cluster format lint types arrows collected clean
+.PHONY: help setup demo test wheel reference test-cluster format lint types arrows collected clean

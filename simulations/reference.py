@@ -7,14 +7,12 @@ own, the head of its module follows: it has the idea, the laws, an example and t
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-import pdoc
-import pdoc.render
 
 from lasp_edge.release import RELEASE
 
@@ -48,6 +46,8 @@ def described(thing: Any) -> str:
 
 def main() -> None:
     """Write the pages into the folder that is named on the command line."""
+    import pdoc.render  # noqa: PLC0415 - of the extra `dev`
+
     for module in map(import_module, MODULES):
         for name, thing in public(module):
             setattr(module, name, thing)  # some are imported when they are asked for
@@ -58,8 +58,8 @@ def main() -> None:
                 thing.__name__, thing.__qualname__, thing.__module__ = name, name, module.__name__
     pdoc.render.configure(docformat="google", show_source=False, footer_text=f"lasp-edge {RELEASE}")
     inner = r"!(?!({})$).*\..*".format("|".join(map(re.escape, MODULES)))
-    roots = [name for name in MODULES if "." not in name]
-    pdoc.pdoc(*roots, inner, output_directory=Path(sys.argv[1]))
+    warnings.filterwarnings("ignore", "The module specification")  # a package names its modules
+    pdoc.pdoc(*MODULES, inner, output_directory=Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

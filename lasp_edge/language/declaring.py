@@ -62,6 +62,12 @@ class Declaring(DerivedSets):
     ) -> Any:
         """Derive the images of a set's elements, or of a stream's events, on each device.
 
+        >>> from lasp_edge import Program
+        >>> program = Program("house")
+        >>> watts = program.event("watts", resolution="1")
+        >>> program.map(watts, lambda event: event.value / 1000, "kW", resolution="0.001").name
+        'kW'
+
         Args:
             source: a shared set (`ORSet`, `GSet`, `TwoPSet`; of an `ORMap` the keys), or one that
                 is derived from such; or an event or stream.
@@ -171,6 +177,12 @@ class Declaring(DerivedSets):
 
         A late event is put in its place, and the outputs after it are revised.
 
+        >>> from lasp_edge import Program, scans
+        >>> program = Program("water")
+        >>> litres = program.event("litres")
+        >>> program.scan("used", source=litres, scan=scans.differences(), per_device=True).parts
+        (('difference', '1'),)
+
         Args:
             name: a new name.
             source: an event or stream; a list of several is their union.
@@ -199,6 +211,12 @@ class Declaring(DerivedSets):
         self, stream: Stream[Value] | str, *, parts: Mapping[str, str] | None = None
     ) -> Stream[Value]:
         """Let a stream leave: each of its events is a row, tentative, final or revised.
+
+        >>> from lasp_edge import Program
+        >>> program = Program("house")
+        >>> doubled = program.map(program.event("a"), lambda event: event.value * 2, "doubled")
+        >>> program.result(doubled, parts={"twice": "1"}).name
+        'doubled'
 
         Args:
             stream: the stream, or its name.
@@ -238,6 +256,14 @@ class Declaring(DerivedSets):
 
         It runs again for a row that is revised. What it does beside `update` may be repeated by a
         crash, so it should be right when it is done again, such as adding to a set.
+
+        >>> from lasp_edge import Program
+        >>> program = Program("house")
+        >>> a = program.event("a")
+        >>> doubled = program.map(a, lambda event: 2 * event.value, "b", resolution="1")
+        >>> @program.on_result(program.result(doubled))
+        ... def came(row, update):
+        ...     print(row.parts["value"], row.status)
         """
         from lasp_edge.language.ordering import known_stream  # noqa: PLC0415 - see there
 

@@ -23,15 +23,38 @@ class DerivedSets:
     def intersection(
         self, left: SetVariable, right: SetVariable, name: str
     ) -> Variable[DerivedSet]:
-        """Derive the elements that are in both sets. Arguments as for `map`."""
+        """Derive the elements that are in both sets. Arguments as for `map`.
+
+        >>> from crdts import ORSet
+        >>> from lasp_edge import Program
+        >>> program = Program("doors")
+        >>> left, right = program.declare(ORSet(), "left"), program.declare(ORSet(), "right")
+        >>> program.intersection(left, right, "both")
+        the variable 'both'
+        """
         return self._derived_sets().derive(name, "intersection", (left, right), None, 1)
 
     def product(self, left: SetVariable, right: SetVariable, name: str) -> Variable[DerivedSet]:
-        """Derive all pairs of an element of either set, left first. Arguments as for `map`."""
+        """Derive all pairs of an element of either set, left first. Arguments as for `map`.
+
+        >>> from crdts import ORSet
+        >>> from lasp_edge import Program
+        >>> program = Program("doors")
+        >>> left, right = program.declare(ORSet(), "left"), program.declare(ORSet(), "right")
+        >>> program.product(left, right, "pairs")
+        the variable 'pairs'
+        """
         return self._derived_sets().derive(name, "product", (left, right), None, 1)
 
     def bind_to(self, name: str, source: Variable[State]) -> Variable[State]:
-        """Derive what `source` is under a name of its own; `source` is any shared variable."""
+        """Derive what `source` is under a name of its own; `source` is any shared variable.
+
+        >>> from crdts import ORSet
+        >>> from lasp_edge import Program
+        >>> program = Program("doors")
+        >>> program.bind_to("rooms", program.declare(ORSet(), "opened"))
+        the variable 'rooms'
+        """
         return self._derived_sets().derive(name, "bind_to", (source,), None, 1)
 
     def on_threshold(
@@ -41,6 +64,15 @@ class DerivedSets:
 
         It runs once after each start of a device, on every device, with the value that it reached.
         So what it asks for should be right when it is asked for again, such as adding to a set.
+
+        >>> from crdts import GSet
+        >>> from lasp_edge import Program
+        >>> from lasp_edge.dataflow import cardinality
+        >>> program = Program("doors")
+        >>> rooms, notices = program.declare(GSet(), "rooms"), program.declare(GSet(), "notices")
+        >>> @program.on_threshold(rooms, cardinality(3))
+        ... def three(seen, update):
+        ...     update(notices, GSet.add, f"doors of {len(seen)} rooms were opened")
 
         Args:
             variable: a shared variable, or one that is derived from such.

@@ -48,6 +48,13 @@ class Inputs:
     ) -> EventType[Any]:
         """Declare a kind of reading.
 
+        >>> from lasp_edge import Program
+        >>> program = Program("house")
+        >>> program.event("temperature", resolution="0.1", unit="°C", least=-40, most=60).unit
+        '°C'
+        >>> program.event("name", text=True).text
+        True
+
         Args:
             name: what sources call it.
             resolution: the step of its values as decimal text; readings are rounded to it once,
@@ -103,6 +110,13 @@ class Inputs:
     ) -> Parameter[Any]:
         """Declare what operators can change while the program runs (`lasp-edge set`).
 
+        >>> from lasp_edge import Program
+        >>> program = Program("house")
+        >>> program.parameter("limit", "28", resolution="0.5", unit="°C").default
+        '28'
+        >>> program.parameter("mode", "day", choices=("day", "night")).choices
+        ('day', 'night')
+
         Args:
             name: unique among the parameters.
             default: its value where there is no entry, as text such as "28.5".
@@ -130,6 +144,11 @@ class Inputs:
 
         Declaring the same variable again returns it.
 
+        >>> from crdts import Counter
+        >>> from lasp_edge import Program
+        >>> Program("doors").declare(Counter(), "openings")
+        the variable 'openings'
+
         Args:
             bottom: the value it starts with, such as `Counter()`.
             name: unique in the program.
@@ -151,6 +170,12 @@ class Inputs:
         version: int = 1,
     ) -> Variable[State]:
         """Declare a variable that each device has for itself; it is never joined over devices.
+
+        >>> from crdts import BoundedLWWSet
+        >>> from lasp_edge import Program
+        >>> last_ten = BoundedLWWSet(bound=10, max_age_s=3600)
+        >>> Program("house").declare_dynamic(last_ten, "last", key=lambda event: event.tags["room"])
+        the variable 'last'
 
         Args:
             bottom: the value it starts with, such as `BoundedLWWSet(bound=100)`.
@@ -177,6 +202,14 @@ class Inputs:
 
         It means the same as a handler with `update(into, BoundedLWWSet.add, event.value,
         event.time_us)` that runs before all others, and costs no Python function a reading.
+
+        >>> from crdts import BoundedLWWSet
+        >>> from lasp_edge import Program
+        >>> program = Program("house")
+        >>> temperature = program.event("temperature", resolution="0.1")
+        >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
+        >>> program.collect(temperature, into=samples)
+        the variable 'samples'
         """
         event, variable = self._draft.event(source), self._draft.variable(into)
         if event.text:

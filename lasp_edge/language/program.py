@@ -83,6 +83,13 @@ class Program(Inputs, Declaring):
     ) -> Decorator[Event[Value]]:
         """Decorate a handler `(event, update)` that runs for each accepted reading.
 
+        >>> from crdts import Counter
+        >>> program = Program("doors")
+        >>> door, openings = program.event("door"), program.declare(Counter(), "openings")
+        >>> @program.on_event(door)
+        ... def opened(event, update):
+        ...     update(openings, Counter.increment, 1)
+
         Args:
             source: the event.
             writes: the sets of samples that it updates, where its code does not name them itself.
@@ -101,6 +108,12 @@ class Program(Inputs, Declaring):
         self, source: Variable[BoundedLWWSet], fold: Fold | FoldFactory, target: Variable | str
     ) -> Variable[FoldValue]:
         """Derive `target` on each device: the fold of what `source` holds there now.
+
+        >>> from lasp_edge import folds
+        >>> program = Program("house")
+        >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
+        >>> program.fold(samples, folds.mean(), "here")
+        the variable 'here'
 
         Args:
             source: a dynamic `BoundedLWWSet` variable.
@@ -130,6 +143,15 @@ class Program(Inputs, Declaring):
 
         With another fold than that of `source` it is a fold over the devices' results: of the
         numbers that `source` gives on each of them, `folds.quantile(0.95)` is their percentile.
+
+        >>> from lasp_edge import folds
+        >>> program = Program("house")
+        >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
+        >>> here = program.fold(samples, folds.mean(), "here")
+        >>> program.fold_dynamic(here, "everywhere", stale_after_s=600)
+        the variable 'everywhere'
+        >>> program.fold_dynamic(here, folds.quantile(0.95), "p95", resolution="0.1")
+        the variable 'p95'
 
         Args:
             source: the target of a `fold`.
@@ -163,6 +185,16 @@ class Program(Inputs, Declaring):
 
         Windows are [start, start + size) with every start a multiple of the slide since the
         epoch; one exists where a reading lies in it.
+
+        >>> from lasp_edge import folds
+        >>> program = Program("house")
+        >>> power = program.event("power", unit="W")
+        >>> made = program.window(
+        ...     "by_room", source=power, fold=folds.mean(), size_s=60, slide_s=10,
+        ...     key=lambda event: event.tags["room"], where=lambda event: event.value > 0,
+        ... )
+        >>> made.size_us, made.slide_us
+        (60000000, 10000000)
 
         Args:
             name: names the window in the lake.
@@ -214,6 +246,14 @@ class Program(Inputs, Declaring):
         again only after it has come back: never twice for one `value.inputs`, not even after a
         restart. What it does beside `update` may be repeated by a crash.
 
+        >>> from lasp_edge import folds
+        >>> program = Program("house")
+        >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
+        >>> here = program.fold(samples, folds.mean(), "here")
+        >>> @program.on_value(here, above=28, below=27)
+        ... def warm(value, update):
+        ...     print(value.number)
+
         Args:
             variable: the target of a `fold` or `fold_dynamic`, or its name.
             part: which part of the value is compared; needed where it has several.
@@ -248,6 +288,12 @@ class Program(Inputs, Declaring):
         That on a value, or on a result of each device, is of each device. That on a window, or on a
         result over the whole fleet, is of each gateway. Of a window or result counts the newest row
         that is final.
+
+        >>> from lasp_edge import folds
+        >>> program = Program("house")
+        >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
+        >>> here = program.fold(samples, folds.mean(), "here")
+        >>> program.alert("too warm", here, above=28, hysteresis=1, for_s=60)
 
         Args:
             name: unique among the alerts, for people.

@@ -126,6 +126,10 @@ class Update:
         time, and nobody can compute again what a handler made of it. So what is to be equal
         everywhere, such as a window, must not depend on it.
 
+        >>> from lasp_edge.examples.greenhouse import program
+        >>> print(Update(program.plan()).value("global_average"))  # no device knows it yet
+        None
+
         Args:
             fold: the target of a `fold` or `fold_dynamic`, or its name.
             key: of a fold with keys; where it is None, the key of the event or value at hand.

@@ -59,6 +59,9 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
 
     `examples` cases are drawn by `seed` for each law and fold.
 
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> check_program(program)
+
     Raises:
         AssertionError: a law is broken; the text shows the smallest counter-example. Or a function
             cannot be called, or fails whatever it is given.
