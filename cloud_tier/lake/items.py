@@ -6,11 +6,13 @@ streams the newest row that has a place counts there.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 
+from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import within
-from cloud_tier.lake.tables import PANE
+from cloud_tier.lake.tables import PANE, LakeTables
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import cell_in
 from lasp_edge.ordered.cells import CellId
@@ -18,6 +20,7 @@ from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.sent_items import united
 from lasp_edge.ordered.sent_outputs import newest
 from lasp_edge.protocol.lake_columns import ITEMS
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.spans import Span
 
 Select = Callable[[str], pa.Table]
@@ -44,3 +47,23 @@ def cells_of(
         parts.setdefault(CellId(name, device, pane_us), []).append(cell)
     for at in sorted(parts):
         yield at, newest(parts[at]) if made.outputs else united(parts[at])
+
+
+def stored_cells(
+    tables: LakeTables, plan: Plan, name: str, until_us: int
+) -> Iterator[tuple[CellId, InputCell]]:
+    """Yield the cells of an event or stream that begin before a time, from both tables.
+
+    Raises:
+        NotFound: there is no such lake.
+    """
+    parts: dict[CellId, list[InputCell]] = {}
+    for path in (tables.landing, tables.lattice):
+        table = tables.table(path)
+        if ITEMS not in {field.name for field in table.schema().fields}:
+            continue  # no program with streams over the fleet has run on it
+        spans = [Span(EARLIEST_PANE_US, until_us - 1)]
+        for at, cell in cells_of(partial(selected, table), plan, name, spans):
+            parts.setdefault(at, []).append(cell)
+    for at in sorted(parts):
+        yield at, newest(parts[at]) if plan.item_streams[name].outputs else united(parts[at])

@@ -6,14 +6,17 @@ A gateway keeps each row as it stands now; what was known at another time, a lak
 from pathlib import Path
 from typing import Any
 
+from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.store import existing_fleet
 from device_agent.gateway.table import meaning_in
 from lasp_edge.errors import UsageError
 from lasp_edge.evaluation.packed_rows import place_of, rows_in
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.described import RESULT, ResultDefinition
+from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, parts_of, shown_parts
-from lasp_edge.ordered.cells import cell_of
+from lasp_edge.ordered.cells import CellId, cell_of
+from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US as EARLIEST_US
 from lasp_edge.ordered.places import Place, place_text
@@ -61,6 +64,19 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
     ]
     chosen.sort(key=lambda row: str(row["key"]))
     return FoundRows(columns, [[row.get(name) for name in columns] for row in chosen], meaning)
+
+
+def cells(directory: str, plan: Plan, event: str, until_us: int) -> list[tuple[CellId, InputCell]]:
+    """Return the cells of an event in a gateway's directory that begin before a time.
+
+    Raises:
+        NotFound: there is no such directory.
+    """
+    store = existing_fleet(Path(directory))
+    try:
+        return list(GatewayHistory(plan, store).stored_cells(event, EARLIEST_US, until_us))
+    finally:
+        store.close()
 
 
 def _plain(

@@ -11,6 +11,7 @@ from device_agent.gateway import streams as streams_module
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.store import FleetStore
 from lasp_edge import Program, scans
+from lasp_edge.event import tags_text
 from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, cell_of, packed
 from lasp_edge.ordered.oracle import outputs_of
@@ -56,9 +57,10 @@ class Fleet:
     def restart(self):
         self.gateway.restart()
 
-    def reads(self, device, at_s, value, room="hall", state=PRESENT):
+    def reads(self, device, at_s, value, room="hall", state=PRESENT, tags=None):
         """Let a device read something, or take it back; return the entry that it sends."""
-        item = Item(FIRST_US + round(at_s * SECOND_US), value, f'{{"room":"{room}"}}')
+        text = tags_text(tags or {"room": room})
+        item = Item(FIRST_US + round(at_s * SECOND_US), value, text)
         self.items[device, item] = max(state, self.items.get((device, item), 0))
         cell_us = cell_of(item.time_us)
         own = {each: state for (of, each), state in self.items.items() if of == device}
