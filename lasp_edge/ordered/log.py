@@ -26,11 +26,8 @@ from lasp_edge.ordered.deltas import Change, Delta, netted, same_event
 from lasp_edge.ordered.outputs import FIRST, NO_TAGS, LogName, Output, made_event, outputs_at
 from lasp_edge.ordered.places import Place, timer_place
 from lasp_edge.ordered.plain import check_plain, same
-from lasp_edge.ordered.scan import Scan
+from lasp_edge.ordered.scan import MOST_RINGS, Scan
 
-MOST_RINGS: Final = 10_000
-"""Timers between two items, at most: one that sets itself again and again does not go on for ever.
-Part of the meaning of a scan, as the limit of a state is."""
 BEFORE_ALL_US: Final = -(2**62)
 """Before every time."""
 ItemChange = tuple[Place, Event[Any] | None]

@@ -11,23 +11,17 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.deltas import Content
-from lasp_edge.ordered.graph import StreamNode
-from lasp_edge.ordered.log import MOST_RINGS
 from lasp_edge.ordered.outputs import NO_TAGS
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import check_plain, plain_of
-from lasp_edge.ordered.stages import (
-    FilterStage,
-    FlatMapStage,
-    MapStage,
-    ScanStage,
-    StreamStage,
-    UnionStage,
-)
+from lasp_edge.ordered.scan import MOST_RINGS
+
+Node = tuple[str, Any, tuple[str, ...]]
+"""A stream's name, what its declaration holds (its `operator` and functions), and its sources."""
 
 
 def outputs_of(
-    nodes: Sequence[StreamNode], content: dict[str, Content], frontier_us: int | None = None
+    nodes: Sequence[Node], content: dict[str, Content], frontier_us: int | None = None
 ) -> dict[str, Content]:
     """Return what each stream says of the contents of events, by name."""
     found = dict(content)
@@ -37,31 +31,29 @@ def outputs_of(
 
 
 def _rows_of(
-    stage: StreamStage, sources: list[Content], frontier_us: int | None
+    stage: Any, sources: list[Content], frontier_us: int | None
 ) -> Iterator[tuple[Place, Event[Any]]]:
-    if isinstance(stage, UnionStage):
+    if stage.operator == "union":
         for branch, content in enumerate(sources):
             for (time_us, device, tie, path), event in content.items():
                 yield (time_us, device, tie, (*path, branch)), event
-    elif isinstance(stage, ScanStage):
+    elif stage.operator == "scan":
         yield from _scanned(stage, sources[0], frontier_us)
     else:
         for place, event in sources[0].items():
             yield from _single(stage, place, event)
 
 
-def _single(
-    stage: StreamStage, place: Place, event: Event[Any]
-) -> Iterator[tuple[Place, Event[Any]]]:
+def _single(stage: Any, place: Place, event: Event[Any]) -> Iterator[tuple[Place, Event[Any]]]:
     time_us, device, tie, path = place
     try:
-        if isinstance(stage, FilterStage):
+        if stage.operator == "filter":
             if stage.predicate(event):
                 yield place, event
-        elif isinstance(stage, MapStage):
+        elif stage.operator == "map":
             value = _rounded(plain_of(stage.function(event)), stage.resolution)
             yield place, event._replace(name=stage.name, value=value)
-        elif isinstance(stage, FlatMapStage):
+        elif stage.operator == "flat_map":
             given = list(stage.function(event))
             check_plain(tuple(given))
             values = [_rounded(value, stage.resolution) for value in given]
@@ -83,7 +75,7 @@ def _rounded(value: Any, step: Resolution | None) -> Any:
 
 
 def _scanned(
-    stage: ScanStage, content: Content, frontier_us: int | None
+    stage: Any, content: Content, frontier_us: int | None
 ) -> Iterator[tuple[Place, Event[Any]]]:
     by_key: dict[str, list[Place]] = {}
     for place in sorted(content):
@@ -109,7 +101,7 @@ def _scanned(
 
 
 def _rung(
-    stage: ScanStage, key: str, state: Any, last_us: int, until_us: int
+    stage: Any, key: str, state: Any, last_us: int, until_us: int
 ) -> tuple[Any, list[tuple[Place, Event[Any]]]]:
     """Return the state after the timers up to a time, and what they say."""
     outputs: list[tuple[Place, Event[Any]]] = []

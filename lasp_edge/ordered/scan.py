@@ -28,7 +28,7 @@ is not plain, says nothing and leaves the state as it was, everywhere.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Final, Generic
 
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
@@ -36,6 +36,10 @@ from lasp_edge.generics import Value_co
 
 TIME = "time"
 """In place of the step of a part: it is a time, in whole microseconds since 1970."""
+
+MOST_RINGS: Final = 10_000
+"""Timers between two items, at most: one that sets itself again and again does not go on for ever.
+Part of the meaning of a scan, as the limit of a state is."""
 
 Stepped = tuple[Any, Sequence[Any]]
 """The next state, and the values of the outputs."""

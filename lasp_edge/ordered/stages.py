@@ -20,7 +20,7 @@ Source: the four cases of a filter after Borealis (see `deltas`).
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -40,8 +40,11 @@ class StreamStage(ABC):
     """One step from streams to a stream.
 
     Attributes:
+        operator: what it is, by the name of the method that declares it.
         failures: of its functions.
     """
+
+    operator: ClassVar[str]
 
     def __init__(self) -> None:
         self.failures = Failures()
@@ -105,6 +108,8 @@ class MapStage(StatelessStage):
         resolution: the step of the values: each is rounded to it once, and is that everywhere.
     """
 
+    operator = "map"
+
     def __init__(
         self,
         function: Callable[[Event[Any]], Any],
@@ -124,6 +129,8 @@ class MapStage(StatelessStage):
 class FilterStage(StatelessStage):
     """The events for which a predicate holds, each at its place."""
 
+    operator = "filter"
+
     def __init__(self, predicate: Callable[[Event[Any]], Any]) -> None:
         super().__init__()
         self.predicate = predicate
@@ -134,6 +141,8 @@ class FilterStage(StatelessStage):
 
 class FlatMapStage(StatelessStage):
     """Any number of events for each, with values that a function gives of it, in their order."""
+
+    operator = "flat_map"
 
     def __init__(
         self,
@@ -157,6 +166,8 @@ class FlatMapStage(StatelessStage):
 class UnionStage(StreamStage):
     """The events of several streams; where one stream comes on several ways, once for each."""
 
+    operator = "union"
+
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
         return {
             child_place(place, branch): change
@@ -177,6 +188,8 @@ class ScanStage(StreamStage):
     Attributes:
         logs: by key.
     """
+
+    operator = "scan"
 
     def __init__(
         self, scan: Scan, name: str = "scan", key: KeyOf | None = None, device: str = ""

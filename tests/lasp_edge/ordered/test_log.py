@@ -6,9 +6,10 @@ from lasp_edge import Event, scans
 from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.deltas import applied, netted
 from lasp_edge.ordered.graph import StreamNode
-from lasp_edge.ordered.log import MOST_RINGS, ScanLog
+from lasp_edge.ordered.log import ScanLog
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.outputs import LogName
+from lasp_edge.ordered.scan import MOST_RINGS
 from lasp_edge.ordered.stages import ScanStage
 from tests.lasp_edge.ordered.support_streams import SCANS, drawn_event, seeded
 
