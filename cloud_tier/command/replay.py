@@ -1,4 +1,4 @@
-"""Run a scan over the fleet again, over the readings that a lake or a gateway has, and compare.
+"""Run a scan over the fleet again, on the readings of a lake or gateway, and compare.
 
 Each row is printed once, with where it is: in `both`, in the `replay` alone, or `kept` alone; what
 has changed is there twice. With --with another program is run over the same readings, so you see
