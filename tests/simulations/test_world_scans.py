@@ -37,29 +37,29 @@ def test_another_release_has_other_streams_and_the_first_one_comes_back(retain_s
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "seed", "said"),
     [
-        ("an_as_of_join_takes_what_has_come_before", "pi-0 joins"),
-        ("time_alone_brings_nothing", "what was final changed, and nothing came late"),
-        ("a_retraction_before_its_reading_is_dropped", "its streams lack 1 readings"),
-        ("a_window_keeps_a_reading_that_was_taken_back", "metered_by_tap landed"),
-        ("rows_never_become_final", "is tentative at"),
+        ("an_as_of_join_takes_what_has_come_before", 3, "pi-0 joins"),
+        ("time_alone_brings_nothing", 2, "what was final changed, and nothing came late"),
+        ("a_retraction_before_its_reading_is_dropped", 2, "its streams lack 1 readings"),
+        ("a_window_keeps_a_reading_that_was_taken_back", 2, "metered_by_tap landed"),
+        ("rows_never_become_final", 2, "is tentative at"),
     ],
 )
-def test_a_bug_of_scans_is_found(name, said):
+def test_a_bug_of_scans_is_found(name, seed, said):
     with BUGS[name].plant():
-        found = [trouble for seed in (2, 3) for trouble in run(replace(CALM, seed=seed)).trouble]
-    assert any(said in trouble for trouble in found)
+        (trouble, *_) = run(replace(CALM, seed=seed)).trouble
+    assert said in trouble
 
 
 @pytest.mark.parametrize(
     ("name", "faults", "said"),
     [
-        ("streams_are_committed_after_the_readings", (TORN,), "and it is None"),
+        ("streams_are_committed_after_the_readings", (TORN,), "its streams lack 1 readings"),
     ],
 )
 def test_a_bug_of_scans_is_found_under_faults(name, faults, said):
-    scenario = replace(CALM, seed=4, schedule=faults)
+    scenario = replace(CALM, seed=8, schedule=faults)
     with BUGS[name].plant():
         (trouble, *_) = run(scenario).trouble
     assert said in trouble
