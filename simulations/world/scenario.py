@@ -184,7 +184,8 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         return _of_cards(scenario, later, kinds) if later.random() < OF_CARDS else scenario
     kind = later.choice([each for each in LATER if each in kinds] or [""])
     steps = max(steps, 2 * KINDS[kind].most) if kind else steps
-    alone = [Fault(later.randint(1, steps), kind, name, KINDS[kind].most) for name in names if kind]
+    there = scenario.names if kind else []  # not those drawn first: there may be fewer by now
+    alone = [Fault(later.randint(1, steps), kind, name, KINDS[kind].most) for name in there]
     return replace(scenario, steps=steps, faults=CALM, schedule=tuple(sorted(alone)))
 
 
