@@ -5,6 +5,7 @@
 - `programs`: the folds of a program, and their verdicts
 - `identities`: what identifies each window and fold (`--plan`)
 - `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs
+- `replays`: what rows of a scan over the fleet cost that wait for no device
 - `handlers`, `trial`: functions that cannot be called, or fail on made-up readings
 - `texts`, `record`: which function changed its text but not its version
 - `command`: the command

@@ -2,7 +2,8 @@ r"""A program's streams, run on made-up readings: are their functions functions,
 
 Each function is called twice on what reaches it, scans also from a state that was stored and read
 again (`lasp_edge.checking.scans`). Then one reading of a thousand comes late: how many steps that
-takes, and how many results it changes, tells what late readings will cost.
+takes, and how many results it changes, tells what late readings will cost. What rows of a scan over
+the fleet cost that do not wait for all devices is told by its replay ratio (`replays`).
 
     >>> from lasp_edge import Program, scans
     >>> program = Program("water")
@@ -25,6 +26,7 @@ from random import Random
 from typing import Any
 
 from lasp_edge.checking.readings import constants, plausible, values_of
+from lasp_edge.checking.replays import replay_ratios
 from lasp_edge.checking.scans import flaws
 from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.trial import MADE_UP_TAG, Findings
@@ -33,7 +35,7 @@ from lasp_edge.event import Event
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import whole_graph
-from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.deltas import Content, Delta
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.places import Place, reading_place
 from lasp_edge.ordered.plain import encoded
@@ -44,6 +46,8 @@ READINGS = 1_000
 """Made-up readings of all events together, a second apart."""
 NAMED = 10
 """Of this many readings one has a value that is always tried, or that the program names."""
+DEVICES = 20
+"""That read these, where rows are of a fleet, once a second."""
 TRIED = 100
 """Events for which each function is called twice."""
 MUCH = 4
@@ -70,6 +74,7 @@ def tried_streams(
         _run(plan, asked, found)
         asked.user = ""  # who asks was noted
         _price(plan, asked, found)
+        _price_of_order(plan, asked, found)
     for event in sorted(plan.streamed_events):
         of_event = {_title(plan, n) for n, each in plan.streams.items() if event in each.events}
         of_tags = found.tags.setdefault(event, {})
@@ -252,6 +257,24 @@ def _price(plan: Plan, asked: _AskedTags, found: Findings) -> None:
             f"and changes {_many(len(changed.get(name, ())), 'result')}"
         )
         found.costs.append(line + (": all behind it" if steps * MUCH > READINGS else ""))
+
+
+def _price_of_order(plan: Plan, asked: _AskedTags, found: Findings) -> None:
+    """Count what it takes that rows of scans over the fleet do not wait for all devices."""
+    if not plan.fleet_streams:
+        return
+    readings: dict[str, Content] = {}
+    for name, delta in _readings(plan, asked).items():
+        for place, (_, event) in delta.items():
+            number = (place[0] - _FIRST_US) // _SECOND_US
+            time_us, device = _FIRST_US + number * _SECOND_US // DEVICES, f"d{number % DEVICES}"
+            moved = event._replace(time_us=time_us, device=device)
+            readings.setdefault(name, {})[time_us, device, *place[2:]] = moved
+    for name, ratio in replay_ratios(plan, readings).items():
+        found.costs.append(
+            f"{_title(plan, name)}: replay ratio {ratio:.2f}, the steps of an item where {DEVICES} "
+            "devices read once a second and rows wait for none of them"
+        )
 
 
 def _many(count: int, what: str) -> str:

@@ -8,6 +8,8 @@
 - `quantile`: the quantile sketch, beside ddsketch
 - `wide_pane`: one reading at a time into a pane of many keys, beside a plain loop
 - `ordered`: scans, in order and out of it, beside bytewax and FlameStream's algorithm
+- `fleet_order`: one order over a fleet at a gateway, beside bytewax; bytes of a reading beside JSON
+- `fleet_replay`: how often a gateway steps an item of it, beside FlameStream's algorithm
 - `start`: what a real agent takes until it publishes; only where it is named
 - `economy`: bytes that real agents write and send, beside shipping JSON; only where it is named
 - `idle`: the CPU of an agent that has little to do; only where it is named

@@ -25,6 +25,7 @@ IN_CPU_S = (
     "gateway",
     "control",
     "fleet_order",
+    "fleet_replay",
 )
 NAMES = (*IN_CPU_S, "start", "economy", "idle", "files")
 """The others start processes and take real time, or measure no time: they run where named."""

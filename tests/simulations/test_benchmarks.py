@@ -2,12 +2,14 @@
 
 import pytest
 
+from lasp_edge.protocol.limits import NEVER_US
 from simulations.benchmarks import __main__ as command
 from simulations.benchmarks import (
     crdt_peers,
     crdts,
     dynamic,
     files,
+    fleet_replay,
     measure,
     quantile,
     shared,
@@ -15,6 +17,7 @@ from simulations.benchmarks import (
     start,
 )
 from simulations.benchmarks.measure import Line, quantity, rates, show, times
+from simulations.benchmarks.ordered import flamestream, shuffled
 
 
 def test_a_ratio_says_how_many_times_better_ours_is():
@@ -147,3 +150,11 @@ def test_the_tombstone_scheme_never_shrinks_and_the_bounded_set_does_not_grow():
         kept.append(len(sizes.encode(sizes.bounded(count, 100))))
     assert tombstones[0] < tombstones[1] / 1.5 < tombstones[2] / 3
     assert max(kept) - min(kept) <= 8
+
+
+def test_a_gateway_replays_no_more_than_flamestream_and_nothing_where_rows_wait():
+    order = shuffled(3)
+    assert fleet_replay.one_by_one(order) == flamestream(order)
+    for scan, keyed in fleet_replay.SCANS.values():
+        steps = fleet_replay.steps_an_item(scan, 3, keyed=keyed, wait_us=NEVER_US)
+        assert steps == 1

@@ -85,6 +85,16 @@ def test_a_late_reading_has_its_price(scan, cost):
     assert line == f"scan scanned: a late reading amid 1,000 takes {cost}"
 
 
+def test_a_scan_over_the_fleet_has_a_replay_ratio_and_one_of_each_device_has_none():
+    program = Program("water")
+    litres = program.event("litres", resolution="0.5")
+    used = program.scan("used", source=litres, scan=scans.differences(), per_device=True)
+    program.scan("pairs", source=used, scan=scans.last(2))
+    *costs, last = tried_streams(program.plan()).costs
+    assert not [line for line in costs if "replay ratio" in line]
+    assert last.startswith("scan pairs: replay ratio 1.")
+
+
 def test_tags_that_are_asked_for_are_named():
     found = tried_streams(program_with(scans.last(2), key=lambda e: e.tags["tap"]).plan())
     assert found.tags == {"litres": {"tap": ["scan scanned"]}}
