@@ -3,7 +3,7 @@ r"""A program's streams, run on made-up readings: are their functions functions,
 Each function is called twice on what reaches it, scans also from a state that was stored and read
 again (`lasp_edge.checking.scans`). Then one reading of a thousand comes late: how many steps that
 takes, and how many results it changes, tells what late readings will cost. What rows of a scan over
-the fleet cost that do not wait for all devices is told by its replay ratio (`replays`).
+the fleet cost that do not wait for all devices is its replay ratio (`replays`).
 
     >>> from lasp_edge import Program, scans
     >>> program = Program("water")

@@ -115,7 +115,7 @@ def steps_an_item(scan: scans.Scan, count: int, *, keyed: bool, wait_us: int) ->
     """Return the steps an item at a gateway, of devices that send their cells one by one."""
     rng, names = Random(count), [f"pi-{n}" for n in range(count)]
     phase_us = {name: rng.randrange(CELL_US) for name in names}
-    sends_us = {name: rng.randrange(CELL_US) for name in names}
+    sends_us = {name: n * CELL_US // count for n, name in enumerate(rng.sample(names, count))}
     evaluator, low_us = Evaluator(plan_of(scan), names, wait_us), dict.fromkeys(names, BEGIN_US)
     for second in range(1, (CELLS + 1) * _CELL_S + 1):
         now_us, cells = BEGIN_US + second * SECOND_US, []
