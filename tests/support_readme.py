@@ -77,6 +77,7 @@ MARKS = {
     "pods": ("yaml", "kind: StatefulSet"),
     "until idle": ("sh", "--until-idle 30"),
     "plan of a lake": ("sh", "lake plan --lake"),
+    "upgrade of a lake": ("sh", "lake upgrade"),
     "check against": ("sh", "--against former"),
     "deltalake": ("python", "newest = 1"),
     "duckdb": ("python", "import duckdb"),

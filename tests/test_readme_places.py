@@ -53,5 +53,7 @@ def test_a_job_that_ends_by_itself_is_called_so():
 def test_commands_that_look_ahead_are_called_so():
     (line,) = commands(block("plan of a lake"))
     assert parsed(shlex.split(line)[1:]).program == "lasp_edge.examples.greenhouse:program"
+    (line,) = commands(block("upgrade of a lake"))
+    assert parsed(shlex.split(line)[1:]).action == "upgrade"
     (line,) = commands(block("check against"))
     assert str(parsed(shlex.split(line)[1:]).against) == "former/greenhouse.py"

@@ -1,4 +1,4 @@
-"""The actions of `lasp-edge lake` that delete: what is of a device or key, and what is old."""
+"""The actions of `lasp-edge lake` that change rows: they delete, or carry over to a format."""
 
 import argparse
 import fcntl
@@ -8,8 +8,9 @@ from pathlib import Path
 
 from cloud_tier.job.opened import OpenTables
 from cloud_tier.lake.deletion import Wanted, forget, retain
-from cloud_tier.lake.status import JOB_LOCK
-from cloud_tier.lake.tables import LakeTables
+from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, is_locked
+from cloud_tier.lake.tables import FORMAT, LakeTables
+from cloud_tier.lake.upgrade import upgrade
 from lasp_edge.errors import UsageError
 from lasp_edge.tool.times import read_time
 
@@ -66,6 +67,26 @@ def retain_days(arguments: argparse.Namespace) -> str:
     tables = LakeTables(arguments.lake)
     tables.table(tables.landing)
     return _counted(retain(tables, arguments.days))
+
+
+def upgraded(arguments: argparse.Namespace) -> str:
+    """Carry a lake over to the present format; return what is printed.
+
+    Raises:
+        UsageError: a job or a lander of this machine runs, or the format is not known.
+    """
+    tables = LakeTables(arguments.lake)
+    tables.table(tables.landing)
+    if is_locked(tables, f"{tables.log}/{LANDER_LOCK}"):
+        raise UsageError("a lander writes to this lake: stop it, and start it again afterwards")
+    with no_job(tables):
+        rows = upgrade(tables)
+    if not rows:
+        return f"{tables.root} has the format {FORMAT} already"
+    return (
+        f"{tables.root} has the format {FORMAT} now; {rows:,} rows were rewritten; start "
+        "lander and job again"
+    )
 
 
 def _counted(counts: Mapping[str, int]) -> str:

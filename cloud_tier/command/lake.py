@@ -12,6 +12,8 @@ run.
 `plan`: what a new version of the program changes, before it is started: which windows go on, and
 which begin with a part of their readings.
 
+`upgrade`: carry a lake of the former format over. Neither job nor lander may run.
+
 All work without Spark.
 
   lasp-edge lake status --lake ./lake
@@ -23,6 +25,7 @@ All work without Spark.
   lasp-edge lake forget --lake ./lake --key attic --before 2025-01-01
   lasp-edge lake retain --lake ./lake --days 400
   lasp-edge lake plan --lake ./lake --program greenhouse:program
+  lasp-edge lake upgrade --lake ./lake
 """
 
 import argparse
@@ -33,7 +36,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cloud_tier.command import table
-from cloud_tier.command.deletion import add_deletion_arguments, forget_rows, retain_days
+from cloud_tier.command.deletion import (
+    add_deletion_arguments,
+    forget_rows,
+    retain_days,
+    upgraded,
+)
 from cloud_tier.command.planned import add_plan_arguments, show_plan
 from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.lake import Lake
@@ -135,6 +143,11 @@ def _retain(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace) -> int:
     print(show_plan(arguments))  # noqa: T201
+    return Exit.FINE
+
+
+def _upgrade(arguments: argparse.Namespace) -> int:
+    print(upgraded(arguments))  # noqa: T201
     return Exit.FINE
 
 
@@ -263,4 +276,5 @@ _ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "forget": _forget,
     "retain": _retain,
     "plan": _plan,
+    "upgrade": _upgrade,
 }

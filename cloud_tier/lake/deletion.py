@@ -243,16 +243,8 @@ def _deleted(tables: LakeTables, conditions: dict[str, str], *, at_once: bool) -
     for path, condition in conditions.items():
         if not DeltaTable.is_deltatable(path):  # an earlier release made fewer
             continue
-        table = tables.table(path)
-        was = table.metadata().configuration.get("delta.appendOnly", "false")
-        if was == "true":  # Delta refuses to delete from such a table
-            _set(table, "delta.appendOnly", "false")
-        try:
-            name = path.rpartition("/")[2]
-            found[name] = _delete(path, condition)
-        finally:
-            if was == "true":
-                _set(tables.table(path), "delta.appendOnly", "true")
+        with tables.open_to_changes(path):
+            found[path.rpartition("/")[2]] = _delete(path, condition)
         if at_once:
             _delete_files(tables.table(path))
     return found

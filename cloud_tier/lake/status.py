@@ -62,8 +62,8 @@ def status(
         "rejects": _rejects(tables),
         "merged": merged_of(tables, landing.version()),
         "runs": {
-            "job": _is_locked(tables, f"{tables.root}/{JOB_LOCK}"),
-            "lander": _is_locked(tables, f"{tables.log}/{LANDER_LOCK}"),
+            "job": is_locked(tables, f"{tables.root}/{JOB_LOCK}"),
+            "lander": is_locked(tables, f"{tables.log}/{LANDER_LOCK}"),
         },
     }
 
@@ -132,7 +132,8 @@ def merged_of(tables: LakeTables, landed: int) -> dict[str, Any] | None:
     return {"batch": found.batch, "unfinished": found.unfinished, "commits_behind": behind}
 
 
-def _is_locked(tables: LakeTables, path: str) -> bool | None:
+def is_locked(tables: LakeTables, path: str) -> bool | None:
+    """Return whether a process holds a file of a lake locked; None where that cannot be seen."""
     if not tables.is_local:
         return None
     try:

@@ -43,7 +43,8 @@ Tables are plain (reader version 1, writer version 2): any Delta reader opens th
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,7 +124,9 @@ ABSENT: Final[Mapping[str, Any]] = {
 """What a column holds in a kind of row that has no use for it; NULL if it is not here."""
 
 FORMAT: Final = 2
-"""Of the tables' columns and of their meaning. A lake of another format is left as it is."""
+"""Of the tables' columns and of their meaning; one that only adds columns or tables is no other
+format. A lake of another format is left as it is until somebody asks for `cloud_tier.lake.upgrade`,
+as a lander of the release before must not write to it any more."""
 _DESCRIPTION: Final = "lasp-edge lake, format "
 
 # Totals over devices and panes may exceed 64 bits; a single entry's never do.
@@ -137,7 +140,8 @@ _ARROW: Final = {
     "decimal(38,0)": pa.decimal128(38, 0),
 }
 _NOT_IN_A_NAME: Final = frozenset(" ,;{}()\n\t=.`")
-_APPENDED_ONLY: Final = {"delta.appendOnly": "true"}
+APPEND_ONLY: Final = "delta.appendOnly"
+"""Delta's property by which it refuses that rows of a table change or go."""
 _PROPERTIES: Final = {"delta.checkpointInterval": "100"}
 """In commits: how many of them a reader of a table opens at most. A checkpoint costs 0.3 s."""
 
@@ -163,6 +167,8 @@ class LakeTables:
         merged: the tables that only a job writes to; the merged state is the first.
         grown: the tables that get a file with every commit.
         all: every table.
+        rewritten: the tables of which maintenance makes their own join; rows are only appended to
+            the others.
         checkpoint: where the streaming query keeps how far it has read.
         log: where the lander logs messages before it acknowledges them.
         is_local: whether it is a directory of this machine.
@@ -184,6 +190,7 @@ class LakeTables:
         self.merged = (self.lattice, self.windows, self.globals, self.results)
         self.grown = (self.landing, *self.merged, self.shared, self.rejects)
         self.all = (*self.grown, self.programs)
+        self.rewritten = (self.lattice, self.shared)
         self.checkpoint = f"{self.root}/checkpoint"
         self.log = f"{self.root}/log"
 
@@ -251,14 +258,44 @@ class LakeTables:
         windows = {**WINDOW_IDENTITY, **combined, **LAKE_RECORD}
         values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
         rows = {**ROW_IDENTITY, **row_types(results), **ROW_RECORD}
-        _ensure(self.landing, landed, _APPENDED_ONLY)
-        _ensure(self.lattice, {**landed, PANE_DATE: "date"}, {}, PANE_DATE)
-        _ensure(self.windows, windows, _APPENDED_ONLY)
-        _ensure(self.results, rows, _APPENDED_ONLY)
-        _ensure(self.globals, values, _APPENDED_ONLY)
-        _ensure(self.shared, SHARED, {})
-        _ensure(self.rejects, REJECTS, _APPENDED_ONLY)
-        _ensure(self.programs, PROGRAMS, _APPENDED_ONLY)
+        self._ensure(self.landing, landed)
+        self._ensure(self.lattice, {**landed, PANE_DATE: "date"}, PANE_DATE)
+        self._ensure(self.windows, windows)
+        self._ensure(self.results, rows)
+        self._ensure(self.globals, values)
+        self._ensure(self.shared, SHARED)
+        self._ensure(self.rejects, REJECTS)
+        self._ensure(self.programs, PROGRAMS)
+
+    def _ensure(self, path: str, columns: Mapping[str, str], partition: str = "") -> None:
+        fields = [_field(name, kind) for name, kind in columns.items()]
+        if not DeltaTable.is_deltatable(path):
+            own = {} if path in self.rewritten else {APPEND_ONLY: "true"}
+            _make(path, fields, {**_PROPERTIES, **own}, partition)
+        table = DeltaTable(path)
+        known = {field.name for field in table.schema().fields}
+        missing = [field for field in fields if field.name not in known]
+        if missing:
+            table.alter.add_columns(missing)
+
+    @contextmanager
+    def open_to_changes(self, path: str) -> Iterator[None]:
+        """Have Delta allow that rows of a table change or go while the block lasts."""
+        if path in self.rewritten:
+            yield
+            return
+        alter = self.table(path).alter
+        alter.set_table_properties({APPEND_ONLY: "false"}, raise_if_not_exists=False)
+        try:
+            yield
+        finally:
+            alter = self.table(path).alter
+            alter.set_table_properties({APPEND_ONLY: "true"}, raise_if_not_exists=False)
+
+    @property
+    def description(self) -> str:
+        """The text by which `landing` is known to have the present format."""
+        return f"{_DESCRIPTION}{FORMAT}"
 
     @staticmethod
     def format_of(landing: DeltaTable) -> str:
@@ -312,9 +349,13 @@ def _check_format(lake: LakeTables) -> None:
         return
     number = lake.format_of(DeltaTable(lake.landing))
     if number != str(FORMAT):
+        todo = (
+            f"stop its job and landers, and type `lasp-edge lake upgrade --lake {lake.root}`"
+            if number == "1"
+            else "a later one wrote it: install that, or name another directory with --lake"
+        )
         raise UsageError(
-            f"{lake.root} has the lake format {number}, and this lasp-edge writes {FORMAT}: "
-            "name another directory with --lake, and the devices will send everything again"
+            f"{lake.root} has the lake format {number}, and this lasp-edge writes {FORMAT}: {todo}"
         )
 
 
@@ -326,19 +367,6 @@ def _check_names(columns: Iterable[str]) -> None:
             raise UsageError(f"a fold's column {name!r} clashes with the lake's column {other!r}")
         if not name or set(name) & _NOT_IN_A_NAME:
             raise UsageError(f"a fold's column {name!r} cannot be a column of a Delta table")
-
-
-def _ensure(
-    path: str, columns: Mapping[str, str], properties: Mapping[str, str], partition: str = ""
-) -> None:
-    fields = [_field(name, kind) for name, kind in columns.items()]
-    if not DeltaTable.is_deltatable(path):
-        _make(path, fields, {**_PROPERTIES, **properties}, partition)
-    table = DeltaTable(path)
-    known = {field.name for field in table.schema().fields}
-    missing = [field for field in fields if field.name not in known]
-    if missing:
-        table.alter.add_columns(missing)
 
 
 def _field(name: str, kind: str) -> Field:
