@@ -20,14 +20,12 @@ from deltalake.schema import PrimitiveType
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import FORMAT, MEMBER, PROMISE, TICK, VARIABLE, LakeTables
 from lasp_edge.errors import UsageError
+from lasp_edge.protocol.lake_columns import LANDED
 
 FORMER: Final = "1"
-_WRITTEN: Final = frozenset(
-    """kind stream key pane_us device incarnation nonce seq low_us since_us received_us done shard
-    changed""".split()
-)
-"""The columns that rows of format 1 have beside the folds'."""
 _ADDED: Final = {"lander": "string", "control": "long", "retired": "boolean", "now_us": "long"}
+_WRITTEN: Final = frozenset(LANDED) - _ADDED.keys()
+"""The columns that rows of format 1 have beside the folds'."""
 _VALUES: Final = {
     "lander": f"CASE WHEN kind = '{TICK}' THEN device ELSE '' END",
     "device": f"CASE WHEN kind = '{TICK}' THEN '' ELSE device END",

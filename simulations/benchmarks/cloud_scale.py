@@ -7,7 +7,7 @@ Readings of one span arrive in one step, or in four: by the names of the devices
     python -m simulations.benchmarks.cloud_scale [--devices N ...] [--windows N ...]
                                                  [--silent WHO ...] [--arrival HOW ...]
 
-All of it takes an hour; these options ask for a part. It prints a table of CPU seconds of Python and
+All takes an hour; these options ask for a part. It prints a table of CPU seconds of Python and
 Spark's JVM for each span, then the goals: ten times the devices cost ten times as much at most;
 with silent devices a step costs 1.2 times as much at most as with none; 10,000 devices with 20
 windows take at most 40 of the 60 s between two steps; and after a year of history a step costs 1.1
