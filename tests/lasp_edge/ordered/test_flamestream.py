@@ -16,10 +16,7 @@ from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.log import ScanLog
 from lasp_edge.ordered.outputs import LogName
 from lasp_edge.ordered.stages import FilterStage, FlatMapStage, MapStage, ScanStage, UnionStage
-
-
-def at(time_us, *path):
-    return time_us, "", (), path
+from tests.lasp_edge.ordered.support_flamestream import FULL, GROUPING, at
 
 
 def event(value, time_us=0):
@@ -36,40 +33,6 @@ def grouped(arrivals, n, *, partial=True):
     return {saying.value for saying in said.values()}, log
 
 
-ONE, TWO, THREE = (at(1), "v1"), (at(2), "v2"), (at(3), "v3")
-PAIRS = {("v1",), ("v1", "v2"), ("v2", "v3")}
-GROUPING = {
-    "withoutReordering": ([ONE, TWO, THREE], PAIRS),
-    "groupWithSuccessor": (
-        [
-            (at(2), "v5"),
-            (at(2, 0), "v5State"),
-            (at(1), "x0"),
-            (at(1, 0), "x0State"),
-            (at(2, 0, 0), "theState"),
-        ],
-        {
-            ("x0",),
-            ("x0", "x0State"),
-            ("x0State", "v5"),
-            ("v5", "v5State"),
-            ("v5State", "theState"),
-        },
-    ),
-    "cycleSimulation": (
-        [ONE, TWO, (at(1, 0), "state")],
-        {("v1",), ("v1", "state"), ("state", "v2")},
-    ),
-    "headReordering": ([TWO, ONE, THREE], PAIRS),
-    "tailReordering": ([ONE, THREE, TWO], PAIRS),
-    "reverseReordering": ([THREE, TWO, ONE], PAIRS),
-    "reorderingWithInvalidating": (
-        [ONE, TWO, THREE, (at(3), None)],
-        {("v1",), ("v1", "v2")},
-    ),
-}
-
-
 @pytest.mark.parametrize("case", GROUPING)
 def test_grouping_of_two(case):
     arrivals, expected = GROUPING[case]
@@ -81,10 +44,7 @@ def test_grouping_of_two(case):
     [
         (None, (1, 2, 3), {(1, 2, 3)}),
         (None, (2, 1, 3), {(1, 2, 3)}),
-        (2, (1, 2, 3), {(1, 2), (2, 3)}),
-        (2, (3, 2, 1), {(1, 2), (2, 3)}),
-        (3, (1, 2, 3, 4), {(1, 2, 3), (2, 3, 4)}),
-        (3, (4, 3, 2, 1), {(1, 2, 3), (2, 3, 4)}),
+        *FULL,
     ],
 )
 def test_partial_windows_are_undone(n, order, expected):
