@@ -48,6 +48,31 @@ def test_a_second_gateway_that_joins_late_has_the_same_rows():
     assert run(scenario).trouble == ()
 
 
+MISFORTUNES = [
+    ("store_lost", 2, 2, "lives_of_a_device_write_one_entry"),
+    ("older_image", 2, 5, "the_cell_of_the_newest_life_takes_the_place_of_others"),
+    ("clone", 12, 2, "lives_of_a_device_write_one_entry"),
+    ("kill", 3, 2, "a_cell_leaves_without_what_its_life_had_sent_before"),
+    ("gateway_torn", 40, 2, "rows_are_committed_a_turn_after_their_items"),
+    ("power_lost", 3, 2, "rows_are_committed_a_turn_after_their_items"),
+    ("other_release", 1, 3, "the_filter_is_not_in_the_id_of_its_items"),
+    ("gateway_old", 1, 4, "a_gateways_disk_that_was_put_back_is_taken_as_whole"),
+]
+"""Kind, amount, seed, and a bug by which this very history goes wrong."""
+
+
+@pytest.mark.parametrize(("kind", "amount", "seed", "bug"), MISFORTUNES)
+def test_a_misfortune_alone_changes_no_row_and_does_where_a_bug_is_planted(kind, amount, seed, bug):
+    schedule = [Fault(at, kind, f"pi-{n % 2}", amount) for n, at in enumerate((9, 16, 23))]
+    calm = Scenario(seed, size=2, steps=30, ordered=True, gateways=("lake",))
+    scenario = replace(calm, schedule=tuple(schedule))
+    outcome = run(scenario)
+    assert outcome.trouble == ()
+    assert outcome.seen[kind] > 1
+    with BUGS[bug].plant():
+        assert run(scenario).trouble
+
+
 def test_every_kind_of_order_is_drawn():
     orders = [order_of(scenario_of(seed)) for seed in range(2_000) if scenario_of(seed).ordered]
     assert len(orders) > 150
