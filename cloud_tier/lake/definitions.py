@@ -19,13 +19,16 @@ from cloud_tier.lake.query import in_one_line, selected
 from cloud_tier.lake.shared import SharedMeaning, described, meaning_of, stored
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import mend_tables
-from lasp_edge.errors import UsageError
+from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.language.described import UNIT, WINDOW, ResultDefinition, definition_of, descriptions
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.summary import NO_SUMMARY, ProgramSummary, RanProgram
 
 log = logging.getLogger(__name__)
 
 SHARED = "shared"
+PROGRAM: Final = "program"
+"""The kind of the row with the summary of the program."""
 _SINCE: Final = "since_us"
 
 Known = dict[tuple[str, str], tuple[int, str]]
@@ -61,6 +64,20 @@ def program_of(lake: LakeTables) -> str | None:
     return min(programs, default=None)
 
 
+def ran(root: str) -> RanProgram:
+    """Return the program whose results a lake holds.
+
+    Raises:
+        NotFound: there is no such lake, or it cannot be read.
+    """
+    texts = [
+        t for (kind, _), (_, t) in newest_definitions(LakeTables(root)).items() if kind == PROGRAM
+    ]
+    if not texts:
+        raise NotFound(f"{root}: {NO_SUMMARY.format('lander')}")
+    return RanProgram(f"the lake {root}", ProgramSummary.from_text(json.loads(texts[0])["summary"]))
+
+
 def record(plan: Plan, lake: LakeTables) -> list[str]:
     """Write the program's definitions where they are new or differ from the newest.
 
@@ -78,6 +95,8 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
         for kind, name, description in descriptions(plan)
     ]
     texts += [(SHARED, each.name, described(each, plan.name)) for each in stored(plan)]
+    summary = {"program": plan.name, "summary": ProgramSummary.of(plan).text}
+    texts.append((PROGRAM, plan.name, json.dumps(summary, ensure_ascii=False)))
     for kind, name, text in texts:
         revision, before = known.get((kind, name), (-1, ""))
         if text == before:

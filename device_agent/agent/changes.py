@@ -80,6 +80,7 @@ class Facts:
         clock: for people, what is wrong with the clock; "" if nothing is.
         promised_us: the greatest low watermark that was published.
         program: the name of the program that the store is of.
+        summary: what that program declares, as text of a `ProgramSummary`.
         streams: the streams of the program's windows.
         meanings: variable -> the number of the meaning that its values have.
         other_programs: device that runs another program or release -> (program, release).
@@ -114,6 +115,7 @@ class Facts:
     clock: str | None = None
     promised_us: int | None = None
     program: str | None = None
+    summary: str | None = None
     streams: tuple[int, ...] | None = None
     meanings: dict[str, int] | None = None
     other_programs: dict[str, tuple[str, str]] | None = None

@@ -1,5 +1,6 @@
 """The windows and results of one device, as the commands that print and plot rows want them."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from device_agent.agent.state.store import Store, existing_store
 from device_agent.console.own_windows import OwnWindow, own_windows
+from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.evaluation.rows import stored_rows
 from lasp_edge.language.declarations import Window
@@ -18,12 +20,47 @@ from lasp_edge.language.described import (
     descriptions,
 )
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.summary import NO_SUMMARY, ProgramSummary, RanProgram
 from lasp_edge.protocol.status import FINAL, TENTATIVE
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.printing import FoundRows, RowsWanted
+from lasp_edge.tool.times import shown_time
 
 EVERY = 1 << 40
 """Starts, and rows, to go back: more than are kept."""
+
+
+def ran(directory: str) -> RanProgram:
+    """Return the program that an agent's directory is of.
+
+    Raises:
+        NotFound: there is no such directory, or it cannot be read.
+        UsageError: it has another format.
+    """
+    store = existing_store(Path(directory))
+    try:
+        restored, waiting = store.restored(), store.undelivered()
+        device = (store.replica() or (0, 0, ""))[2]
+    except (sqlite3.Error, DamagedStoreError) as error:
+        raise NotFound(f"{store.path} cannot be read: {error}") from None
+    finally:
+        store.close()
+    facts = restored.facts
+    if facts.summary is None:
+        raise NotFound(f"{directory}: {NO_SUMMARY.format('agent')}")
+    notes = []
+    if facts.floor_us is not None and facts.high_us is not None:
+        notes.append(
+            f"it still has its readings from {shown_time(facts.floor_us)} to "
+            f"{shown_time(facts.high_us)}: of these it makes again what begins again"
+        )
+    if any(source.stamped for source in restored.sources.values()):
+        notes.append("some of its readings got their time on arrival: those are not kept")
+    entries = sum(each.entries for each in waiting)
+    if entries:
+        notes.append(f"{entries} pane entries are not delivered yet: they are sent in any case")
+    whose = f"the agent {device} in {directory}"
+    return RanProgram(whose, ProgramSummary.from_text(facts.summary), tuple(notes))
 
 
 def found_windows(directory: str, wanted: RowsWanted) -> FoundRows:

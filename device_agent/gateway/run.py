@@ -17,9 +17,10 @@ from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.line import line_of
 from device_agent.gateway.results import FleetResults
-from device_agent.gateway.store import PROGRAM, STORE_ID, FleetStore
+from device_agent.gateway.store import PROGRAM, STORE_ID, SUMMARY, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.summary import ProgramSummary
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame
@@ -300,6 +301,7 @@ class GatewayRun:
 def _describe(plan: Plan, store: FleetStore) -> None:
     """Let a file state what the program's windows mean."""
     meaning = {PROGRAM: meaning_of(plan, store.restored().control), "name": plan.name}
+    meaning[SUMMARY] = ProgramSummary.of(plan).text
     facts = store.facts()
     if any(facts.get(name) != value for name, value in meaning.items()):
         store.put_facts(meaning)

@@ -57,6 +57,7 @@ from lasp_edge.protocol.window_rows import (
 FILE_NAME: Final = "gateway.sqlite"
 LOCK_NAME: Final = "gateway.lock"
 STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
+SUMMARY = "summary"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
 CONTROL, HELD, BEGUN = "control", "held", "begun"
 """Facts: the log of the parameters, and which windows wait for promises, or lack readings."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from crdts import ControlLog
-from device_agent.gateway.store import PROGRAM, FleetStore, existing_fleet
+from device_agent.gateway.store import PROGRAM, SUMMARY, FleetStore, existing_fleet
+from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import NotFound
 from lasp_edge.language.described import (
     RESULT,
@@ -21,6 +22,7 @@ from lasp_edge.language.described import (
 )
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import WindowRegimes
+from lasp_edge.language.summary import NO_SUMMARY, ProgramSummary, RanProgram
 from lasp_edge.protocol.window_rows import SERVED_BEFORE, SERVED_BEHIND, FleetRow
 from lasp_edge.tool.printing import FoundRows, RowsWanted
 
@@ -62,6 +64,27 @@ def definitions(store: FleetStore, kind: str = WINDOW) -> dict[str, ResultDefini
         raise NotFound(f"{store.path.parent}: no gateway has kept anything here yet")
     plains: dict[str, Any] = json.loads(text).get(f"{kind}s", {})
     return {name: definition_of(kind, name, plain) for name, plain in plains.items()}
+
+
+def ran(directory: str) -> RanProgram:
+    """Return the program whose windows a gateway's directory keeps.
+
+    Raises:
+        NotFound: there is no such directory, or it cannot be read.
+        UsageError: it has another format.
+    """
+    store = existing_fleet(Path(directory))
+    try:
+        text = store.facts().get(SUMMARY)
+    except sqlite3.OperationalError:  # a gateway that is starting has made no tables yet
+        text = None
+    except (sqlite3.Error, DamagedStoreError) as error:
+        raise NotFound(f"{store.path} cannot be read: {error}") from None
+    finally:
+        store.close()
+    if text is None:
+        raise NotFound(f"{directory}: {NO_SUMMARY.format('gateway')}")
+    return RanProgram(f"the gateway in {directory}", ProgramSummary.from_text(text))
 
 
 def found(directory: str, wanted: RowsWanted) -> FoundRows:

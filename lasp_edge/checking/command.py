@@ -25,9 +25,16 @@ the readings of an event have the time of another one: their order is that of ta
 scans.Synchronised the laws of its share and join are tried on states that made-up events reach; the
 smallest case that breaks one is shown, with what to write.
 
-With --against old.py it tries nothing, and says what becomes of the data of a fleet that runs that
-program: what is kept, converted, set aside, lost or sent again, and what devices of both do
-meanwhile. With --plan it tries nothing and prints one line for each window and fold: its stream id,
+With --against it tries nothing, and says what becomes of the data of a fleet that runs another
+program: what is kept, converted, set aside, lost, made again of kept readings or sent again, and
+what devices of both do meanwhile. The other program is a file, or what an agent's --data-dir, a
+gateway's or a lake has run, each found by what is in the directory.
+
+  lasp-edge check greenhouse:program --against former/greenhouse.py
+  lasp-edge check greenhouse:program --against ~/lasp/data
+  lasp-edge check greenhouse:program --against --lake s3://bucket/lake
+
+With --plan it tries nothing and prints one line for each window and fold: its stream id,
 pane, keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the
 stores and the lake that it had. Of a scans.Synchronised it prints each choice of events that must
 be in order across devices, and with --recording FILE what each would cost in bytes a day.
@@ -42,9 +49,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from lasp_edge.checking import record
-from lasp_edge.checking.against import changes
+from lasp_edge.checking.against import changed_texts, changes
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.determinism import risks_of
+from lasp_edge.checking.former import is_place, program_in, program_in_lake
 from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, unstepped
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
@@ -54,6 +62,7 @@ from lasp_edge.checking.trial import Findings
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.summary import ProgramSummary, RanProgram
 from lasp_edge.tool.loading import load_other, load_plan
 
 SECTION = "begin"
@@ -79,10 +88,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--against",
-        metavar="FILE.py",
+        nargs="?",
+        const="",
+        metavar="FILE.py|DIR",
         help="say what becomes of the data of a fleet that runs this former program: a file, "
-        "FILE.py:PROGRAM, or MODULE:PROGRAM",
+        "FILE.py:PROGRAM, MODULE:PROGRAM, or the directory of an agent, a gateway or a lake",
     )
+    add("--lake", metavar="DIR", help="of --against: a lake, which may be in an object store")
     add(
         "--plan",
         action="store_true",
@@ -108,12 +120,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.examples < 0:
         raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
     tags = _tags(arguments.tag)
+    _need_former(arguments)
     plan = load_plan(arguments.program)
     if arguments.plan or arguments.against is not None:
-        lines = [*identities(plan), *_choices(plan, arguments)] if arguments.plan else []
-        lines += changes(load_other(arguments.against), plan) if arguments.against else []
-        print("\n".join(lines))  # noqa: T201
-        return Exit.FINE
+        return _describe(plan, arguments)
     broken, lines = _check_folds(plan, arguments.examples, arguments.seed, shows=arguments.laws)
     lines += [f"ROUND {line}" for line in unstepped(plan)]
     wrong, doubts = uncallable(plan), unfilled(plan) + fleet_readers(plan) + risks_of(plan)
@@ -131,6 +141,40 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join([_summary(broken, len(wrong), warnings), *lines]))  # noqa: T201
     fails = broken or wrong or (warnings and arguments.strict)
     return Exit.DIFFERS if fails else Exit.FINE
+
+
+def _need_former(arguments: argparse.Namespace) -> None:
+    """Check that one former program is named, if any is.
+
+    Raises:
+        UsageError: there are two, or none.
+    """
+    if arguments.lake is not None and arguments.against != "":
+        raise UsageError("--lake belongs to --against: write --against --lake DIR, and no file")
+    if arguments.against == "" and arguments.lake is None:
+        raise UsageError(
+            "--against needs the former program: a file such as old.py, the directory of an agent, "
+            "a gateway or a lake, or --lake s3://..."
+        )
+
+
+def _describe(plan: Plan, arguments: argparse.Namespace) -> Exit:
+    """Print what identifies a program, and what becomes of the data of another one."""
+    lines = [*identities(plan), *_choices(plan, arguments)] if arguments.plan else []
+    lines += _against(plan, arguments) if arguments.against is not None else []
+    print("\n".join(lines))  # noqa: T201
+    return Exit.FINE
+
+
+def _against(plan: Plan, arguments: argparse.Namespace) -> list[str]:
+    """Return what becomes of the data that another program made, in a line each."""
+    new, where = ProgramSummary.of(plan), arguments.against
+    if where and not is_place(where):
+        old = load_other(where)
+        *found, kept = changes(ProgramSummary.of(old), new)
+        return [*found, *(changed_texts(old, plan) if old.name == plan.name else ()), kept]
+    ran: RanProgram = program_in(where) if where else program_in_lake(arguments.lake)
+    return [f"against {ran.whose}", *ran.notes, *changes(ran.summary, new)]
 
 
 def _choices(plan: Plan, arguments: argparse.Namespace) -> list[str]:

@@ -20,6 +20,7 @@ from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.parts import Handler, Part
 from lasp_edge.language.meaning import kept_in_words
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.summary import ProgramSummary
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MOST_UNITS, UNIT_BYTES, PresenceFrame
 from lasp_edge.protocol.limits import MEMBERS
@@ -45,7 +46,8 @@ class Programs(Part):
         self._states: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {}
         self._own_units, self._own_bounds = units_of(agent.plan), bounds_of(agent.plan)
         self._noted = dict(before)
-        self.is_changed = agent.facts.program != agent.plan.name
+        self._summary = ProgramSummary.of(agent.plan).text
+        self.is_changed = agent.facts.summary != self._summary
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -86,7 +88,7 @@ class Programs(Part):
     def take_changes(self) -> Changes | None:
         """Return whose store it is, once."""
         self.is_changed = False
-        return Changes(facts=Facts(program=self._agent.plan.name))
+        return Changes(facts=Facts(program=self._agent.plan.name, summary=self._summary))
 
     def take_notes(self) -> Changes | None:
         self.has_notes = False

@@ -5,6 +5,7 @@ import pytest
 from crdts import BoundedLWWSet, GSet
 from lasp_edge import Program, folds, scans
 from lasp_edge.checking.against import changes
+from lasp_edge.language.summary import ProgramSummary
 from lasp_edge.tool.command_line import main
 
 
@@ -29,7 +30,7 @@ def house(name="house", **changed):
     program.window("up", source=risen, fold=folds.sum(), size_s=60)
     if given.get("notes"):
         program.declare(GSet(), "notes")
-    return program.plan()
+    return ProgramSummary.of(program.plan())
 
 
 CHANGES = {
@@ -49,8 +50,8 @@ CHANGES = {
         {"resolution": "0.05"},
         [
             "event warm has other steps, 0.1 to 0.05",
-            "window w begins again: it means something else, and it counts the readings that come",
-            "window up begins again: it means something else, and it is made of the readings that",
+            "window w begins again: it means something else, and each device makes it again of the rea",
+            "window up begins again: it means something else, and it is made again of the readings",
             "variable samples is converted",
             "value fleet is computed again from the samples that are there",
             "stream risen means something else: each device computes it again",
@@ -74,7 +75,11 @@ CHANGES = {
         [],
     ),
     "a window is gone": ({}, {"window": False}, ["window w is gone: what devices have not deliv"]),
-    "a window is new": ({"window": False}, {}, ["window w is new: it counts the readings that"]),
+    "a window is new": (
+        {"window": False},
+        {},
+        ["window w is new: each device makes it again of the readings with own times"],
+    ),
     "a scan": (
         {},
         {"reset": True},
