@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple, Self
 
 from crdts import BoundedLWWSet
-from lasp_edge.language.declarations import Window
+from lasp_edge.language.declarations import AnyFold, Window
 from lasp_edge.language.meaning import kept_in_words
 from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable
@@ -75,7 +75,10 @@ class ProgramSummary(NamedTuple):
     def of(cls, plan: Plan) -> Self:
         """Return the summary of a plan."""
         sent = plan.published_folds.keys()
-        folds = [*plan.local_folds.items(), *plan.dynamic_folds.items()]
+        folds: list[tuple[str, AnyFold]] = [
+            *plan.local_folds.items(),
+            *plan.dynamic_folds.items(),
+        ]
         return cls(
             plan.name,
             {
