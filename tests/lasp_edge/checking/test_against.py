@@ -50,7 +50,7 @@ CHANGES = {
         {"resolution": "0.05"},
         [
             "event warm has other steps, 0.1 to 0.05",
-            "window w begins again: it means something else, and each device makes it again of the rea",
+            "window w begins again: it means something else, and each device makes it again of",
             "window up begins again: it means something else, and it is made again of the readings",
             "variable samples is converted",
             "value fleet is computed again from the samples that are there",
