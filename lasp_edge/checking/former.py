@@ -22,7 +22,7 @@ def is_place(text: str) -> bool:
     """Return whether a text names a directory, and not a program.
 
     Raises:
-        NotFound: it could only be a directory, and there is none.
+        NotFound: it could only name a directory, and no such directory exists.
     """
     path = Path(text)
     if path.is_dir():
@@ -36,8 +36,8 @@ def program_in(directory: str) -> RanProgram:
     """Return the program that a directory's data are of.
 
     Raises:
-        NotFound: there are none, or they cannot be read.
-        UsageError: there are data of several.
+        NotFound: the directory holds no such data, or they cannot be read.
+        UsageError: the directory holds data of several kinds.
     """
     kinds = [kind for kind, mark in _MARKS.items() if (Path(directory) / mark).exists()]
     if not kinds:

@@ -112,7 +112,7 @@ class ProgramSummary(NamedTuple):
         """Return the summary that gave a text.
 
         Raises:
-            ValueError: it is none, or another release's.
+            ValueError: the text is no summary, or that of another release.
         """
         try:
             plain = json.loads(text)
