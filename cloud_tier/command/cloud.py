@@ -23,7 +23,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair, repair_all
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
-from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.job.streaming import LOCAL_CONF
 from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
@@ -236,9 +236,7 @@ def _broker(arguments: argparse.Namespace) -> BrokerUrl | None:
 
 
 def _conf(arguments: argparse.Namespace) -> dict[str, str]:
-    conf = dict(CONF)
-    if is_one_machine(arguments.master):
-        conf |= LOCAL_CONF
+    conf = dict(LOCAL_CONF) if is_one_machine(arguments.master) else {}
     for setting in arguments.conf:
         name, equals, value = setting.partition("=")
         if not name or not equals:

@@ -26,7 +26,7 @@ _FEW: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
 }
-_MANY: Final = {
+MANY: Final[dict[str, str]] = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.shuffle.partitions": "64",
 }
@@ -62,7 +62,7 @@ class Frames(NamedTuple):
 def frames(spark: SparkSession, *, few: bool = True) -> Iterator[Frames]:
     """Give the session the settings for few rows or for many, and take them back."""
     is_local = (spark.conf.get("spark.master", "") or "").startswith("local")
-    settings = _FEW if few else _MANY if is_local else {}
+    settings = _FEW if few else MANY if is_local else {}
     before = {name: spark.conf.get(name) for name in settings}
     for name, setting in settings.items():
         spark.conf.set(name, setting)

@@ -82,10 +82,10 @@ def maintain(spark: SparkSession, job: Job) -> None:
             job.tables.pack(path, _LARGE_BYTES)
 
 
-def vacuum(spark: SparkSession, job: Job) -> None:
+def vacuum(job: Job) -> None:
     """Delete files that no version within the retention needs."""
     for path in job.lake.grown:
-        spark.sql(f"VACUUM delta.{identifier(path)}").collect()
+        job.tables.vacuum(path)
 
 
 def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:

@@ -209,3 +209,7 @@ class OpenTables:
     def pack(self, path: str, target_bytes: int = _PACKED_BYTES) -> None:
         """Put small files together: a step opens each file that may hold rows which it needs."""
         self.table(path).optimize.compact(target_size=target_bytes)
+
+    def vacuum(self, path: str) -> None:
+        """Delete files that no version within the retention needs, and what dead writers left."""
+        self.table(path).vacuum(dry_run=False, full=True)

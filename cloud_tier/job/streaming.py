@@ -20,10 +20,6 @@ from cloud_tier.lake.checkpoint import merged_up_to, planned_up_to
 
 log = logging.getLogger(__name__)
 
-CONF: Final = {
-    # Each VACUUM would add two commits to the table's log, which nobody reads.
-    "spark.databricks.delta.vacuum.logging.enabled": "false",
-}
 LOCAL_CONF: Final = {
     # Batches are small and plans many, so planning again at every shuffle costs more than it
     # saves: 2.7 instead of 3.1 s a step on two cores, with one partition.
@@ -89,7 +85,7 @@ class Batches:
         elif self._count % self._upkeep.pack_every == 0:
             pack(self._job)
         if self._count % self._upkeep.vacuum_every == 0:
-            vacuum(spark, self._job)
+            vacuum(self._job)
 
 
 def start(

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.job.streaming import LOCAL_CONF
 from cloud_tier.spark.session import spark_session
 from simulations.benchmarks import (
     cloud_ingest,
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
     print(HEAD)
     goals: list[str] = []
-    spark = spark_session(app_name="benchmark", conf={**CONF, **LOCAL_CONF})
+    spark = spark_session(app_name="benchmark", conf=LOCAL_CONF)
     for name in arguments.names or ROWS:
         row, full = ROWS[name]
         size = arguments.size or (max(LEAST, full // HUNDREDTH) if arguments.quick else full)

@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.job.streaming import LOCAL_CONF
 from cloud_tier.spark.session import spark_session
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US
@@ -74,7 +74,7 @@ def main() -> int:
     parser.add_argument("--arrival", choices=ARRIVALS, nargs="+", default=ARRIVALS)
     parser.add_argument("--no-year", action="store_true", help="leave the year of history out")
     arguments = parser.parse_args()
-    spark = spark_session(app_name="scale", conf={**CONF, **LOCAL_CONF})
+    spark = spark_session(app_name="scale", conf=LOCAL_CONF)
     found: dict[Case, float] = {}
     for _ in range(2):  # the JVM compiles what it will
         cpu_s(spark, Case(1_000, 1, "1 %", "at random"))

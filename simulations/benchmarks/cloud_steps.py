@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain, pack
 from cloud_tier.job.step import MergedState, step
-from cloud_tier.job.streaming import CONF, LOCAL_CONF, USUAL
+from cloud_tier.job.streaming import LOCAL_CONF, USUAL
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.spark.session import spark_session
 from lasp_edge.language.plan import Plan
@@ -230,7 +230,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        spark = spark_session(app_name="steps", master="local[2]", conf={**CONF, **LOCAL_CONF})
+        spark = spark_session(app_name="steps", master="local[2]", conf=LOCAL_CONF)
         soak(spark, Path(folder), arguments.steps, arguments.devices)
         spark.stop()
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain
-from cloud_tier.job.streaming import CONF, LOCAL_CONF, Batches
+from cloud_tier.job.streaming import LOCAL_CONF, Batches
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.spark.session import spark_session
@@ -133,7 +133,7 @@ def main() -> int:
     arguments = parser.parse_args()
     devices = arguments.devices or (1 if arguments.quick else 100)
     with tempfile.TemporaryDirectory() as folder:
-        spark = spark_session(app_name="years", conf={**CONF, **LOCAL_CONF})
+        spark = spark_session(app_name="years", conf=LOCAL_CONF)
         each = recordings(devices, quick=arguments.quick)
         fine = [replay(spark, one, Path(folder) / str(at)) for at, one in enumerate(each)]
         spark.stop()

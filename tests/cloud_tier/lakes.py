@@ -11,7 +11,6 @@ from deltalake import DeltaTable
 
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, Outcome, recalled, step
-from cloud_tier.job.streaming import CONF
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import ColumnValue, Partial
 from lasp_edge.language.plan import Plan
@@ -19,7 +18,6 @@ from tests.cloud_tier.support_devices import Row, table
 
 # Every step is a new query over a few rows: what would make many rows quick only costs here.
 QUICK = {
-    **CONF,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",

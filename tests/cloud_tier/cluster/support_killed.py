@@ -90,8 +90,8 @@ POINTS: Final[Mapping[str, Point]] = MappingProxyType(
         "windows are packed": Point(OpenTables, "pack", "windows", _PACKED),
         "a partition is rewritten": Point(maintenance, "compact", "", _KEPT),
         "landing is packed": Point(OpenTables, "pack", "landing", _KEPT),
-        "windows are optimized": Point(SparkSession, "sql", "windows`", _KEPT),
-        "lattice is vacuumed": Point(SparkSession, "sql", "lattice`", _VACUUMED),
+        "windows are packed after it": Point(OpenTables, "pack", "windows", _KEPT),
+        "lattice is vacuumed": Point(OpenTables, "vacuum", "lattice", _VACUUMED),
         "all is done but reported": Point(streaming.Batches, "_maintain"),
     }
 )
@@ -203,8 +203,7 @@ def stand_at(name: str, spark: SparkSession, folder: Path) -> None:
 
 def main() -> None:
     """Stand at all points, say so, and wait to be killed."""
-    settings = {**QUICK, "spark.databricks.delta.retentionDurationCheck.enabled": "false"}
-    spark = spark_session(app_name="killed", master="local[2]", conf=settings, short_run=True)
+    spark = spark_session(app_name="killed", master="local[2]", conf=QUICK, short_run=True)
     merge_a_part(spark, Path(sys.argv[1]))
     for name in POINTS:
         stand_at(name, spark, Path(sys.argv[1]))

@@ -125,10 +125,13 @@ def offset_program():
     return sums(program, uses=(offset,), value=lambda event, at: event.value + at[offset])
 
 
-def sums(program, **given):
-    """Return the plan of a program that sums readings over 10 s each 5 s."""
-    level = program.event("level", resolution="1")
-    program.window("sums", source=level, fold=folds.sum(), size_s=10, slide_s=5, **given)
+def sums(program, *, beside_plain=False, **given):
+    """Return the plan of a program that sums readings over 10 s each 5 s; also without `given`."""
+    shape = {"source": program.event("level", resolution="1"), "fold": folds.sum()}
+    shape |= {"size_s": 10, "slide_s": 5}
+    program.window("sums", **shape, **given)
+    if beside_plain:
+        program.window("plain", **shape)
     return program.plan()
 
 
@@ -144,15 +147,16 @@ def rows_of_log(log):
 
 def sent_under(plan, log, seq):
     """Return the rows of a device that has read 1..10 at 1..10 s; the last ones are its promise."""
-    (window,), found = plan.windows.values(), {}
-    regimes = WindowRegimes(window, plan.functions, log)
-    for value in range(1, 11):
-        regime = regimes.regime_at(value * S)
-        event = Event("level", value, value * S, "pi-0", {})
-        counted = regimes.counted(event, value, regime.at)
-        for piece in regime.pieces:
-            at = (piece.stream, value * S // piece.span_us * piece.span_us)
-            found[at] = found.get(at, 0) + counted
+    found = {}
+    for window in plan.windows.values():
+        regimes = WindowRegimes(window, plan.functions, log)
+        for value in range(1, 11):
+            regime = regimes.regime_at(value * S)
+            event = Event("level", value, value * S, "pi-0", {})
+            counted = regimes.counted(event, value, regime.at)
+            for piece in regime.pieces:
+                at = (piece.stream, value * S // piece.span_us * piece.span_us)
+                found[at] = found.get(at, 0) + counted
     rows = [
         row("pane", "pi-0", 1, 7, seq + number, stream=stream, pane_us=pane_us, total_q=total)
         for number, ((stream, pane_us), total) in enumerate(sorted(found.items()))

@@ -111,34 +111,40 @@ def test_what_is_held_is_revised_when_it_is_due_and_says_who_is_missing(spark, t
 
 def test_a_window_under_an_empty_log_has_the_rows_of_the_plain_window(spark, tmp_path, monkeypatch):
     """And so has one with functions, in a program without any parameter; of many rows, too."""
-    plans = {
-        "plain": sums(Program("example")),
-        "unset": offset_program(),
-        "of functions": sums(
-            Program("example"),
-            where=lambda event, at: event.value > 0,
-            value=lambda event, at: event.value,
-        ),
-    }
-    found = {name: rows_of_a_day(spark, tmp_path / name, each) for name, each in plans.items()}
-    assert [row["status"] for row in found["plain"]].count(REVISED) == 2
+    functions = sums(
+        Program("example"),
+        beside_plain=True,
+        where=lambda event, at: event.value > 0,
+        value=lambda event, at: event.value,
+    )
+    plans = {"functions": functions, "unset": offset_program()}
+    lakes = {name: lake_of_a_day(spark, tmp_path / name, plan) for name, plan in plans.items()}
+    plain, of_functions = (rows_of(lakes["functions"], name) for name in ("plain", "sums"))
+    assert [row["status"] for row in plain].count(REVISED) == 2
+    for lake in lakes.values():
+        lake.restart()
+        sent = sent_under(lake.program, ControlLog(), 1)
+        assert lake.step(sent).windows == repair(spark, lake.job, lake.known) == 0
     monkeypatch.setattr(frames, "MOST_ROWS", 0)
-    many = rows_of_a_day(spark, tmp_path / "many", plans["unset"])
-    assert found["unset"] == found["of functions"] == found["plain"] == many
+    many = lake_of_a_day(spark, tmp_path / "many", plans["unset"])
+    assert rows_of(lakes["unset"], "sums") == rows_of(many, "sums") == of_functions == plain
 
 
-def rows_of_a_day(spark, folder, program):
-    """Return all rows of the windows, but for their stream: first, final and revised ones."""
+def lake_of_a_day(spark, folder, program):
+    """Return a lake whose windows became final by a promise, and of which two were revised then."""
     lake = LakeUnderTest(spark, program, folder, roster=("pi-0",))
-    sent = sent_under(program, ControlLog(), 1)
-    late = [row | {"seq": 200, "total_q": row["total_q"] + 1} for row in sent[:1]]
-    for batch in (sent[:1], sent[1:-1], sent[-1:], late, sent):
+    *sent, promise = sent_under(program, ControlLog(), 1)
+    earliest = [row for row in sent if row["kind"] == "pane" and not row["pane_us"]]
+    late = [row | {"seq": 200, "total_q": row["total_q"] + 1} for row in earliest]
+    for batch in (sent, [promise], late):
         lake.step(batch)
-    lake.restart()
-    assert lake.step(sent).windows == repair(spark, lake.job, lake.known) == 0
-    (window,) = program.windows.values()
-    rows = lake.rows(lake.lake.windows)
-    assert {row.pop("stream") for row in rows} == {window.stream}
+    return lake
+
+
+def rows_of(lake, name):
+    """Return all rows of a window, but for their stream: first, final and revised ones."""
+    rows = [row for row in lake.rows(lake.lake.windows) if row.pop("window") == name]
+    assert {row.pop("stream") for row in rows} == {lake.program.windows[name].stream}
     return sorted(rows, key=lambda row: (row["start_us"], row["revision"]))
 
 
