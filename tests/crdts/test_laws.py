@@ -12,7 +12,7 @@ from crdts.wire import TYPES
 from tests.crdts.states import KINDS, REPLICAS, compositions
 from tests.laws import INCREMENTAL_LAWS, LATTICE_LAWS, digest_stands_for_a_state
 
-# There are some hundred laws: each gets half the examples of the profile in force.
+# Each type has some thirty laws, of which some take long: half the examples of the profile in force.
 lawful = settings(
     max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
 )
@@ -29,49 +29,47 @@ def test_no_type_escapes_the_laws():
     assert set(KINDS) == set(TYPES)
 
 
-def try_law(law, states):
-    """Try a law of three states."""
+def try_laws(laws, states):
+    """Try laws of three states, all of them with the same: drawing takes longer than most laws."""
 
     @lawful
     @given(*[states] * 3)
     def check(a, b, c):
-        law(a, b, c)
+        for law in laws:
+            law(a, b, c)
 
     check()
 
 
-@pytest.mark.parametrize("law", LATTICE_LAWS, ids=named)
 @by_name
-def test_law(kind, law):
-    try_law(law, KINDS[kind].states)
+def test_laws_of_lattices(kind):
+    try_laws(LATTICE_LAWS, KINDS[kind].states)
 
 
-@pytest.mark.parametrize("law", INCREMENTAL_LAWS, ids=named)
 @pytest.mark.parametrize(
     "kind", [kind for kind in TYPES if issubclass(kind, IncrementalSet)], ids=named
 )
-def test_law_of_incremental_sets(kind, law):
+def test_laws_of_incremental_sets(kind):
     states = KINDS[kind].states if KINDS[kind].cloned is None else KINDS[kind].cloned
-    try_law(law, states)
+    try_laws(INCREMENTAL_LAWS, states)
 
 
-@pytest.mark.parametrize(
-    "law", [law for law in LATTICE_LAWS if law is not digest_stands_for_a_state], ids=named
-)
 @pytest.mark.parametrize(
     "kind", [kind for kind in TYPES if KINDS[kind].cloned is not None], ids=named
 )
-def test_law_holds_for_cloned_devices(kind, law):
+def test_laws_hold_for_cloned_devices(kind):
     """A digest names dots, so it cannot tell what was written twice under one: no law for it."""
-    try_law(law, KINDS[kind].cloned)
+    laws = [law for law in LATTICE_LAWS if law is not digest_stands_for_a_state]
+    try_laws(laws, KINDS[kind].cloned)
 
 
-@pytest.mark.parametrize("law", LATTICE_LAWS, ids=named)
-def test_law_holds_for_compositions(law):
+def test_laws_hold_for_compositions():
     @lawful
     @given(st.data())
     def check(data):
-        law(*data.draw(histories(data.draw(compositions())))[0])
+        states = data.draw(histories(data.draw(compositions())))[0]
+        for law in LATTICE_LAWS:
+            law(*states)
 
     check()
 
