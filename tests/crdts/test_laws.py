@@ -12,7 +12,7 @@ from crdts.wire import TYPES
 from tests.crdts.states import KINDS, REPLICAS, compositions
 from tests.laws import INCREMENTAL_LAWS, LATTICE_LAWS, digest_stands_for_a_state
 
-# Each type has some thirty laws, of which some take long: half the examples of the profile in force.
+# A type has some twenty laws, and some take long: half the examples of the profile in force.
 lawful = settings(
     max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
 )

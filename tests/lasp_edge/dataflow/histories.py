@@ -53,17 +53,17 @@ KINDS = {
 }
 LEAVES = ("left", "right")
 SET_OPERATORS = {
-    "map": lambda d: d.map("left", lambda n: n // 2, "target"),
-    "filter": lambda d: d.filter("left", lambda n: n % 2, "target"),
-    "union": lambda d: d.union("left", "right", "target"),
-    "intersection": lambda d: d.intersection("left", "right", "target"),
-    "product": lambda d: d.product("left", "right", "target"),
-    "bind_to": lambda d: d.bind_to("target", "left"),
+    "map": lambda d, target: d.map("left", lambda n: n // 2, target),
+    "filter": lambda d, target: d.filter("left", lambda n: n % 2, target),
+    "union": lambda d, target: d.union("left", "right", target),
+    "intersection": lambda d, target: d.intersection("left", "right", target),
+    "product": lambda d, target: d.product("left", "right", target),
+    "bind_to": lambda d, target: d.bind_to(target, "left"),
 }
 
 
 def fold_over(fold):
-    return lambda d: d.fold("left", fold, "target", sample=lambda n: (n * 10, n))
+    return lambda d, target: d.fold("left", fold, target, sample=lambda n: (n * 10, n))
 
 
 FOLDS = {

@@ -37,7 +37,7 @@ def test_deriving_again_in_the_same_way_changes_nothing():
 @pytest.mark.parametrize("operator", [*SET_OPERATORS, *FOLDS])
 def test_a_derived_variable_refuses_to_be_written(operator):
     d = sets(1)
-    (SET_OPERATORS | FOLDS)[operator](d)
+    (SET_OPERATORS | FOLDS)[operator](d, "target")
     refusal = f"'target' is derived, by {operator.split()[0]} of 'left'"
     with pytest.raises(ValueError, match=f"update: {refusal}"):
         d.update("target", "add", 5)
