@@ -3,6 +3,8 @@ VENV := .venv
 STAMP := $(VENV)/.set-up
 unexport PYTHONDONTWRITEBYTECODE # each of some hundred processes would compile all files anew
 CLUSTER := $(VENV)/.set-up-cluster
+EXTRAS := cloud,demo,dev
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile # most is never imported
 CLUSTER_TESTS := tests/cloud_tier/cluster
 
 help:  ## list these targets
@@ -52,12 +54,12 @@ $(VENV)/.made: .ci/make_venv
 	@touch $@
 
 $(STAMP): $(VENV)/.made pyproject.toml
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cloud,demo,dev]"
+	$(VENV)/bin/python $(INSTALL) -e ".[$(EXTRAS)]"
 	$(VENV)/bin/python -m cloud_tier.spark.prefetch
 	@touch $@
 
 $(CLUSTER): $(STAMP)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cluster]"
+	$(VENV)/bin/python $(INSTALL) -e ".[cluster]"
 	@touch $@
 
 .PHONY: help setup demo test wheel reference test-cluster format lint types arrows collected clean

@@ -21,7 +21,7 @@ from tests.support_missing import lacks
 if TYPE_CHECKING:
     from simulations.processes.broker import PrivateBroker
 
-for _profile, _examples in {"dev": 60, "ci": 200}.items():
+for _profile, _examples in {"dev": 40, "ci": 200}.items():
     settings.register_profile(
         _profile,
         derandomize=True,

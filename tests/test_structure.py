@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def name(path):
     return str(path.relative_to(CHECKOUT))
 
 
+@cache
 def classes(path):
     return [
         node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
@@ -42,9 +44,9 @@ def test_a_checkout_has_few_folders():
     assert {path.parent.name for path in CHECKOUT.glob("*/*.py")} <= PLACES
 
 
-@pytest.mark.parametrize("path", [*FILES, *TESTS], ids=name)
-def test_a_file_holds_one_idea(path):
-    assert len(path.read_text().splitlines()) <= MOST_LINES
+def test_a_file_holds_one_idea():
+    lines = {name(path): len(path.read_text().splitlines()) for path in (*FILES, *TESTS)}
+    assert not {path: count for path, count in lines.items() if count > MOST_LINES}
 
 
 def is_method(node):
@@ -73,11 +75,13 @@ def test_the_name_of_a_type_has_one_meaning():
     assert not {known: where for known, where in places.items() if len(where) > 1}
 
 
-@pytest.mark.parametrize("path", FILES, ids=name)
-def test_words_are_plain(path):
-    lines = enumerate(path.read_text().splitlines(), 1)
-    unclear = (f"{at}: {line.strip()}" for at, line in lines if words_of(line))
-    assert not list(unclear)
+def test_words_are_plain():
+    assert not [
+        f"{name(path)}:{at}: {line.strip()}"
+        for path in FILES
+        for at, line in enumerate(path.read_text().splitlines(), 1)
+        if words_of(line)
+    ]
 
 
 def words_of(line):

@@ -70,7 +70,7 @@ class Evidence(NamedTuple):
             values,
             readings,
             _printed(site, "windows", plan.windows),
-            _printed(site, "globals", plan.dynamic_folds) if in_lake else None,
+            _values(site) if in_lake else None,
             now_s() - site.began_s,
             {device.name: device.measured for device in devices if device.measured},
             _printed(site, "results", plan.stream_results if in_lake else plan.fleet_results),
@@ -133,6 +133,15 @@ def _printed(site: Site, command: str, names: Iterable[str]) -> dict[str, list[R
         name: [json.loads(line) for line in lines]
         for name, lines in zip(names, printed, strict=True)
     }
+
+
+def _values(site: Site) -> dict[str, list[Row]]:
+    """Return all revisions of each fleet-wide value in the lake, which one command prints."""
+    (lines,) = site.ask(["globals", "--lake", str(site.lake), "--json", "--all-revisions"])
+    found: dict[str, list[Row]] = {name: [] for name in site.cast.plan.dynamic_folds}
+    for row in map(json.loads, lines):
+        found[row["name"]].append(row)
+    return found
 
 
 def _reading(line: str) -> Reading:

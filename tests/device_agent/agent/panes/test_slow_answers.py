@@ -64,9 +64,9 @@ def test_what_waited_long_for_an_answer_is_sent_soon_after_the_sink_is_heard_aga
 def test_answers_that_take_seven_minutes_still_clean_everything_in_time(device):
     many(device, 12_000)
     fleet = Fleetlet(device, device.landed, latency_s=430)
-    fleet.run(1_200)
+    fleet.run(1_200, step_s=3)
     assert waiting(device) < 1_000
-    fleet.run(900)
+    fleet.run(900, step_s=3)
     assert waiting(device) == 0
     assert fleet.sent_entries < 4 * 12_000
 
@@ -142,7 +142,7 @@ def block_of(pane, row):
 def test_without_any_answer_little_is_sent_and_in_the_end_all_lands(device):
     many(device, 3_000)
     nobody = Fleetlet(device)
-    nobody.run(3_600, step_s=2)
+    nobody.run(3_600, step_s=5)
     assert nobody.sent_entries < 40 * 400  # a frame in two minutes
     assert device.core.panes.sinks
     assert IN_FLIGHT * 400 < 3_000
