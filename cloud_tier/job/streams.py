@@ -21,7 +21,7 @@ from lasp_edge.language.streaming import FLEET, stream_plan
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.engine import Rebuilt
-from lasp_edge.ordered.inputs import TakenItem, taken_item
+from lasp_edge.ordered.inputs import PlacedCell
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.revisiting import RevisitingEngine
@@ -163,8 +163,8 @@ class LakeStreams:
 
     def _chunks(
         self, cells: Cells, frontier_us: int | None
-    ) -> Iterator[tuple[list[TakenItem], int | None]]:
-        """Yield the items of cells, some cells together in their order, and F for each.
+    ) -> Iterator[tuple[list[PlacedCell], int | None]]:
+        """Yield cells, some of them together in their order, and F for each.
 
         It is passed on as far as the items have come, so there can be cuts between; at last all.
         """
@@ -172,12 +172,11 @@ class LakeStreams:
         following = [*[first_us for first_us, _ in spans][1:], FOR_EVER_US]
         for (first_us, last_us), next_us in zip(spans, following, strict=False):
             came = [
-                taken_item(event, at.device, item, state)
+                each
                 for event, entries in cells.items()
-                for at, cell in self._history.cells_at(
+                for each in self._history.cells_at(
                     event, {at_us for at_us in entries if first_us <= at_us <= last_us}
                 )
-                for item, state in cell.items()
             ]
             yield came, None if frontier_us is None else min(frontier_us, next_us)
         if not spans:

@@ -5,6 +5,7 @@ of its own, and a later part replaces rows of former ones.
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from device_agent.gateway.kept import FleetKeeper
@@ -80,11 +81,8 @@ class GatewayHistory(FleetHistory):
         The rows of a cell come from many devices, over many turns, so what is written grows with
         what has changed and not with the cell.
         """
-        cells: dict[int, ChangedRows] = {}
-        for each in changed:
-            cells.setdefault(cell_of(each[0][0]), []).append(each)
-        for cell_us, several in sorted(cells.items()):
-            self._put_part(result, cell_us, several)
+        for cell_us, several in groupby(changed, lambda each: cell_of(each[0][0])):
+            self._put_part(result, cell_us, list(several))
 
     def _put_part(self, result: str, cell_us: int, changed: ChangedRows) -> None:
         """Store another part of a cell, and all parts as one where there are many."""

@@ -19,7 +19,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, cell_in, plain_parts, stream_plan
 from lasp_edge.ordered.cells import CELL_US, CellId
 from lasp_edge.ordered.engine import StreamEngine
-from lasp_edge.ordered.inputs import InputCell, TakenItem, is_newer, taken_item
+from lasp_edge.ordered.inputs import InputCell, PlacedCell, is_newer
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.places import Place
@@ -57,7 +57,7 @@ class FleetStreams:
         }
         self._evaluator = FleetEvaluator(self._engine, self._history, self._books)
         self._known: dict[tuple[int, int], Cells] = {}
-        self._taken: list[TakenItem] = []
+        self._taken: list[PlacedCell] = []
         self._entries: list[KeptEntry] = []
         self.failed = self._evaluator.failed
         progress = self._history.progress()
@@ -94,12 +94,15 @@ class FleetStreams:
                 continue
             assert isinstance(content, bytes)  # the form of cells
             cell = cell_in(sent, content, (*writer[1:], seq))
-            if any(not 0 <= item.time_us - pane_us < CELL_US for item in cell):
+            times_us = [item[0] for item in cell]
+            if min(times_us) < pane_us or max(times_us) >= pane_us + CELL_US:
                 self.failed[f"{sent.name}: items outside of their cell, from {rows.device}"] += 1
                 continue
             known[(key, writer)] = seq
             self._entries.append(KeptEntry(block.stream, pane_us, key, writer, seq, (content,)))
-            self._taken += self._new(CellId(sent.name, rows.device, pane_us), cell)
+            at = CellId(sent.name, rows.device, pane_us)
+            if new := self._new(at, cell):
+                self._taken.append((at, new))
         return late
 
     def _seqs(self, stream: int, pane_us: int) -> Cells:
@@ -114,15 +117,13 @@ class FleetStreams:
             del self._known[next(iter(self._known))]
         return known
 
-    def _new(self, at: CellId, cell: InputCell) -> Iterator[TakenItem]:
-        """Yield the items of a cell; of one behind the last cut those that the store has not."""
-        before: InputCell = {}
-        event, device, pane_us = at
-        if pane_us < self._engine.since_us:
-            before = dict(self._history.cells(event, pane_us, pane_us + 1)).get(at, {})
-        for item, state in cell.items():
-            if not before or is_newer(state, before.get(item)):
-                yield taken_item(event, device, item, state)
+    def _new(self, at: CellId, cell: InputCell) -> InputCell:
+        """Return the items of a cell; of one behind the last cut those that the store has not."""
+        event, _, pane_us = at
+        if pane_us >= self._engine.since_us:
+            return cell
+        before = dict(self._history.cells(event, pane_us, pane_us + 1)).get(at, {})
+        return {item: s for item, s in cell.items() if is_newer(s, before.get(item))}
 
     @property
     def written(self) -> int:

@@ -17,7 +17,7 @@ from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
-from lasp_edge.ordered.inputs import InputCell, TakenItem, taken_item
+from lasp_edge.ordered.inputs import InputCell, PlacedCell
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.plain import decoded, encoded
@@ -66,7 +66,7 @@ class FleetHistory(StreamHistory):
             if at.cell_us + CELL_US <= until_us:
                 yield at, cell
             else:
-                yield at, {item: s for item, s in cell.items() if item.time_us < until_us}
+                yield at, _before(cell, until_us)
 
     def put_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
         """Store nothing: the entries from which a cell is united are in the store as they came."""
@@ -88,7 +88,7 @@ class FleetEvaluator:
         self, engine: StreamEngine, history: FleetHistory, books: Mapping[str, ResultBook]
     ) -> None:
         self._engine, self._history, self.books = engine, history, books
-        self._waiting: dict[int, list[TakenItem]] = {}
+        self._waiting: dict[int, list[PlacedCell]] = {}
         self._failing: set[tuple[str, object]] = set()
         self.failed: Counter[str] = Counter()
 
@@ -106,35 +106,34 @@ class FleetEvaluator:
             since_us, frontier_us = max(rebuilt.since_us, pruned_us), self._engine.frontier_us
             self.compare(rebuilt._replace(since_us=since_us), self._engine.since_us, frontier_us)
 
-    def _stored_behind(self, taken_us: int) -> Iterator[TakenItem]:
+    def _stored_behind(self, taken_us: int) -> Iterator[PlacedCell]:
         """Yield the stored items from a time on: they waited when the last process ended."""
         stored, least_us = self._history.stored_cells, cell_of(taken_us)
         for event in self._engine.events:
-            for (_, device, _), cell in stored(event, least_us, FOR_EVER_US):
-                for item, state in cell.items():
-                    if item.time_us >= taken_us:
-                        yield taken_item(event, device, item, state)
+            for at, cell in stored(event, least_us, FOR_EVER_US):
+                yield at, _from(cell, taken_us)
 
-    def _wait_for(self, items: Iterable[TakenItem]) -> None:
+    def _wait_for(self, cells: Iterable[PlacedCell]) -> None:
         """Let items wait that are stored, or will be with this turn."""
-        for each in items:
-            self._waiting.setdefault(cell_of(each.time_us), []).append(each)
+        for at, cell in cells:
+            if cell:
+                self._waiting.setdefault(at.cell_us, []).append((at, cell))
 
     def _newest_us(self) -> int:
         """Return the time of the newest item that waits."""
         newest = self._waiting.get(max(self._waiting, default=0), ())
-        return max([each.time_us for each in newest], default=BEFORE_ALL_US)
+        return max([item.time_us for _, cell in newest for item in cell], default=BEFORE_ALL_US)
 
-    def _ready(self, until_us: int) -> list[TakenItem]:
-        """Return the items before a time; they wait no longer."""
-        ready: list[TakenItem] = []
+    def _ready(self, until_us: int) -> list[PlacedCell]:
+        """Return the items before a time, by cell; they wait no longer."""
+        ready: list[PlacedCell] = []
         for cell_us in sorted(each for each in self._waiting if each < until_us):
-            items = self._waiting.pop(cell_us)
+            cells = self._waiting.pop(cell_us)
             if cell_us + CELL_US <= until_us:
-                ready += items
-            else:
-                ready += [each for each in items if each.time_us < until_us]
-                self._waiting[cell_us] = [each for each in items if each.time_us >= until_us]
+                ready += cells
+                continue
+            ready += [(at, early) for at, cell in cells if (early := _before(cell, until_us))]
+            self._wait_for((at, _from(cell, until_us)) for at, cell in cells)
         return ready
 
     def compare(self, rebuilt: Rebuilt, before_us: int, frontier_us: int | None) -> None:
@@ -153,7 +152,7 @@ class FleetEvaluator:
 
     def advance(
         self,
-        came: list[TakenItem],
+        came: list[PlacedCell],
         frontier_us: int | None,
         *,
         due_us: int | None = None,
@@ -167,7 +166,7 @@ class FleetEvaluator:
 
     def step(
         self,
-        came: list[TakenItem],
+        came: list[PlacedCell],
         frontier_us: int | None,
         *,
         due_us: int | None = None,
@@ -176,7 +175,7 @@ class FleetEvaluator:
         """Evaluate what came; return how the streams change, None where nothing could.
 
         Args:
-            came: items; what repeats changes nothing.
+            came: cells of items, or parts of cells; what repeats changes nothing.
             frontier_us: nothing older is expected.
             due_us: items before this time are waited for no longer, though F has not passed them.
             is_over: nothing more is expected at all: timers ring ahead of time.
@@ -190,7 +189,7 @@ class FleetEvaluator:
         until_us = max(until_us, frontier_us or BEFORE_ALL_US)
         taken, found = self._ready(until_us), None
         if taken or _is_later(frontier_us, self._engine.frontier_us):
-            found = self._engine.take(taken, frontier_us).deltas
+            found = self._engine.take_cells(taken, frontier_us).deltas
             self._count_failures()
         self._history.put_taken(until_us)
         return found
@@ -210,6 +209,16 @@ class FleetEvaluator:
         for at in failing.keys() - self._failing:
             self.failed[f"{at[0]}: {failing[at]}"] += 1
         self._failing = set(failing)
+
+
+def _before(cell: InputCell, time_us: int) -> InputCell:
+    """Return the items of a cell before a time."""
+    return {item: state for item, state in cell.items() if item.time_us < time_us}
+
+
+def _from(cell: InputCell, time_us: int) -> InputCell:
+    """Return the items of a cell from a time on."""
+    return {item: state for item, state in cell.items() if item.time_us >= time_us}
 
 
 def _is_later(frontier_us: int | None, than_us: int | None) -> bool:

@@ -121,8 +121,10 @@ class ResultBook:
             before_us: the last cut before the change was made.
             frontier_us: nothing older is expected.
         """
-        past = {place: change for place, change in delta.items() if place[0] < before_us}
-        here = {p: c for p, c in delta.items() if p not in past} if past else delta
+        past, here = dict[Place, Any](), delta
+        if min(delta, default=(before_us,))[0] < before_us:
+            past = {place: change for place, change in delta.items() if place[0] < before_us}
+            here = {place: change for place, change in delta.items() if place not in past}
         cells = {place[0] // CELL_US * CELL_US for place in past}
         cells |= {cell_us for cell_us in self._overdue if cell_us < before_us}
         self._overdue.clear()
@@ -182,7 +184,7 @@ class ResultBook:
         first_us, before = since_us // CELL_US * CELL_US, dict[Place, Event[Any]]()
         for cell_us, stored in self._history.rows(self.result.name, first_us, end_us):
             for place, row in stored.items():
-                event = self._fit(row.event)
+                event = None if row.event is None else self._fit(row.event)
                 if event is not None and since_us <= place[0] < end_us:
                     before[place] = event
                 if row.status == TENTATIVE:
@@ -196,14 +198,13 @@ class ResultBook:
 
     def fitting(self, delta: Delta) -> Delta:
         """Return a change without the values that do not have the parts of the result."""
+        fit = self._fit
         return {
-            place: (self._fit(old), self._fit(new, is_new=True))
+            place: (None if old is None else fit(old), None if new is None else fit(new, is_new=True))
             for place, (old, new) in delta.items()
         }
 
-    def _fit(self, event: Event[Any] | None, *, is_new: bool = False) -> Event[Any] | None:
-        if event is None:
-            return None
+    def _fit(self, event: Event[Any], *, is_new: bool = False) -> Event[Any] | None:
         result, (_, value, time_us, device, _, key) = self.result, event
         try:
             if self._rounds:
@@ -222,25 +223,26 @@ class ResultBook:
 
     def _remember(self, changed: Sequence[tuple[Place, ResultRow | None]]) -> None:
         """Take rows that are new, have changed or are gone, each place once."""
-        result, newest, none = self.result, self.newest, Newest(self.result)
-        self._forget({place for place, row in changed if row is None or row[0] is None})
+        gone: set[Place] = set()
+        latest: dict[str, list[PlacedRow | None]] = {}
         for place, row in changed:
             if row is None or row[0] is None:
+                gone.add(place)
                 continue
-            key = row[0][5]
-            known = newest.get(key, none)
-            final, tentative = known.final, known.tentative
-            if row[1] == TENTATIVE:
-                if tentative is None or tentative[0] <= place:
-                    tentative = (place, row)
-            else:
-                if tentative is not None and tentative[0] <= place:
-                    tentative = None
-                if final is None or final[0] <= place:
-                    final = (place, row)
-            newest[key] = Newest(result, final, tentative)
-            if len(newest) > MOST_KEYS:
-                del newest[next(iter(newest))]
+            found = latest.get(row[0][5])
+            if found is None:
+                found = latest[row[0][5]] = [None, None]
+            found[row[1] == TENTATIVE] = (place, row)
+        self._forget(gone)
+        none = Newest(self.result)
+        for key, (final, tentative) in latest.items():
+            known = self.newest.get(key, none)
+            tentative = _later(known.tentative, tentative)
+            if final and tentative and tentative[0] <= final[0]:
+                tentative = None
+            self.newest[key] = Newest(self.result, _later(known.final, final), tentative)
+            if len(self.newest) > MOST_KEYS:
+                del self.newest[next(iter(self.newest))]
 
     def _forget(self, gone: set[Place]) -> None:
         """Let go the rows at some places."""
@@ -248,6 +250,13 @@ class ResultBook:
             if any(row is not None and row[0] in gone for row in known[1:]):
                 left = [None if row is None or row[0] in gone else row for row in known[1:]]
                 self.newest[key] = Newest(self.result, *left)
+
+
+def _later(known: PlacedRow | None, found: PlacedRow | None) -> PlacedRow | None:
+    """Return the later of two rows; of two at one place the one that was found."""
+    if known is None or found is None:
+        return found or known
+    return found if known[0] <= found[0] else known
 
 
 def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:

@@ -239,9 +239,46 @@ def rounded(result: StreamResult, value: Any) -> Any:
     Raises:
         ValueError: the value does not have these parts.
     """
-    if type(value) is int and result.parts[0][1] == "1" and len(result.parts) == 1:
-        return value if abs(value) < PART_LIMIT else parts_of(result, value)
-    return value_in(result, parts_of(result, value).values())
+    values = value if type(value) is tuple else (value,)
+    if len(values) != len(result.parts):
+        return parts_of(result, value)
+    try:
+        found = tuple([_shown(step, p) for (_, step), p in zip(result.parts, values, strict=True)])
+    except (TypeError, ValueError):
+        return value_in(result, parts_of(result, value).values())
+    return found if len(found) > 1 else found[0]
+
+
+def _shown(step: str, part: Any) -> Any:
+    """Return a part as a row shows it, by a short look.
+
+    Raises:
+        TypeError, ValueError: it has to be looked at closely.
+    """
+    if type(part) is int and step == "1" and -PART_LIMIT < part < PART_LIMIT:
+        return part
+    if step == TEXT:
+        if type(part) is str and len(part) <= TEXT_BYTES // 4:
+            return part
+        raise ValueError
+    return _nearest_step(step, part)
+
+
+@lru_cache(maxsize=4_096, typed=True)
+def _nearest_step(step: str, part: float) -> int | float:
+    """Return the multiple of a step that is nearest to a number: most come again and again.
+
+    Raises:
+        ValueError: it has no such multiple that a row can hold.
+    """
+    if type(part) is not float and type(part) is not int:
+        raise ValueError
+    above, below = part.as_integer_ratio()
+    numerator, denominator = _exact(step)
+    steps = _nearest(above * denominator, below * numerator)
+    if not -PART_LIMIT < steps < PART_LIMIT:
+        raise ValueError
+    return in_unit(step, steps)
 
 
 def value_in(result: StreamResult, parts: Iterable[int | str]) -> Any:

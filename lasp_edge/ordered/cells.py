@@ -49,7 +49,7 @@ class Item(NamedTuple):
     def event(self, name: str, device: str, resolution: Resolution) -> Event[Any]:
         """Return it as scans see it."""
         value = self.value if isinstance(self.value, str) else resolution.real(self.value)
-        return made_event((name, value, self.time_us, device, _tags(self.tags), ""))
+        return made_event((name, value, self.time_us, device, tags_in(self.tags), ""))
 
 
 made_item: Callable[[Iterable[Any]], Item] = partial(tuple.__new__, Item)
@@ -131,6 +131,7 @@ def _tie(event: str, tags: str, value: int | str) -> Tie:
 
 
 @lru_cache(maxsize=1_000)
-def _tags(text: str) -> Mapping[str, Any]:
+def tags_in(text: str) -> Mapping[str, Any]:
+    """Return the labels that the tags of an item hold."""
     text = tags_of_stream(text)
     return MappingProxyType(json.loads(text) if text else {})

@@ -127,3 +127,32 @@ def without_same(delta: Delta, alike: Same) -> Delta:
         if change[0] is not change[1]
         and (change[0] is None or change[1] is None or not alike(*change))
     }
+
+
+def inserted(contents: dict[str, Content]) -> dict[str, Delta]:
+    """Return the deltas that lead from nothing to these contents."""
+    return {
+        name: {place: (None, event) for place, event in content.items()}
+        for name, content in contents.items()
+    }
+
+
+def differences(before: dict[str, Delta], after: dict[str, Delta]) -> dict[str, Delta]:
+    """Return how the streams change, of which these were the outputs before and after."""
+    found = {
+        name: minus(
+            {place: new for place, (_, new) in after.get(name, {}).items()},
+            {place: old for place, (_, old) in before.get(name, {}).items()},
+        )
+        for name in {**before, **after}
+    }
+    return {name: delta for name, delta in found.items() if delta}
+
+
+def follow(first: dict[str, Delta], then: dict[str, Delta]) -> dict[str, Delta]:
+    """Return the changes of two batches, one after the other."""
+    if not first:
+        return then
+    for name, delta in then.items():
+        compose_into(first.setdefault(name, {}), delta)
+    return first

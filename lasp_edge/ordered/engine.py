@@ -7,7 +7,8 @@ states at the end of the block are the same, that is all; else the next block fo
 live end. So memory holds a block, whatever is changed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from lasp_edge.event import StreamItem
@@ -17,13 +18,15 @@ from lasp_edge.ordered.cells import (
     cell_of,
     made_id,
 )
-from lasp_edge.ordered.deltas import Content, Delta, compose_into, minus
+from lasp_edge.ordered.deltas import Content, Delta, differences, follow, inserted
 from lasp_edge.ordered.graph import StreamGraph
 from lasp_edge.ordered.inputs import (
     InputCell,
     Inputs,
+    PlacedCell,
     TakenItem,
     content_of_cells,
+    present_in,
     put,
     taken_item,
 )
@@ -101,7 +104,7 @@ class StreamEngine:
         self._cells: dict[CellId, InputCell] = {}
         self._cells_changed: set[CellId] = set()
         self._lasting: set[CellId] = set()
-        self._looked = 0
+        self._newest_us = BEFORE_ALL_US
         self._count, self._next_cut = 0, live_most
         self._stored: EngineProgress | None = None
         self._era = 0
@@ -159,8 +162,8 @@ class StreamEngine:
         for (event, device, cell_us), cell in sorted(cells.items(), key=lambda each: each[0][::-1]):
             taken = [taken_item(event, device, item, state) for item, state in cell.items()]
             over_us = None if former_us is None else min(cell_us, former_us)
-            deltas = _with(deltas, self.take(taken, over_us).deltas)
-        return Rebuilt(_with(deltas, self.take([], former_us).deltas), since_us)
+            deltas = follow(deltas, self.take(taken, over_us).deltas)
+        return Rebuilt(follow(deltas, self.take([], former_us).deltas), since_us)
 
     def _cells_in(self, least_us: int, end_us: int) -> dict[CellId, InputCell]:
         """Return the stored cells that begin from one time to another, excluded."""
@@ -191,8 +194,46 @@ class StreamEngine:
             if self._put(cell, each, live[each.event], retracted):
                 changed.add(where)
                 self._count += len(cell) - before
+        return self._taken(live, past, retracted, frontier_us)
+
+    def take_cells(self, taken: Iterable[PlacedCell], frontier_us: int | None) -> StreamChanges:
+        """Take cells of readings, or parts of cells: `take`, at the price of a cell for a new one.
+
+        Args:
+            taken: what repeats changes nothing. The engine keeps them; nobody else changes them.
+            frontier_us: nothing older is expected; it never goes back.
+        """
+        live: dict[str, Delta] = {event: {} for event in self.events}
+        past: list[TakenItem] = []
+        retracted: list[StreamItem] = []
+        for where, came in taken:
+            if where.cell_us < self.since_us:
+                past += _items_of(where, came)
+                continue
+            delta, cell = live[where.event], self._cells.get(where)
+            if cell is None:
+                self._cells[where] = came
+                self._count += len(came)
+                for place, event in present_in(self._plan.events, where, came):
+                    delta[place] = (None, event)
+            else:
+                self._count -= len(cell)
+                if not any([self._put(cell, e, delta, retracted) for e in _items_of(where, came)]):
+                    continue
+                self._count += len(cell)
+            self._cells_changed.add(where)
+        return self._taken(live, past, retracted, frontier_us)
+
+    def _taken(
+        self,
+        live: dict[str, Delta],
+        past: list[TakenItem],
+        retracted: list[StreamItem],
+        frontier_us: int | None,
+    ) -> StreamChanges:
+        """Evaluate what was put into live cells, and what lies before them; see `take`."""
         deltas = self._replayed(past, retracted) if past else {}
-        deltas = _with(deltas, self.graph.update(live, frontier_us))
+        deltas = follow(deltas, self.graph.update(live, frontier_us))
         self._last()
         for where in sorted(self._cells_changed):
             end_us = FOR_EVER_US if where in self._lasting else 0
@@ -236,12 +277,12 @@ class StreamEngine:
                 if was == now and not inside:
                     break
                 delta, was, now = self._block(cut, was, now, inside, retracted)
-                deltas = _with(deltas, delta)
+                deltas = follow(deltas, delta)
                 cut = self._store.cut_at(cut.end_us)
                 self._store.put_cut(cut._replace(states=now))
             else:
                 if was != now:
-                    deltas = _with(deltas, self._rebuilt(was, now))
+                    deltas = follow(deltas, self._rebuilt(was, now))
         return deltas
 
     def _block(
@@ -267,7 +308,7 @@ class StreamEngine:
                 self._put_cell(where, cell, cut.end_us)
         new = self._graph(now)
         after = new.update(inserted(self._content(cells)), cut.end_us)
-        return _difference(before, after), old.cut(cut.end_us), new.cut(cut.end_us)
+        return differences(before, after), old.cut(cut.end_us), new.cut(cut.end_us)
 
     def _rebuilt(self, was: bytes | None, now: bytes | None) -> dict[str, Delta]:
         """Let the live end go on from other states; return the difference of what it after."""
@@ -276,7 +317,7 @@ class StreamEngine:
         before = self._graph(was).update(items, frontier_us)
         self.graph = self._graph(now)
         after = self.graph.update(items, frontier_us)
-        return _difference(before, after)
+        return differences(before, after)
 
     def _cells_before(self) -> dict[CellId, InputCell]:
         """Return the live cells as the store has them: without what is taken right now."""
@@ -288,11 +329,12 @@ class StreamEngine:
 
     def _last(self) -> None:
         """Let live cells that have become old stay in the store until there is a cut."""
-        if len(self._cells) == self._looked:
-            return
-        self._looked = len(self._cells)
-        newest_us = max(where.cell_us for where in self._cells)
-        old = {where for where in self._cells if where.cell_us < newest_us - BLOCK_US // 2}
+        changed, before_us = self._cells_changed, self._newest_us
+        looked: Collection[CellId] = self._cells if before_us == BEFORE_ALL_US else changed
+        self._newest_us = max([before_us, *[where[2] for where in looked]])
+        looked = changed if self._newest_us == before_us else self._cells
+        old_us = self._newest_us - BLOCK_US // 2
+        old = {where for where in looked if where[2] < old_us}
         self._cells_changed |= old - self._lasting
         self._lasting |= old
 
@@ -302,13 +344,7 @@ class StreamEngine:
         if self._count < self._next_cut or frontier_us is None:
             return
         self._next_cut = self._count + self._again
-        over_us = sorted(
-            item.time_us
-            for cell in self._cells.values()
-            for item in cell
-            if item.time_us < frontier_us
-        )
-        at_us = over_us[-self._kept] // CELL_US * CELL_US if len(over_us) > self._kept else 0
+        at_us = self._cut_us(frontier_us)
         if at_us <= max(self.since_us, 0):
             return
         before = self._store.cut_at(self.since_us) if self.since_us > 0 else None
@@ -322,6 +358,21 @@ class StreamEngine:
                 self._put_cell(where, cell, at_us)
         self._lasting = {where for where in self._lasting if where in self._cells}
         self.since_us, self._next_cut = at_us, self._live_most
+
+    def _cut_us(self, frontier_us: int) -> int:
+        """Return where the cell begins from which on the items before the frontier are kept."""
+        counts: Counter[int] = Counter()
+        for (_, _, cell_us), cell in self._cells.items():
+            if cell_us + CELL_US <= frontier_us:
+                counts[cell_us] += len(cell)
+            elif cell_us < frontier_us:
+                counts[cell_us] += sum(item.time_us < frontier_us for item in cell)
+        kept, left = 0, sum(counts.values())
+        for cell_us in sorted(counts, reverse=True) if left > self._kept else ():
+            kept += counts[cell_us]
+            if kept >= self._kept:
+                return cell_us
+        return 0
 
     def _put_cell(self, where: CellId, cell: InputCell, block_end_us: int) -> None:
         """Store a cell until its block has ended, and longer than its items last."""
@@ -337,30 +388,7 @@ class StreamEngine:
             self._stored = progress
 
 
-def inserted(contents: dict[str, Content]) -> dict[str, Delta]:
-    """Return the deltas that lead from nothing to these contents."""
-    return {
-        name: {place: (None, event) for place, event in content.items()}
-        for name, content in contents.items()
-    }
-
-
-def _difference(before: dict[str, Delta], after: dict[str, Delta]) -> dict[str, Delta]:
-    """Return how the streams change, of which these were the outputs before and after."""
-    found = {
-        name: minus(
-            {place: new for place, (_, new) in after.get(name, {}).items()},
-            {place: old for place, (_, old) in before.get(name, {}).items()},
-        )
-        for name in {**before, **after}
-    }
-    return {name: delta for name, delta in found.items() if delta}
-
-
-def _with(first: dict[str, Delta], then: dict[str, Delta]) -> dict[str, Delta]:
-    """Return the changes of two batches, one after the other."""
-    if not first:
-        return then
-    for name, delta in then.items():
-        compose_into(first.setdefault(name, {}), delta)
-    return first
+def _items_of(where: CellId, cell: InputCell) -> list[TakenItem]:
+    """Return the items of a cell, or a part of one, each by itself."""
+    event, device, _ = where
+    return [taken_item(event, device, item, state) for item, state in cell.items()]

@@ -28,7 +28,7 @@ within one key (`lasp_edge.scans.loop`).
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from lasp_edge.ordered.deltas import Delta, composed
+from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
@@ -73,7 +73,9 @@ class StreamGraph:
             delta = stage.push(deltas, frontier_us) if any(deltas) else {}
             if frontier_us is not None:
                 brought = stage.advance(frontier_us)
-                delta = composed(delta, brought) if delta and brought else delta or brought
+                if delta and brought:
+                    compose_into(delta, brought)  # what a stage with timers gives is nobody else's
+                delta = delta or brought
             if delta:
                 found[name] = delta
         return found

@@ -3,17 +3,20 @@
 A reading is there or was taken back, for good. An output is replaced by a newer version.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.ordered.cells import PRESENT, RETRACTED, CellId, made_item
+from lasp_edge.ordered.cells import PRESENT, RETRACTED, CellId, made_item, tags_in
 from lasp_edge.ordered.deltas import Content, Delta, compose_into
+from lasp_edge.ordered.outputs import Output, made_event
 from lasp_edge.ordered.sent_outputs import OutputAt, OutputItem, event_of
 
 InputCell = dict[Any, Any]
 """A `Cell` of items, or an `OutputCell`."""
+PlacedCell = tuple[CellId, InputCell]
+"""A cell, or a part of one, and where it belongs."""
 TakenItem = StreamItem | OutputItem
 Inputs = Mapping[str, Resolution | None]
 """By event the resolution; None for the outputs of a device's stream."""
@@ -79,17 +82,31 @@ def _put_output(cell: InputCell, taken: OutputItem, delta: Delta) -> bool:
 def content_of_cells(inputs: Inputs, cells: Mapping[CellId, InputCell]) -> dict[str, Content]:
     """Return what is present in cells, by event."""
     found: dict[str, Content] = {event: {} for event in inputs}
-    for (event, device, _), cell in cells.items():
-        resolution, content = inputs[event], found[event]
-        if resolution is None:
-            for at, (_, each) in cell.items():
-                made = event_of(at, device, each)
-                if made is not None:
-                    content[at.place(device)] = made
-        else:
-            content.update(
-                (item.place(event, device), item.event(event, device, resolution))
-                for item, state in cell.items()
-                if state == PRESENT
-            )
+    for at, cell in cells.items():
+        found[at.event].update(present_in(inputs, at, cell))
     return found
+
+
+def present_in(inputs: Inputs, at: CellId, cell: InputCell) -> Iterator[Output]:
+    """Yield what is present in a cell, each with its place.
+
+    It is `Item.place` and `Item.event` of each item, without a call for any.
+    """
+    event, device, _ = at
+    resolution = inputs[event]
+    if resolution is None:
+        for here, (_, content) in cell.items():
+            made = event_of(here, device, content)
+            if made is not None:
+                yield here.place(device), made
+        return
+    numerator, denominator = resolution.numerator, resolution.denominator
+    known, labels = None, tags_in("")
+    for (time_us, value, tags), state in cell.items():
+        if state != PRESENT:
+            continue
+        if tags != known:
+            known, labels = tags, tags_in(tags)
+        real = value if type(value) is str else value * numerator / denominator
+        place = time_us, device, (event, tags, value), ()
+        yield place, made_event((event, real, time_us, device, labels, ""))

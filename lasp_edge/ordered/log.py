@@ -166,7 +166,7 @@ class ScanLog:
                     come[at] = (None, output)
             try:
                 after, values = step(state, event)
-                if type(after) is not float or after - after != 0.0:
+                if after is not state and (type(after) is not float or after - after != 0.0):
                     check_plain(after)  # else it is a finite number, as many states are
                 if not values:
                     given = ()

@@ -21,7 +21,8 @@ is taken back after it was final stays, without an event. Tentative rows may cha
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Content, Delta, same_event
@@ -47,6 +48,10 @@ made_row: Callable[[Iterable[Any]], ResultRow] = partial(tuple.__new__, ResultRo
 """Makes a row without the Python function of a NamedTuple."""
 
 
+_FIRST: Final = tuple(status_after(None, passed=passed, differs=True) for passed in (False, True))
+"""The status of a new row: while the frontier has not passed its place, and then."""
+
+
 class ResultRows:
     """The results of one stream.
 
@@ -61,17 +66,22 @@ class ResultRows:
 
     def push(self, delta: Delta, frontier_us: int | None) -> None:
         """Take how the stream has changed, under a frontier."""
+        rows, changed = self.rows, self._changed
+        until_us = -(2**62) if frontier_us is None else frontier_us
         for place, (_, new) in delta.items():
-            before = self.rows.get(place)
-            if before is not None and same_event(before.event, new):
+            before, passed = rows.get(place), place[0] < until_us
+            if before is None:
+                if new is None:
+                    continue
+                row = made_row((new, _FIRST[passed], 0))
+                if not passed:
+                    heapq.heappush(self._tentative, place)
+            elif same_event(before.event, new):
                 continue
-            if before is None and new is None:
-                continue
-            passed = frontier_us is not None and place[0] < frontier_us
-            status = status_after(before and before.status, passed=passed, differs=True)
-            self._put(place, made_row((new, status, before.revision + 1 if before else 0)))
-            if before is None and status == TENTATIVE:
-                heapq.heappush(self._tentative, place)
+            else:
+                status = status_after(before.status, passed=passed, differs=True)
+                row = made_row((new, status, before.revision + 1))
+            rows[place] = changed[place] = row
 
     def advance(self, frontier_us: int) -> None:
         """Take note that the frontier has come here: what lies before it is final."""
@@ -94,7 +104,7 @@ class ResultRows:
     def take_changed(self) -> list[tuple[Place, ResultRow | None]]:
         """Return the rows that changed since the last time, in order; None: it is gone."""
         taken, self._changed = self._changed, {}
-        return sorted(taken.items(), key=_by_place)
+        return sorted(taken.items(), key=itemgetter(0))
 
     def cut(self, time_us: int) -> None:
         """Let go the rows before a time."""
@@ -116,7 +126,3 @@ class ResultRows:
     def content(self) -> Content:
         """The present outputs."""
         return {place: row.event for place, row in self.rows.items() if row.event is not None}
-
-
-def _by_place(found: tuple[Place, ResultRow | None]) -> Place:
-    return found[0]

@@ -8,7 +8,8 @@ are the outputs of the blocks behind it.
 
 from collections.abc import Iterable, Iterator
 
-from lasp_edge.ordered.engine import Rebuilt, StreamEngine, inserted
+from lasp_edge.ordered.deltas import inserted
+from lasp_edge.ordered.engine import Rebuilt, StreamEngine
 from lasp_edge.ordered.item_store import FOR_EVER_US
 
 

@@ -16,8 +16,13 @@ takes the place of another one, and an item that one of them has taken back is t
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate, chain
+from math import gcd
 from typing import Any, NamedTuple
 
+import msgpack
+
+from crdts.plain import pack
 from lasp_edge.event import StreamItem, tags_of_stream, tags_text, text_of_stream
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Cell, Item, made_item, packed, unpacked
@@ -57,27 +62,51 @@ class ItemForm(NamedTuple):
         if len(partial) != 1 or type(partial[0]) is not bytes or len(partial[0]) > MAX_BINARY_BYTES:
             return False
         try:
-            cell = unpacked(partial[0])
-            tags = {item.tags for item in cell}
-            starts = {item.time_us // CELL_US for item in cell}
-            is_item = all(_is_item(item, is_text=self.text) for item in cell)
-            are_tags = all(map(_are_tags, tags))
-            return is_item and are_tags and len(starts) == 1 and packed(cell) == partial[0]
+            return pack(msgpack.unpackb(partial[0])) == partial[0] and self._is_cell(partial[0])
         except Exception:  # noqa: BLE001 - a stranger may send anything
             return False
 
+    def _is_cell(self, data: bytes) -> bool:
+        """Return whether bytes are those of a cell: a look at its columns, and not at each item."""
+        first_us, unit, steps, values, tags, numbers, retracted = msgpack.unpackb(data)
+        count = len(steps) + 1
+        columns = (first_us, [unit], steps, numbers, retracted)
+        if len(first_us) != 1 or not {int}.issuperset(map(type, chain(*columns))):
+            return False
+        if not self._are_values(values, count) or not _are_tags(tags, numbers, count):
+            return False
+        # Times in their greatest common step, or in 1 where all are one time.
+        if unit < 1 or min(steps, default=1) < 0 or gcd(*steps) != 1 and (any(steps) or unit != 1):
+            return False
+        last_us = first_us[0] + unit * sum(steps)
+        is_one_cell = first_us[0] // CELL_US == last_us // CELL_US and abs(last_us) < _LIMIT
+        are_numbers = retracted == sorted({*retracted} & {*range(count)})
+        if not is_one_cell or not are_numbers:
+            return False
+        # Where two are of one time, the order of all is looked at.
+        return 0 not in steps or packed(unpacked(data)) == data
 
-def _is_item(item: Item, *, is_text: bool) -> bool:
-    time_us, value, _ = item
-    if is_text:
-        is_value = type(value) is str and len(value.encode()) <= _TEXT_BYTES
-    else:
-        is_value = type(value) is int and -_LIMIT < value < _LIMIT
-    return is_value and type(time_us) is int and abs(time_us) < _LIMIT
+    def _are_values(self, values: Any, count: int) -> bool:
+        """Return whether these are the values of a cell: texts, or the differences of numbers."""
+        if len(values) != count:
+            return False
+        if self.text:
+            return all(type(each) is str and len(each.encode()) <= _TEXT_BYTES for each in values)
+        if not {int}.issuperset(map(type, values)):
+            return False
+        numbers = list(accumulate(values))
+        return -_LIMIT < min(numbers) and max(numbers) < _LIMIT
 
 
-def _are_tags(text: Any) -> bool:
-    return type(text) is str and _are_canonical(text)
+def _are_tags(tags: Any, numbers: Any, count: int) -> bool:
+    """Return whether these are the tags of a cell, and the number of that of each item."""
+    if not {str}.issuperset(map(type, tags)) or not all(map(_are_canonical, tags)):
+        return False
+    if tags != sorted({*tags}):
+        return False
+    if len(tags) == 1:
+        return numbers == []
+    return len(numbers) == count and {*numbers} == {*range(len(tags))}
 
 
 @lru_cache(maxsize=4_096)

@@ -20,6 +20,7 @@ Source: the four cases of a filter after Borealis (see `deltas`).
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any, ClassVar
 
 from lasp_edge.errors import pass_interrupt
@@ -34,6 +35,7 @@ from lasp_edge.ordered.plain import plain_of
 from lasp_edge.ordered.scan import Scan
 
 KeyOf = Callable[[Event[Any]], str]
+_place_of = itemgetter(0)
 
 
 class StreamStage(ABC):
@@ -243,12 +245,13 @@ class ScanStage(StreamStage):
 
         And whether an event may have moved from one key to another.
         """
-        changes = sorted(delta.items())  # no two places are the same
         key, moved = self.key, False
         if key is None:
-            return {"": [(place, new) for place, (_, new) in changes]}, moved
+            whole = [(place, new) for place, (_, new) in delta.items()]
+            whole.sort(key=_place_of)  # no two places are the same
+            return {"": whole}, moved
         found: dict[str, list[ItemChange]] = {}
-        for place, (old, new) in changes:
+        for place, (old, new) in delta.items():
             after = None if new is None else self._key_of(key, place, new)
             if old is not None:
                 before = self._key_of(key, place, old)
@@ -262,6 +265,8 @@ class ScanStage(StreamStage):
                     found[after].append((place, new))
                 else:
                     found[after] = [(place, new)]
+        for changes in found.values():
+            changes.sort(key=_place_of)
         return found, moved
 
     def _key_of(self, key: KeyOf, place: Place, event: Event[Any]) -> str | None:
