@@ -200,7 +200,10 @@ class ResultBook:
         """Return a change without the values that do not have the parts of the result."""
         fit = self._fit
         return {
-            place: (None if old is None else fit(old), None if new is None else fit(new, is_new=True))
+            place: (
+                None if old is None else fit(old),
+                None if new is None else fit(new, is_new=True),
+            )
             for place, (old, new) in delta.items()
         }
 
@@ -235,12 +238,13 @@ class ResultBook:
             found[row[1] == TENTATIVE] = (place, row)
         self._forget(gone)
         none = Newest(self.result)
-        for key, (final, tentative) in latest.items():
+        for key, (found_final, found_tentative) in latest.items():
             known = self.newest.get(key, none)
-            tentative = _later(known.tentative, tentative)
-            if final and tentative and tentative[0] <= final[0]:
+            final = _later(known.final, found_final)
+            tentative = _later(known.tentative, found_tentative)
+            if found_final and tentative and tentative[0] <= found_final[0]:
                 tentative = None
-            self.newest[key] = Newest(self.result, _later(known.final, final), tentative)
+            self.newest[key] = Newest(self.result, final, tentative)
             if len(self.newest) > MOST_KEYS:
                 del self.newest[next(iter(self.newest))]
 

@@ -218,8 +218,8 @@ class StreamEngine:
                     delta[place] = (None, event)
             else:
                 self._count -= len(cell)
-                if not any([self._put(cell, e, delta, retracted) for e in _items_of(where, came)]):
-                    continue
+                for each in _items_of(where, came):
+                    self._put(cell, each, delta, retracted)
                 self._count += len(cell)
             self._cells_changed.add(where)
         return self._taken(live, past, retracted, frontier_us)

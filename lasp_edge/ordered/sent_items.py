@@ -69,14 +69,17 @@ class ItemForm(NamedTuple):
     def _is_cell(self, data: bytes) -> bool:
         """Return whether bytes are those of a cell: a look at its columns, and not at each item."""
         first_us, unit, steps, values, tags, numbers, retracted = msgpack.unpackb(data)
-        count = len(steps) + 1
-        columns = (first_us, [unit], steps, numbers, retracted)
-        if len(first_us) != 1 or not {int}.issuperset(map(type, chain(*columns))):
+        lists = (first_us, steps, values, tags, numbers, retracted)
+        if not {list}.issuperset(map(type, lists)) or len(first_us) != 1:
             return False
+        if not {int}.issuperset(map(type, chain(first_us, [unit], steps, numbers, retracted))):
+            return False
+        count = len(steps) + 1
         if not self._are_values(values, count) or not _are_tags(tags, numbers, count):
             return False
         # Times in their greatest common step, or in 1 where all are one time.
-        if unit < 1 or min(steps, default=1) < 0 or gcd(*steps) != 1 and (any(steps) or unit != 1):
+        is_greatest = gcd(*steps) == 1 if any(steps) else unit == 1
+        if unit < 1 or min(steps, default=1) < 0 or not is_greatest:
             return False
         last_us = first_us[0] + unit * sum(steps)
         is_one_cell = first_us[0] // CELL_US == last_us // CELL_US and abs(last_us) < _LIMIT
@@ -95,7 +98,7 @@ class ItemForm(NamedTuple):
         if not {int}.issuperset(map(type, values)):
             return False
         numbers = list(accumulate(values))
-        return -_LIMIT < min(numbers) and max(numbers) < _LIMIT
+        return bool(min(numbers) > -_LIMIT and max(numbers) < _LIMIT)
 
 
 def _are_tags(tags: Any, numbers: Any, count: int) -> bool:
@@ -105,7 +108,7 @@ def _are_tags(tags: Any, numbers: Any, count: int) -> bool:
     if tags != sorted({*tags}):
         return False
     if len(tags) == 1:
-        return numbers == []
+        return not numbers
     return len(numbers) == count and {*numbers} == {*range(len(tags))}
 
 

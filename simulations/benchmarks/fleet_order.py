@@ -27,6 +27,7 @@ from device_agent.agent.settings import Settings
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.store import FleetStore
 from lasp_edge import Event, Program, scans
+from lasp_edge.evaluation.collecting import collect_rarely
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Item, packed
 from lasp_edge.ordered.places import Place
@@ -197,6 +198,8 @@ def _rates(
 ) -> Iterator[Line]:
     plan = plan_of(scan)
     given, found = turns(plan, devices), list[TurnCosts]()
+    threshold = gc.get_threshold()
+    collect_rarely()  # as the process of a gateway does
     gc.collect()
     gc.freeze()
     for _ in range(rounds):
@@ -208,6 +211,7 @@ def _rates(
         flow = partial(bytewax, scan.step, scan.zero, items, 500)
         seconds[MAP] = cpu_s(lambda _: flow(), rounds=rounds)
     gc.unfreeze()
+    gc.set_threshold(*threshold)
     when = "at once" if not wait_us else "once all devices have reported"
     what = f"{name} over {devices} devices, {TOGETHER} a key, with commits, {when}"
     worst_ms = max(best.spent_s) * 1_000

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from crdts.plain import pack
 from lasp_edge.event import text_of_stream
-from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, packed
+from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, packed, unpacked
 from lasp_edge.ordered.sent_items import ItemForm, united
 
 TAGS = st.sampled_from(["", '{"room":"attic"}', text_of_stream("sensors/a", '{"room":"attic"}')])
@@ -73,6 +73,40 @@ BAD = {
 def test_what_is_no_cell_is_refused(case):
     assert not FORM.within_limits((BAD[case],))
     assert not TEXT_FORM.within_limits((BAD[case],))
+
+
+WHATEVER = st.sampled_from(
+    [0, 1, -1, 2**62, True, None, 1.0, "", "a", b"", b"\x01", [], [1], {0: 1}]
+)
+
+
+@given(
+    st.one_of(NUMBERS, cells(st.integers(0, 1)), TEXTS),
+    st.integers(0, 6),
+    st.integers(0, 3),
+    st.one_of(WHATEVER, st.integers(-3, 3)),
+    st.sampled_from(["replace", "remove", "repeat", "append", "whole"]),
+)
+def test_a_damaged_cell_is_taken_only_if_it_is_what_packing_gives(cell, column, at, other, how):
+    damaged = msgpack.unpackb(packed(cell))
+    chosen = damaged[column]
+    if not isinstance(chosen, list) or how == "whole":
+        damaged[column] = other
+    elif how == "append" or not chosen:
+        chosen.append(other)
+    elif how == "replace":
+        chosen[at % len(chosen)] = other
+    elif how == "remove":
+        del chosen[at % len(chosen)]
+    else:
+        chosen.insert(at % len(chosen), chosen[at % len(chosen)])
+    data = pack(damaged)
+    if FORM.within_limits((data,)) or TEXT_FORM.within_limits((data,)):
+        found = unpacked(data)
+        assert packed(found) == data
+        assert {type(item.time_us) for item in found} == {int}
+        assert len({item.time_us // CELL_US for item in found}) == 1
+        assert {type(item.value) for item in found} in ({int}, {str})
 
 
 def test_a_good_cell_is_taken_and_two_columns_are_not():
