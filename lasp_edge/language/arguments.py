@@ -94,6 +94,8 @@ def checked_key(key: Key, whose: str) -> Callable[[Event[Any]], str]:
     @wraps(key)
     def checked(event: Event[Any]) -> str:
         given: Any = key(event)
+        if type(given) is str and given.isprintable() and len(given) <= KEY_BYTES // 4:
+            return given  # nearly all are
         if type(given) is tuple and given and {*map(type, given)} <= _KEY_PARTS:
             given = key_text(given)
         if not isinstance(given, str) or len(given.encode()) > KEY_BYTES:

@@ -239,14 +239,15 @@ def rounded(result: StreamResult, value: Any) -> Any:
     Raises:
         ValueError: the value does not have these parts.
     """
-    values = value if type(value) is tuple else (value,)
-    if len(values) != len(result.parts):
-        return parts_of(result, value)
+    parts = result.parts
     try:
-        found = tuple([_shown(step, p) for (_, step), p in zip(result.parts, values, strict=True)])
+        if type(value) is not tuple and len(parts) == 1:
+            return _shown(parts[0][1], value)
+        if len(value) == len(parts) > 1:
+            return tuple([_shown(step, p) for (_, step), p in zip(parts, value, strict=True)])
     except (TypeError, ValueError):
-        return value_in(result, parts_of(result, value).values())
-    return found if len(found) > 1 else found[0]
+        pass  # it is found out why
+    return value_in(result, parts_of(result, value).values())
 
 
 def _shown(step: str, part: Any) -> Any:

@@ -106,10 +106,8 @@ def unpacked(data: bytes) -> Cell:
         times_us.append(times_us[-1] + step * unit)
     if not isinstance(values[0], str):
         values = accumulate(values)
-    numbers = numbers or [0] * (len(steps) + 1)
-    found = [
-        made_item((at, v, tags[n])) for at, v, n in zip(times_us, values, numbers, strict=True)
-    ]
+    named = map(tags.__getitem__, numbers) if numbers else tags * (len(steps) + 1)
+    found = list(map(made_item, zip(times_us, values, named, strict=True)))
     cell = dict.fromkeys(found, PRESENT)
     for at in retracted:
         cell[found[at]] = RETRACTED

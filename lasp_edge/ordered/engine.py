@@ -9,6 +9,7 @@ live end. So memory holds a block, whatever is changed.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 from lasp_edge.event import StreamItem
@@ -18,7 +19,7 @@ from lasp_edge.ordered.cells import (
     cell_of,
     made_id,
 )
-from lasp_edge.ordered.deltas import Content, Delta, differences, follow, inserted
+from lasp_edge.ordered.deltas import Delta, differences, follow, inserted
 from lasp_edge.ordered.graph import StreamGraph
 from lasp_edge.ordered.inputs import (
     InputCell,
@@ -130,7 +131,9 @@ class StreamEngine:
             return self._rebuild(progress)
         self._cells = self._cells_in(self.since_us, FOR_EVER_US)
         self._count = sum(map(len, self._cells.values()))
-        self.graph.update(inserted(self._content(self._cells)), progress.frontier_us)
+        self.graph.update(
+            inserted(content_of_cells(self._plan.events, self._cells)), progress.frontier_us
+        )
         return None
 
     def _resume(self, progress: EngineProgress, pruned_us: int) -> bool:
@@ -254,10 +257,6 @@ class StreamEngine:
         """Put an item into its cell; see `put`."""
         return put(self._plan.events, cell, taken, delta, retracted)
 
-    def _content(self, cells: Mapping[CellId, InputCell]) -> dict[str, Content]:
-        """Return the items of cells that are present, by event."""
-        return content_of_cells(self._plan.events, cells)
-
     def _graph(self, states: bytes | None) -> StreamGraph:
         graph = self._plan.graph()
         if states is not None:
@@ -300,20 +299,20 @@ class StreamEngine:
         """
         cells = self._cells_in(cut.time_us, cut.end_us)
         old = self._graph(was)
-        before = old.update(inserted(self._content(cells)), cut.end_us)
+        before = old.update(inserted(content_of_cells(self._plan.events, cells)), cut.end_us)
         for each in inside:
             where = made_id((each.event, each.device, cell_of(each.time_us)))
             cell = cells.setdefault(where, {})
             if self._put(cell, each, {}, retracted):
                 self._put_cell(where, cell, cut.end_us)
         new = self._graph(now)
-        after = new.update(inserted(self._content(cells)), cut.end_us)
+        after = new.update(inserted(content_of_cells(self._plan.events, cells)), cut.end_us)
         return differences(before, after), old.cut(cut.end_us), new.cut(cut.end_us)
 
     def _rebuilt(self, was: bytes | None, now: bytes | None) -> dict[str, Delta]:
         """Let the live end go on from other states; return the difference of what it after."""
         frontier_us = self.graph.frontier_us
-        items = inserted(self._content(self._cells_before()))
+        items = inserted(content_of_cells(self._plan.events, self._cells_before()))
         before = self._graph(was).update(items, frontier_us)
         self.graph = self._graph(now)
         after = self.graph.update(items, frontier_us)
@@ -344,7 +343,7 @@ class StreamEngine:
         if self._count < self._next_cut or frontier_us is None:
             return
         self._next_cut = self._count + self._again
-        at_us = self._cut_us(frontier_us)
+        at_us = _cut_us(self._cells, frontier_us, self._kept)
         if at_us <= max(self.since_us, 0):
             return
         before = self._store.cut_at(self.since_us) if self.since_us > 0 else None
@@ -359,21 +358,6 @@ class StreamEngine:
         self._lasting = {where for where in self._lasting if where in self._cells}
         self.since_us, self._next_cut = at_us, self._live_most
 
-    def _cut_us(self, frontier_us: int) -> int:
-        """Return where the cell begins from which on the items before the frontier are kept."""
-        counts: Counter[int] = Counter()
-        for (_, _, cell_us), cell in self._cells.items():
-            if cell_us + CELL_US <= frontier_us:
-                counts[cell_us] += len(cell)
-            elif cell_us < frontier_us:
-                counts[cell_us] += sum(item.time_us < frontier_us for item in cell)
-        kept, left = 0, sum(counts.values())
-        for cell_us in sorted(counts, reverse=True) if left > self._kept else ():
-            kept += counts[cell_us]
-            if kept >= self._kept:
-                return cell_us
-        return 0
-
     def _put_cell(self, where: CellId, cell: InputCell, block_end_us: int) -> None:
         """Store a cell until its block has ended, and longer than its items last."""
         least_us = where.cell_us + CELL_US + BLOCK_US
@@ -386,6 +370,27 @@ class StreamEngine:
         if progress != self._stored:
             self._store.put_progress(progress)
             self._stored = progress
+
+
+def _cut_us(cells: Mapping[CellId, InputCell], frontier_us: int, kept: int) -> int:
+    """Return where the cell begins with the last items before the frontier; 0 if these are all.
+
+    Args:
+        cells: live ones.
+        frontier_us: nothing older is expected.
+        kept: how many items are kept, at least.
+    """
+    counts: Counter[int] = Counter()
+    for (_, _, cell_us), cell in cells.items():
+        if cell_us + CELL_US <= frontier_us:
+            counts[cell_us] += len(cell)
+        elif cell_us < frontier_us:
+            counts[cell_us] += sum(item.time_us < frontier_us for item in cell)
+    if counts.total() <= kept:
+        return 0
+    starts_us = sorted(counts, reverse=True)
+    behind = accumulate(counts[cell_us] for cell_us in starts_us)
+    return next(at for at, count in zip(starts_us, behind, strict=True) if count >= kept)
 
 
 def _items_of(where: CellId, cell: InputCell) -> list[TakenItem]:

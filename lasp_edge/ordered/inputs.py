@@ -100,13 +100,13 @@ def present_in(inputs: Inputs, at: CellId, cell: InputCell) -> Iterator[Output]:
             if made is not None:
                 yield here.place(device), made
         return
-    numerator, denominator = resolution.numerator, resolution.denominator
+    above, below = resolution.numerator, resolution.denominator
     known, labels = None, tags_in("")
     for (time_us, value, tags), state in cell.items():
         if state != PRESENT:
             continue
         if tags != known:
             known, labels = tags, tags_in(tags)
-        real = value if type(value) is str else value * numerator / denominator
-        place = time_us, device, (event, tags, value), ()
-        yield place, made_event((event, real, time_us, device, labels, ""))
+        real = value if type(value) is str else value * above / below
+        made = made_event((event, real, time_us, device, labels, ""))
+        yield (time_us, device, (event, tags, value), ()), made

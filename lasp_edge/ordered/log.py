@@ -16,7 +16,7 @@ Source: optimistic replay after FlameStream (see `places`); cut-off by equal sta
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from lasp_edge.errors import pass_interrupt
@@ -25,7 +25,7 @@ from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.deltas import Change, Delta, netted, same_event
 from lasp_edge.ordered.outputs import FIRST, NO_TAGS, LogName, Output, made_event, outputs_at
 from lasp_edge.ordered.places import Place, timer_place
-from lasp_edge.ordered.plain import check_plain, same
+from lasp_edge.ordered.plain import check_plain, is_short, same
 from lasp_edge.ordered.scan import MOST_RINGS, Scan
 
 BEFORE_ALL_US: Final = -(2**62)
@@ -153,10 +153,18 @@ class ScanLog:
         state, rung, come = tail.state, tail.outputs, dict[Place, Change]()
         step, failing, (stream, key, _) = self._scan.step, self._failures.places, self._named
         given: Sequence[Output]
+        is_due = False
         for place, event in changes:
             if event is None:
                 continue  # it is not here
-            if due is not None and _is_due(due, state, place[0]):
+            if due is not None:
+                try:
+                    at_us = due(state)
+                    is_due = at_us is not None and at_us <= place[0]
+                except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                    pass_interrupt(error)
+                    is_due = True  # where it rings, that is found out
+            if is_due:
                 if len(places) > before:
                     tail.restart(state, places[-1][0])
                 fresh = len(rung)
@@ -164,10 +172,15 @@ class ScanLog:
                 state = tail.state
                 for at, output in rung[fresh:]:
                     come[at] = (None, output)
+                is_due = False
             try:
                 after, values = step(state, event)
-                if after is not state and (type(after) is not float or after - after != 0.0):
-                    check_plain(after)  # else it is a finite number, as many states are
+                if after is not state:
+                    kind = type(after)  # most states are a number, or some numbers
+                    if (kind is not float or after - after != 0.0) and (
+                        kind is not tuple or not is_short(after)
+                    ):
+                        check_plain(after)
                 if not values:
                     given = ()
                 elif len(values) == 1:
@@ -378,17 +391,6 @@ class ScanLog:
             self._failures.passed(place)
             tail.state, tail.last_us, tail.rings = after, at_us, tail.rings + 1
             outputs += given
-
-
-def _is_due(due: Callable[[Any], int | None], state: Any, until_us: int) -> bool:
-    """Return whether a timer may be due up to a time: where it rings, that is found out."""
-    try:
-        at_us = due(state)
-        found = at_us is not None and at_us <= until_us
-    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
-        pass_interrupt(error)
-        return True
-    return found
 
 
 def _check_rings(rings: int) -> None:

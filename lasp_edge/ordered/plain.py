@@ -74,7 +74,7 @@ def check_plain(value: Any) -> None:
         return  # most states are a number
     if kind is int and _LEAST <= value < _LIMIT:
         return
-    if kind is tuple and _is_short(value):
+    if kind is tuple and is_short(value):
         return
     if _most_bytes(value, PLAIN_DEPTH) > PLAIN_BYTES:
         size = len(encoded(value))
@@ -82,7 +82,7 @@ def check_plain(value: Any) -> None:
             raise ValueError(f"at most {PLAIN_BYTES} bytes may be kept, not {size}")
 
 
-def _is_short(  # noqa: C901, PLR0911 - every state goes through it
+def is_short(  # noqa: C901, PLR0911 - every state goes through it
     values: tuple[Any, ...], few: int = _FEW, short: int = 1_000
 ) -> bool:
     """Return whether a tuple surely is plain and small: a few numbers, short texts, and tuples.
@@ -103,7 +103,7 @@ def _is_short(  # noqa: C901, PLR0911 - every state goes through it
             if len(value) > short or not value.isascii():
                 return False
         elif kind is tuple:
-            if few < _FEW or not _is_short(value, 6, 100):
+            if few < _FEW or not is_short(value, 6, 100):
                 return False
         elif value is not None:
             return False

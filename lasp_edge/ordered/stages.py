@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.calling import Failures, values_of
@@ -254,7 +253,12 @@ class ScanStage(StreamStage):
             return {"": whole}, moved
         found: dict[str, list[ItemChange]] = {}
         for place, (old, new) in delta.items():
-            after = None if new is None else self._key_of(key, place, new)
+            after = None
+            if new is not None:
+                try:
+                    after = key(new)
+                except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                    self.failures.note(place, error)
             if old is not None:
                 before = self._key_of(key, place, old)
                 if new is None:
@@ -263,10 +267,10 @@ class ScanStage(StreamStage):
                     moved = True
                     found.setdefault(before, []).append((place, None))
             if after is not None:
-                if after in found:
-                    found[after].append((place, new))
-                else:
-                    found[after] = [(place, new)]
+                changes = found.get(after)
+                if changes is None:
+                    changes = found[after] = []
+                changes.append((place, new))
         for changes in found.values():
             changes.sort(key=_place_of)
         return found, moved
@@ -276,7 +280,6 @@ class ScanStage(StreamStage):
         try:
             return key(event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
-            pass_interrupt(error)
             self.failures.note(place, error)
             return None
 

@@ -71,7 +71,7 @@ class Sessions(Scan[tuple[Any, ...]]):
         begun_us = event.time_us
         if state is not None and event.time_us < state[1] + self._gap_us:
             begun_us, partial = state[0], self._fold.combine(state[2], partial)
-        if not self._fold.within_limits(partial):
+        if not self._counts and not self._fold.within_limits(partial):
             raise ValueError(f"sessions: {self._fold!r} leaves the range of its columns")
         after = (begun_us, event.time_us, partial)
         return after, (self._row(after),) if self._so_far else ()
