@@ -22,7 +22,7 @@ from lasp_edge.checking.synchronised import broken_laws, stepped
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, Leaving, graph_of
-from lasp_edge.ordered.cells import PRESENT, Cell, cell_of, packed
+from lasp_edge.ordered.cells import CELL_US, PRESENT, Cell, cell_of, packed
 from lasp_edge.ordered.covers import covers
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.places import Place
@@ -147,7 +147,8 @@ def _bytes(
     shares: list[SentEntry] = []
     for key, items in by_key.items() if len(ordered) < len(_names(by_key)) else ():
         shares += _parts(scan, ordered, key, items, entries)
-    sent = sum(_frames_bytes(each) for each in entries.values())
+    every_us = min([_leaving_us(plan, e) for e in _events(plan, ordered)], default=_MINUTE_US)
+    sent = sum(_frames_bytes(each, every_us) for each in entries.values())
     return sent + _shares_bytes(shares, is_same=scan.is_share_constant) * len(recording.devices)
 
 
@@ -158,16 +159,35 @@ def _names(by_key: Mapping[str, Items]) -> set[str]:
 def _cells(plan: Plan, ordered: Ordered, recording: Recording) -> dict[str, list[SentEntry]]:
     """Return the cells of items that each device sends of the events in order."""
     found: dict[str, list[SentEntry]] = {device: [] for device in recording.devices}
-    streams = [plan.streams[n].events if n in plan.streams else (n,) for n in ordered]
-    for event in dict.fromkeys(chain(*streams)):
+    for event in _events(plan, ordered):
         leaving = Leaving(plan, event)
         for device, items in recording.items.get(event, {}).items():
             cells: dict[int, Cell] = {}
             for item in items:
                 if leaving.leaves(item, device):
                     cells.setdefault(cell_of(item.time_us), {})[item] = PRESENT
-            found[device] += [SentEntry(at_us, "", packed(cell)) for at_us, cell in cells.items()]
+            for at_us, cell in cells.items():
+                found[device] += _sent(at_us, cell, _leaving_us(plan, event))
     return found
+
+
+def _events(plan: Plan, ordered: Ordered) -> list[str]:
+    """Return the events of which those in order are made."""
+    streams = [plan.streams[n].events if n in plan.streams else (n,) for n in ordered]
+    return list(dict.fromkeys(chain(*streams)))
+
+
+def _leaving_us(plan: Plan, event: str) -> int:
+    """Return for how long readings of an event wait for others before they leave."""
+    return plan.events[event].leave_us or _MINUTE_US
+
+
+def _sent(at_us: int, cell: Cell, every_us: int) -> Iterator[SentEntry]:
+    """Yield a cell as it leaves: so far each time, where that is before it has ended."""
+    part_us, so_far = min(every_us, CELL_US), Cell()
+    for part, new in groupby(sorted(cell), lambda item: item.time_us // part_us):
+        so_far |= dict.fromkeys(new, PRESENT)
+        yield SentEntry(max(at_us, part * part_us), "", packed(so_far))
 
 
 def _parts(
@@ -193,11 +213,11 @@ def _parts(
         yield SentEntry(place[0], key, encoded((*place[1:], key, *given)))
 
 
-def _frames_bytes(entries: list[SentEntry]) -> int:
-    """Return the bytes of the frames of a device, one a minute, and of their acknowledgements."""
+def _frames_bytes(entries: list[SentEntry], every_us: int) -> int:
+    """Return the bytes of the frames of a device, one in a while, and of their acknowledgements."""
     total = 0
-    for _, of_minute in groupby(sorted(entries), lambda each: each.time_us // _MINUTE_US):
-        several = list(of_minute)
+    for _, together in groupby(sorted(entries), lambda each: each.time_us // every_us):
+        several = list(together)
         for at in range(0, len(several), _MOST_ENTRIES):
             total += _frame_bytes(several[at : at + _MOST_ENTRIES])
     return total

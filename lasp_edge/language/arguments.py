@@ -83,6 +83,10 @@ def of_event_and_parameters(function: Any) -> Any:
     return function
 
 
+LONGEST_LEAVE_S = 3_600
+"""Seconds that readings wait on their device for others, at most: until then no row is final."""
+
+
 def checked_key(key: Key, whose: str) -> Callable[[Event[Any]], str]:
     """Return a key function that raises ValueError where the user's gives no valid key.
 
@@ -108,6 +112,24 @@ def checked_key(key: Key, whose: str) -> Callable[[Event[Any]], str]:
         return str(given)
 
     return checked
+
+
+def leaving_us(what: str, leave_s: Any) -> int:
+    """Return in microseconds how soon readings leave.
+
+    >>> leaving_us("event 'door'", 0.5)
+    500000
+
+    Raises:
+        ValueError: it is no such time.
+    """
+    is_number = isinstance(leave_s, int | float) and not isinstance(leave_s, bool)
+    if not is_number or not 0.1 <= leave_s <= LONGEST_LEAVE_S:  # noqa: PLR2004 - a tick of an agent
+        raise ValueError(
+            f"{what}: leave_s must be seconds from 0.1 to {LONGEST_LEAVE_S}, not {leave_s!r}"
+        )
+    span_us: int = round(leave_s * 1_000_000)
+    return span_us
 
 
 def shown(what: str, title: Any, device_class: Any, unit: str | None = None) -> Shown:

@@ -80,6 +80,9 @@ class EventType(Generic[Value_co]):
     """It was declared without a resolution: its readings are rounded to whole numbers."""
     shown: Shown = AS_NAMED
     """How people are shown what is made from it."""
+    leave_us: int | None = None
+    """For how long a reading waits for others before it leaves for an order over the fleet; None:
+    an interval of its device."""
 
     @property
     def scale(self) -> Resolution:
@@ -372,6 +375,7 @@ class ItemStream:
         text: its readings are texts.
         stream: signed 64-bit id of what its items mean.
         outputs: they are outputs of a stream.
+        leave_us: for how long one waits for others before it leaves; None: an interval.
         span_us: each cell of items is a pane.
     """
 
@@ -379,6 +383,7 @@ class ItemStream:
     text: bool
     stream: int
     outputs: bool = False
+    leave_us: int | None = None
 
     span_us: ClassVar = 10_000_000
     size_us: ClassVar = 10_000_000

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 from crdts import BoundedLWWSet
 from lasp_edge.folds.numbers import Resolution, plausible_range
 from lasp_edge.generics import State
-from lasp_edge.language.arguments import need_key, shown
+from lasp_edge.language.arguments import leaving_us, need_key, shown
 from lasp_edge.language.declarations import EventType, Key, Parameter
 from lasp_edge.language.draft import Draft
 from lasp_edge.variables import Variable, named
@@ -29,12 +29,19 @@ class Inputs:
         most: float | str | None = None,
         title: str = "",
         device_class: str = "",
+        leave_s: float | None = None,
     ) -> EventType[float]: ...
     @overload
     def event(
-        self, name: str, *, text: Literal[True], title: str = "", device_class: str = ""
+        self,
+        name: str,
+        *,
+        text: Literal[True],
+        title: str = "",
+        device_class: str = "",
+        leave_s: float | None = None,
     ) -> EventType[str]: ...
-    def event(
+    def event(  # noqa: PLR0913 - what there is to say of a reading
         self,
         name: str,
         *,
@@ -45,6 +52,7 @@ class Inputs:
         most: float | str | None = None,
         title: str = "",
         device_class: str = "",
+        leave_s: float | None = None,
     ) -> EventType[Any]:
         """Declare a kind of reading.
 
@@ -66,6 +74,8 @@ class Inputs:
             title: for people: in Home Assistant the names of values made from it begin with it.
             device_class: what Home Assistant calls the quantity, such as "wind_speed"; where it is
                 left out, unit and name tell it if they can.
+            leave_s: seconds within which a reading leaves its device for a scan over the fleet,
+                0.1 to 3,600; where it is left out, the agent's `--interval`.
 
         Raises:
             ValueError: the name is taken, or a number is not what it has to be.
@@ -78,7 +88,9 @@ class Inputs:
         plausible = plausible_range(f"event {name!r}", None if text else step, least, most)
         is_unstepped = resolution is None and not text
         people = shown(f"event {name!r}", title, device_class, unit)
-        made = EventType(name, step, unit, bool(text), plausible, is_unstepped, people)
+        leave_us = None if leave_s is None else leaving_us(f"event {name!r}", leave_s)
+        texts = bool(text)
+        made = EventType(name, step, unit, texts, plausible, is_unstepped, people, leave_us)
         self._draft.events[name] = made
         return made
 

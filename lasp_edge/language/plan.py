@@ -341,7 +341,8 @@ def _item_stream(plan: Plan, event: str, chains: list[str]) -> ItemStream:
     declared = plan.events[event]
     filters = () if "" in chains else sorted(set(chains))
     meaning = (event, declared.resolution.canonical, declared.text, *filters)
-    return ItemStream(event, declared.text, stream_id(plan.name, "fleet_items", *meaning))
+    stream = stream_id(plan.name, "fleet_items", *meaning)
+    return ItemStream(event, declared.text, stream, leave_us=declared.leave_us)
 
 
 def _output_stream(plan: Plan, stream: Stream) -> ItemStream:

@@ -41,16 +41,28 @@ class PlannedStreams:
             entry of the operators yet.
         regimes: of the windows with parameters.
         patient: the streams whose panes wait for an interval's others also when they are over.
+        leaving_us: for how long entries of a stream wait for others, where the program says it.
         is_new: they differ from those that were looked at last.
     """
 
-    __slots__ = ("_fixed", "is_new", "names", "patient", "pieces", "regimes", "spans_us", "windows")
+    __slots__ = (
+        "_fixed",
+        "is_new",
+        "leaving_us",
+        "names",
+        "patient",
+        "pieces",
+        "regimes",
+        "spans_us",
+        "windows",
+    )
 
     def __init__(self, plan: Plan) -> None:
         self.windows: dict[int, FoldedPanes] = {w.stream: w for w in plan.windows.values()}
         self.names = {w.stream: w.name for w in plan.windows.values()}
         self.spans_us = {each.stream: each.span_us for each in plan.sent_streams}
         self.patient = frozenset(each.stream for each in plan.item_streams.values())
+        self.leaving_us = {each.stream: each.leave_us for each in plan.item_streams.values()}
         self.pieces: frozenset[int] = frozenset()
         self.regimes: tuple[WindowRegimes, ...] = ()
         self.is_new = True

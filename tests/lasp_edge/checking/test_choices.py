@@ -14,7 +14,7 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.cells import PRESENT, Item, packed
 from lasp_edge.tool.command_line import main
 from tests.lasp_edge.checking.test_synchronised import NoSelf, WholeShare
-from tests.lasp_edge.scans.support_synchronised import Outliers, ValueBarrier, program_of
+from tests.lasp_edge.scans.support_synchronised import Outliers, ValueBarrier, house_of, program_of
 
 SECONDS = 1_200
 
@@ -63,6 +63,22 @@ def test_readings_that_are_all_sent_cost_their_cells_and_little_more(tmp_path):
         cells += 3 * len(packed(cell))
     span_s, frames = SECONDS - 1, 3 * SECONDS // 60
     assert cells < shown_bytes * span_s / 86_400 < cells + 300 * (frames + 3) + 3 * 120 * 12
+
+
+def test_readings_that_leave_sooner_cost_more(tmp_path):
+    recording, sizes = recorded(tmp_path / "s.jsonl", 600), []
+    for leave_s in (600, None, 60, 10, 2):
+        program = Program("barrier")
+        events = [program.event(name, resolution="1", leave_s=leave_s) for name in ("a", "b")]
+        program.result(program.scan("found", source=events, scan=ValueBarrier, key=house_of))
+        lines = list(choices(program.plan(), recording, *FIELDS))
+        (line,) = (each for each in lines if ALL in each)
+        sizes.append(int(re.search(r"([\d,]+) bytes", line)[1].replace(",", "")))
+    assert sizes[1] == sizes[2], "a minute is what is counted with"
+    assert sizes[0] < sizes[1] < sizes[3] < sizes[4]
+    # A frame and its acknowledgement a cell, in place of one for six of them.
+    frames = 3 * 86_400 // 10 * 5 // 6
+    assert 40 * frames < sizes[3] - sizes[2] < 300 * frames
 
 
 def test_what_messages_of_json_would_take_stands_beside_it(tmp_path):

@@ -57,6 +57,18 @@ def test_a_wrong_window_is_refused_and_leaves_nothing(changed, why):
 
 WRONG = {
     "event twice": (lambda p: p.event("temperature"), "declared twice"),
+    "readings that leave before they are there": (
+        lambda p: p.event("e", leave_s=0),
+        r"event 'e': leave_s must be seconds from 0.1 to 3600, not 0",
+    ),
+    "readings that leave yesterday": (lambda p: p.event("e", leave_s=-1), "seconds from 0.1"),
+    "readings that leave never": (lambda p: p.event("e", leave_s=1e9), "seconds from 0.1"),
+    "readings that leave as text": (lambda p: p.event("e", leave_s="10"), "not '10'"),
+    "readings that leave if true": (lambda p: p.event("e", leave_s=True), "not True"),
+    "readings that leave at no number": (
+        lambda p: p.event("e", leave_s=float("nan")),
+        "seconds from 0.1",
+    ),
     "event without a name": (lambda p: p.event(""), "a printable name"),
     "a float as resolution": (lambda p: p.event("x", resolution=0.01), "decimal text"),
     "a negative resolution": (lambda p: p.event("x", resolution="-1"), "from 1e-30"),

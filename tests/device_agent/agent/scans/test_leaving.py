@@ -3,10 +3,12 @@
 import pytest
 
 from device_agent.agent.scans import leaving
+from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge import Program, folds, scans
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, unpacked
 from lasp_edge.ordered.sent_items import united
+from lasp_edge.protocol.frames import PaneFrame
 from tests.device_agent.agents import NOW_US, Device
 
 SECOND_US = 1_000_000
@@ -16,7 +18,7 @@ FIRST_US = NOW_US // CELL_US * CELL_US
 def water(**more):
     """Return a program with a scan over the fleet of what is above 5 litres."""
     program = Program("water")
-    litres = program.event("litres", resolution="0.5")
+    litres = program.event("litres", resolution="0.5", leave_s=more.get("leave_s"))
     source = litres
     if more.get("filtered"):
         source = program.filter(litres, lambda event: event.value > 5, "much")
@@ -145,3 +147,15 @@ def test_text_readings_leave(tmp_path):
 
 def test_a_device_without_streams_of_its_own_runs_none(device):
     assert device.core.streams is None
+
+
+@pytest.mark.parametrize(("leave_s", "seconds"), [(2, 2), (30, 30), (None, 60), (90, 90)])
+def test_a_reading_leaves_as_soon_as_its_event_says_or_with_an_interval(tmp_path, leave_s, seconds):
+    settings = Settings(interval_us=60 * SECOND_US, keep_readings=True)
+    device = Device(tmp_path, water(leave_s=leave_s), settings=settings)
+    read(device, [(1, 2)])
+    before = [
+        frame for _ in range(seconds - 1) for frame in device.frames(PaneFrame, device.tick())
+    ]
+    after = [frame for _ in range(2) for frame in device.frames(PaneFrame, device.tick())]
+    assert (len(before), len(after)) == (0, 1)
