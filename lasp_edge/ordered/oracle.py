@@ -5,7 +5,7 @@ device, a worker, the simulator and Spark are right where they say what this say
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -20,25 +20,43 @@ Node = tuple[str, Any, tuple[str, ...]]
 """A stream's name, what its declaration holds (its `operator` and functions), and its sources."""
 
 
+class _Timers(NamedTuple):
+    """What time alone brings: all that is due before the frontier, as of a device."""
+
+    frontier_us: int | None
+    device: str
+
+
 def outputs_of(
-    nodes: Sequence[Node], content: dict[str, Content], frontier_us: int | None = None
+    nodes: Sequence[Node],
+    content: dict[str, Content],
+    frontier_us: int | None = None,
+    device: str = "",
 ) -> dict[str, Content]:
-    """Return what each stream says of the contents of events, by name."""
-    found = dict(content)
+    """Return what each stream says of the contents of events, by name.
+
+    Args:
+        nodes: the streams, each after its sources.
+        content: of the events, by name.
+        frontier_us: all timers before it have rung; None: none has.
+        device: of which the events are; "" where they are of a fleet, and what time brings is
+            of no device.
+    """
+    found, timers = dict(content), _Timers(frontier_us, device)
     for name, stage, sources in nodes:
-        found[name] = dict(_rows_of(stage, [found.get(each, {}) for each in sources], frontier_us))
+        found[name] = dict(_rows_of(stage, [found.get(each, {}) for each in sources], timers))
     return found
 
 
 def _rows_of(
-    stage: Any, sources: list[Content], frontier_us: int | None
+    stage: Any, sources: list[Content], timers: _Timers
 ) -> Iterator[tuple[Place, Event[Any]]]:
     if stage.operator == "union":
         for branch, content in enumerate(sources):
             for (time_us, device, tie, path), event in content.items():
                 yield (time_us, device, tie, (*path, branch)), event
     elif stage.operator == "scan":
-        yield from _scanned(stage, sources[0], frontier_us)
+        yield from _scanned(stage, sources[0], timers)
     else:
         for place, event in sources[0].items():
             yield from _single(stage, place, event)
@@ -74,9 +92,7 @@ def _rounded(value: Any, step: Resolution | None) -> Any:
     return value if step is None else step.real(step.quantise_exactly(value))
 
 
-def _scanned(
-    stage: Any, content: Content, frontier_us: int | None
-) -> Iterator[tuple[Place, Event[Any]]]:
+def _scanned(stage: Any, content: Content, timers: _Timers) -> Iterator[tuple[Place, Event[Any]]]:
     by_key: dict[str, list[Place]] = {}
     for place in sorted(content):
         try:
@@ -89,19 +105,19 @@ def _scanned(
         state, last_us = stage.scan.zero, -(2**62)
         for place in places:
             event = content[place]
-            state, rung = _rung(stage, key, state, last_us, place[0])
+            state, rung = _rung(stage, key, state, last_us, place[0], timers.device)
             yield from rung
             state, values = _tried(stage.scan.step, state, event)
             for n, value in enumerate(values):
                 made = Event(stage.name, value, event.time_us, event.device, event.tags, key)
                 yield (*place[:3], (*place[3], n)), made
             last_us = place[0]
-        if frontier_us is not None:
-            yield from _rung(stage, key, state, last_us, frontier_us - 1)[1]
+        if timers.frontier_us is not None:
+            yield from _rung(stage, key, state, last_us, timers.frontier_us - 1, timers.device)[1]
 
 
 def _rung(
-    stage: Any, key: str, state: Any, last_us: int, until_us: int
+    stage: Any, key: str, state: Any, last_us: int, until_us: int, device: str
 ) -> tuple[Any, list[tuple[Place, Event[Any]]]]:
     """Return the state after the timers up to a time, and what they say."""
     outputs: list[tuple[Place, Event[Any]]] = []
@@ -121,7 +137,7 @@ def _rung(
             break
         state = after
         for n, value in enumerate(values):
-            made = Event(stage.name, value, last_us, stage.device, NO_TAGS, key)
+            made = Event(stage.name, value, last_us, device, NO_TAGS, key)
             outputs.append(((last_us, "", (stage.name, key), (n,)), made))
     return state, outputs
 

@@ -76,7 +76,10 @@ def _items(
         by_device[FLEET] = contents
     for device, contents in sorted(by_device.items()):
         frontier_us = frontiers_us.get(device, AT_THE_END_US)
-        yield device, outputs_of(graph_of(plan, device).nodes, contents, frontier_us)[stream]
+        yield (
+            device,
+            outputs_of(graph_of(plan, device).nodes, contents, frontier_us, device)[stream],
+        )
 
 
 def _of_devices(

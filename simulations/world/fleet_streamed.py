@@ -88,15 +88,26 @@ def declare_fleet_streams(
     if order.scan == "as_of":
         sources.append(timed)
     key = place_of if order.keyed else None
-    name = f"{RESULT}_first" if order.scan == "last" else RESULT
+    name = f"{RESULT}_first" if order.scan in {"last", "absence"} else RESULT
     left = source if order.before == "flat_map" else metered
     found = program.scan(name, source=sources, scan=_scan(order.scan, left, timed), key=key)
     if order.scan == "last":
         found = program.map(found, lambda event: sum(event.value), RESULT, resolution="1")
+    if order.scan == "absence":
+        found = program.map(found, _with_device, RESULT)
     program.result(found, parts=_PARTS.get(order.scan))
 
 
-_PARTS: Final = {"as_of": {"metered": "1", "timed": "1"}, "total": {"total": "1"}}
+_PARTS: Final = {
+    "as_of": {"metered": "1", "timed": "1"},
+    "total": {"total": "1"},
+    "absence": {"at_us": "time", "of": "text"},
+}
+
+
+def _with_device(event: Event[tuple[int]]) -> tuple[int, str]:
+    """Return what time brings with its device: of an order over a fleet it has none."""
+    return event.value[0], event.device or "nobody"
 
 
 def _scan(name: str, left: EventType | Stream, timed: EventType) -> Scan:

@@ -134,7 +134,7 @@ class ScanChecks:
     ) -> None:
         plan, frontier_us = device.core.agent.plan, held.frontier_us
         content = _content(plan, device.name, known.items)
-        truth = outputs_of(graph_of(plan, device.name).nodes, content, frontier_us)
+        truth = outputs_of(graph_of(plan, device.name).nodes, content, frontier_us, device.name)
         floor_us = device.core.intake.progress.pruned_us
         rows = {at: row for at, row in _rows(plan, held).items() if at[1][0] >= floor_us}
         here = {at: encoded(_value(row)) for at, row in rows.items() if row.event is not None}

@@ -87,7 +87,7 @@ class Metered(Device):
     def truth(self):
         """Return what every stream must say."""
         nodes = graph_of(self.program, self.name).nodes
-        return outputs_of(nodes, {"litres": self.content}, self.engine.frontier_us)
+        return outputs_of(nodes, {"litres": self.content}, self.engine.frontier_us, self.name)
 
     def said(self, result):
         """Return the rows of a result, from the store: place -> value and status."""
