@@ -246,6 +246,11 @@ class StreamEngine:
         self._put_progress()
         return StreamChanges(deltas, retracted)
 
+    @property
+    def oldest_us(self) -> int:
+        """Where the oldest live cell begins."""
+        return min((where.cell_us for where in self._cells), default=FOR_EVER_US)
+
     def horizon_us(self, high_us: int) -> int:
         """Return a time by which all timers that are set now have rung, if nothing comes more."""
         due_us = self.graph.due_us
@@ -344,8 +349,11 @@ class StreamEngine:
             return
         self._next_cut = self._count + self._again
         at_us = _cut_us(self._cells, frontier_us, self._kept)
-        if at_us <= max(self.since_us, 0):
-            return
+        if at_us > max(self.since_us, 0):
+            self.pack(at_us)
+
+    def pack(self, at_us: int) -> None:
+        """Pack away what lies before a cell that the frontier has passed, however little it is."""
         before = self._store.cut_at(self.since_us) if self.since_us > 0 else None
         if before is not None:
             self._store.put_cut(before._replace(end_us=at_us))
@@ -357,6 +365,7 @@ class StreamEngine:
                 self._put_cell(where, cell, at_us)
         self._lasting = {where for where in self._lasting if where in self._cells}
         self.since_us, self._next_cut = at_us, self._live_most
+        self._put_progress()
 
     def _put_cell(self, where: CellId, cell: InputCell, block_end_us: int) -> None:
         """Store a cell until its block has ended, and longer than its items last."""

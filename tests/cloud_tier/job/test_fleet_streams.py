@@ -339,8 +339,8 @@ def test_a_device_that_is_forgotten_leaves_the_rows_of_the_others(spark, tmp_pat
         assert {at: each[:2] for at, each in fleet.rows(name).items()} == fleet.truth(name, 300)
 
 
-def test_what_is_old_goes_but_for_what_later_rows_are_made_of(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 4)
+def test_what_is_old_goes_but_for_what_later_rows_are_made_of(spark, tmp_path):
+    """Few items come, four a day, and those of ten days go all the same."""
     fleet, day_s = Fleet(spark, tmp_path, terms=TERMS._replace(retain_us=10**12)), 86_400
     for n in range(40):
         at_s = n * day_s // 4

@@ -221,3 +221,21 @@ def test_a_restart_forgets_no_item_that_waits(keeper):
     fleet.land([], 100)
     fleet.check()
     assert len(fleet.rows("all")) == 1
+
+
+def test_where_few_items_come_those_of_a_day_are_in_memory(keeper):
+    """So what is older than late items are taken for leaves the store, and no late item is lost."""
+    week_us = 7 * 86_400 * SECOND_US
+    fleet = Fleet(doors(), keeper, TERMS._replace(retain_us=week_us, dead_after_us=10**13))
+    for n in range(60):
+        entries = [fleet.reads(DEVICES[n % 3], 14_400 * n, n % 7)]
+        if n % 9 == 8:
+            entries.append(fleet.reads("pi-0", 14_400 * (n - 8) + 60, 5))
+        fleet.land(entries, 14_400 * n)
+        if n % 20 == 19:
+            fleet.restart()
+    streams, frontier_us = fleet.gateway.core.streams, fleet.gateway.core.coverage.frontier
+    since_us, (needed_us,) = frontier_us - week_us, streams.needed_from_us(frontier_us).values()
+    assert since_us - 2 * 86_400 * SECOND_US < needed_us <= since_us
+    truth = {at: row for at, row in fleet.truth("all").items() if at[0] >= since_us}
+    assert {at: row for at, row in fleet.rows("all").items() if at[0] >= since_us} == truth
