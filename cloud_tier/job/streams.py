@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from cloud_tier.job.fleet_history import LakeHistory
 from cloud_tier.job.job import Job
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, FleetEvaluator
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, FleetEvaluator
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.language.streaming import FLEET, stream_plan
 from lasp_edge.ordered.cells import CELL_US
@@ -70,7 +70,9 @@ class LakeStreams:
             name: ResultBook(each, self._history, rounds=True, remembers=False)
             for name, each in plan.fleet_results.items()
         }
-        self._engine = RevisitingEngine(stream_plan(plan, FLEET), self._history, LIVE_ITEMS)
+        self._engine = RevisitingEngine(
+            stream_plan(plan, FLEET), self._history, LIVE_ITEMS, LIVE_US
+        )
         self._evaluator = FleetEvaluator(self._engine, self._history, books)
         self._has_begun = False
         self.too_late = 0

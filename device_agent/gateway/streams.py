@@ -13,7 +13,7 @@ from typing import Final
 
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, FleetEvaluator
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, FleetEvaluator
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, cell_in, plain_parts, stream_plan
@@ -50,7 +50,7 @@ class FleetStreams:
         self._keeper, self._retain_us = keeper, retain_us
         self._streams = {each.stream: each for each in plan.item_streams.values()}
         self._history = GatewayHistory(plan, keeper)
-        self._engine = StreamEngine(stream_plan(plan, FLEET), self._history, LIVE_ITEMS)
+        self._engine = StreamEngine(stream_plan(plan, FLEET), self._history, LIVE_ITEMS, LIVE_US)
         self._books = {
             name: ResultBook(each, self._history, rounds=True)
             for name, each in plan.fleet_results.items()

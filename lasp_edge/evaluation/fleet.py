@@ -26,8 +26,8 @@ LIVE_ITEMS: Final = 50_000
 """Items in memory before there is a cut, some 700 bytes each: more are in the store alone."""
 
 LIVE_US: Final = 86_400_000_000
-"""Microseconds behind the frontier for which items stay in memory, at most: where few come, those
-that are old could leave no store without a cut."""
+"""How far items in memory may lie behind the frontier, in microseconds, before there is a cut: what
+is old can leave no store without one, however few items come."""
 
 _TAKEN_AT_US: Final = 1
 """Where in the stream of the progress it is stored what was taken: the engine's own is at 0."""
@@ -94,7 +94,6 @@ class FleetEvaluator:
         self._engine, self._history, self.books = engine, history, books
         self._waiting: dict[int, list[PlacedCell]] = {}
         self._failing: set[tuple[str, object]] = set()
-        self._looked_us = BEFORE_ALL_US
         self.failed: Counter[str] = Counter()
 
     def begin(self, pruned_us: int) -> None:
@@ -196,18 +195,8 @@ class FleetEvaluator:
         if taken or _is_later(frontier_us, self._engine.frontier_us):
             found = self._engine.take_cells(taken, frontier_us).deltas
             self._count_failures()
-            self._pack_old()
         self._history.put_taken(until_us)
         return found
-
-    def _pack_old(self) -> None:
-        """Pack away what is older than half of `LIVE_US`, if something is older than that time."""
-        engine, frontier_us = self._engine, self._engine.frontier_us
-        if frontier_us is None or frontier_us < self._looked_us + LIVE_US // 8:
-            return
-        self._looked_us = frontier_us
-        if engine.oldest_us < frontier_us - LIVE_US:
-            engine.pack((frontier_us - LIVE_US // 2) // CELL_US * CELL_US)
 
     def _bring(self, deltas: dict[str, Delta], before_us: int, frontier_us: int | None) -> None:
         """Bring the outputs of streams to their rows."""

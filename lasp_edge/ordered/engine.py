@@ -7,9 +7,7 @@ states at the end of the block are the same, that is all; else the next block fo
 live end. So memory holds a block, whatever is changed.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import accumulate
 from typing import NamedTuple
 
 from lasp_edge.event import StreamItem
@@ -19,6 +17,7 @@ from lasp_edge.ordered.cells import (
     cell_of,
     made_id,
 )
+from lasp_edge.ordered.cutting import cut_by_age, cut_by_count
 from lasp_edge.ordered.deltas import Delta, differences, follow, inserted
 from lasp_edge.ordered.graph import StreamGraph
 from lasp_edge.ordered.inputs import (
@@ -88,6 +87,8 @@ class StreamEngine:
         plan: the streams.
         store: holds their items and states.
         live_most: items in memory from which on there is a cut.
+        live_us: there is one, too, once an item in memory lies so far behind the frontier; None:
+            they stay, however old they are.
 
     Attributes:
         events: the names of those that the streams are made from.
@@ -95,8 +96,10 @@ class StreamEngine:
         since_us: the last cut; items before it are in the store alone.
     """
 
-    def __init__(self, plan: StreamPlan, store: ItemStore, live_most: int) -> None:
-        self._plan, self._store = plan, store
+    def __init__(
+        self, plan: StreamPlan, store: ItemStore, live_most: int, live_us: int | None = None
+    ) -> None:
+        self._plan, self._store, self._live_us = plan, store, live_us
         self.events = sorted(plan.events)
         self._live_most, self._kept = live_most, max(1, live_most // KEPT_PARTS)
         self._again = max(1, live_most // AGAIN_PARTS)
@@ -107,6 +110,7 @@ class StreamEngine:
         self._lasting: set[CellId] = set()
         self._newest_us = BEFORE_ALL_US
         self._count, self._next_cut = 0, live_most
+        self._look_us = BEFORE_ALL_US
         self._stored: EngineProgress | None = None
         self._era = 0
 
@@ -246,11 +250,6 @@ class StreamEngine:
         self._put_progress()
         return StreamChanges(deltas, retracted)
 
-    @property
-    def oldest_us(self) -> int:
-        """Where the oldest live cell begins."""
-        return min((where.cell_us for where in self._cells), default=FOR_EVER_US)
-
     def horizon_us(self, high_us: int) -> int:
         """Return a time by which all timers that are set now have rung, if nothing comes more."""
         due_us = self.graph.due_us
@@ -345,15 +344,17 @@ class StreamEngine:
     def _cut(self) -> None:
         """Pack away all but the newest items, if there are many, as far as the frontier allows."""
         frontier_us = self.graph.frontier_us
-        if self._count < self._next_cut or frontier_us is None:
+        if frontier_us is None:
             return
-        self._next_cut = self._count + self._again
-        at_us = _cut_us(self._cells, frontier_us, self._kept)
-        if at_us > max(self.since_us, 0):
-            self.pack(at_us)
-
-    def pack(self, at_us: int) -> None:
-        """Pack away what lies before a cell that the frontier has passed, however little it is."""
+        at_us = 0
+        if self._count >= self._next_cut:
+            self._next_cut = self._count + self._again
+            at_us = cut_by_count(self._cells, frontier_us, self._kept)
+        elif self._live_us is not None and frontier_us >= self._look_us:
+            self._look_us = frontier_us + self._live_us // 8
+            at_us = cut_by_age(self._cells, frontier_us, self._live_us)
+        if at_us <= max(self.since_us, 0):
+            return
         before = self._store.cut_at(self.since_us) if self.since_us > 0 else None
         if before is not None:
             self._store.put_cut(before._replace(end_us=at_us))
@@ -365,7 +366,6 @@ class StreamEngine:
                 self._put_cell(where, cell, at_us)
         self._lasting = {where for where in self._lasting if where in self._cells}
         self.since_us, self._next_cut = at_us, self._live_most
-        self._put_progress()
 
     def _put_cell(self, where: CellId, cell: InputCell, block_end_us: int) -> None:
         """Store a cell until its block has ended, and longer than its items last."""
@@ -379,27 +379,6 @@ class StreamEngine:
         if progress != self._stored:
             self._store.put_progress(progress)
             self._stored = progress
-
-
-def _cut_us(cells: Mapping[CellId, InputCell], frontier_us: int, kept: int) -> int:
-    """Return where the cell begins with the last items before the frontier; 0 if these are all.
-
-    Args:
-        cells: live ones.
-        frontier_us: nothing older is expected.
-        kept: how many items are kept, at least.
-    """
-    counts: Counter[int] = Counter()
-    for (_, _, cell_us), cell in cells.items():
-        if cell_us + CELL_US <= frontier_us:
-            counts[cell_us] += len(cell)
-        elif cell_us < frontier_us:
-            counts[cell_us] += sum(item.time_us < frontier_us for item in cell)
-    if counts.total() <= kept:
-        return 0
-    starts_us = sorted(counts, reverse=True)
-    behind = accumulate(counts[cell_us] for cell_us in starts_us)
-    return next(at for at, count in zip(starts_us, behind, strict=True) if count >= kept)
 
 
 def _items_of(where: CellId, cell: InputCell) -> list[TakenItem]:

@@ -38,7 +38,7 @@ def outputs_of(
     Args:
         nodes: the streams, each after its sources.
         content: of the events, by name.
-        frontier_us: all timers before it have rung; None: none has.
+        frontier_us: all timers before it have rung; without it no timer has.
         device: of which the events are; "" where they are of a fleet, and what time brings is
             of no device.
     """

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from simulations import control, tentative
+from simulations import control, lake_order, tentative
 from simulations.planted import (
     of_acting,
     of_control,
     of_delivery,
     of_fleet_order,
+    of_lake_order,
     of_lives,
     of_promises,
     of_scans,
@@ -37,7 +38,7 @@ SEEDS = 1_000
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
-    of_fleet_order,
+    *(of_fleet_order, of_lake_order),
 )
 """The modules that fill the table of bugs."""
 
@@ -79,6 +80,7 @@ def hunt(
 
 _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
     of_waiting.LAW: lambda seed: tentative.troubles(tentative.draw_of(seed)),
+    of_lake_order.LAW: lake_order.troubles,
     of_control.LAW: lambda seed: control.troubles(seed, devices=4, steps=120),
 }
 """What bugs break that need no world: gives the troubles of a seed."""

@@ -1,0 +1,292 @@
+"""One order over a fleet in a lake whose job dies between any two commits, tried seed after seed.
+
+Batches of cells of items land: late, repeated, taken back, of several lives. In each, the job may
+die after some of its commits, and a new process does the batch again, as Spark would. The law:
+after each batch the rows of the table are the oracle's of all items that landed, and final behind
+the frontier alone. The job's own code runs (`cloud_tier.job.streams`), over tables in memory.
+
+    >>> troubles(7)
+    []
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from random import Random
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple, cast
+
+import pyarrow as pa
+
+from cloud_tier.job import streams as lake_streams
+from cloud_tier.job.job import Job
+from cloud_tier.job.streams import LakeStreams, StepFrontier
+from cloud_tier.lake.tables import ABSENT, PANE, row_types
+from lasp_edge import Program, folds, scans
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
+from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Cell, Item, cell_of, packed
+from lasp_edge.ordered.deltas import Content
+from lasp_edge.ordered.oracle import outputs_of
+from lasp_edge.ordered.places import place_text
+from lasp_edge.protocol.lake_columns import (
+    ITEMS,
+    LANDED,
+    PANE_DATE,
+    RESULT_ROW,
+    ROW_IDENTITY,
+    ROW_RECORD,
+)
+from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.units import SECOND_US
+from simulations.planted.bug import replaced
+
+BATCHES, READINGS, LIVE_ITEMS = 8, 8, 10
+"""Batches of a run, readings of each, and items in memory: so few that there are cuts."""
+DEVICES: Final = ("pi-0", "pi-1", "pi-2")
+START_US: Final = 1_700_000_000 * SECOND_US
+_DEATH = 0.6
+"""The part of the batches in which the job dies."""
+_COMMITS = 4
+"""After this number of its commits, at most."""
+
+
+class JobKilledError(Exception):
+    """The job's process ends here."""
+
+
+class LandedCell(NamedTuple):
+    """A cell of items as it lands."""
+
+    device: str
+    life: int
+    seq: int
+    cell: Cell
+
+    @property
+    def at_us(self) -> int:
+        """Where the cell begins."""
+        return cell_of(min(self.cell).time_us)
+
+
+class MemoryTables:
+    """`lattice` and `results` of a lake, in memory: a commit is one append.
+
+    Args:
+        plan: of the program.
+
+    Attributes:
+        left: after how many commits the process ends; None for never.
+        new: the cells of which the present batch has appended an entry.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.left: int | None = None
+        self.new: set[int] = set()
+        self._db = sqlite3.connect(":memory:")
+        results = plan.stream_results.values()
+        self._make("lattice", [*LANDED, RESULT_ROW, ITEMS, PANE_DATE])
+        self._make("results", [*ROW_IDENTITY, *row_types(results), *ROW_RECORD])
+
+    def _make(self, path: str, columns: list[str]) -> None:
+        named = ", ".join(f'"{name}"' for name in dict.fromkeys(columns))
+        self._db.execute(f"CREATE TABLE {path} ({named})")
+
+    def select(self, path: str, query: str) -> pa.Table:
+        """Return what a query gives."""
+        cursor = self._db.execute(f"WITH source AS (SELECT * FROM {path}) {query}")  # noqa: S608
+        names, rows = [each[0] for each in cursor.description], cursor.fetchall()
+        return pa.table({name: [row[n] for row in rows] for n, name in enumerate(names)})
+
+    def append(self, path: str, rows: pa.Table, _frontier_us: int | None = None) -> None:
+        """Append rows in one commit, if there are any; then the process may end."""
+        if rows.num_rows:
+            self.put(path, rows.to_pylist())
+
+    def put(self, path: str, rows: list[dict[str, Any]]) -> None:
+        """Append rows in one commit.
+
+        Raises:
+            JobKilledError: it was the last one of this process.
+        """
+        named = ", ".join(f'"{name}"' for name in rows[0])
+        marks = ", ".join("?" for _ in rows[0])
+        values = [tuple(str(v) if k == PANE_DATE else v for k, v in row.items()) for row in rows]
+        self._db.executemany(f"INSERT INTO {path} ({named}) VALUES ({marks})", values)  # noqa: S608
+        self._count()
+
+    def _count(self) -> None:
+        if self.left is not None:
+            self.left -= 1
+            if not self.left:
+                raise JobKilledError
+
+    def known(self) -> set[tuple[str, int, int]]:
+        """Return device, life and seq of the entries in `lattice`."""
+        query = f"SELECT device, incarnation, seq FROM lattice WHERE kind = '{PANE}'"  # noqa: S608
+        return set(self._db.execute(query))
+
+
+class LakeRun:
+    """Devices, a lake, and the process of its job.
+
+    Args:
+        seed: of everything that is drawn.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+        self.plan = _plan(self._random.choice(list(SCANS)))
+        self.tables = MemoryTables(self.plan)
+        self.cells: dict[tuple[str, int, int], Cell] = {}
+        self._lives, self._seq = dict.fromkeys(DEVICES, 1), 0
+        self._sent: list[LandedCell] = []
+        self.frontier_us: int | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a process of the job; what the one before held in memory is gone."""
+        lake = SimpleNamespace(lattice="lattice", results="results")
+        job = SimpleNamespace(
+            plan=self.plan, lake=lake, tables=self.tables, retain_us=10**15, tentative_after_us=0
+        )
+        with replaced(lake_streams, "LIVE_ITEMS", LIVE_ITEMS):
+            self._streams = LakeStreams(cast("Job", job))
+
+    def batch(self, number: int) -> list[LandedCell]:
+        """Return what lands in a batch; in half of them some is late, taken back, or once more."""
+        random, entries = self._random, list[LandedCell]()
+        is_calm = random.random() < 0.5  # noqa: PLR2004 - half of them
+        for n in range(READINGS):
+            at_s = 4 * (number * READINGS + n)
+            if not is_calm:
+                at_s -= random.choice([0, 0, 0, random.randrange(at_s + 1)])
+            device, room = random.choice(DEVICES), random.choice("ab")
+            value = random.randrange(9)
+            item = Item(START_US + at_s * SECOND_US, value, f'{{"room":"{room}"}}')
+            entries.append(self._entry(device, item, PRESENT))
+        self._sent += entries
+        if is_calm:
+            return entries
+        device, life, at_us = random.choice(sorted(self.cells))
+        item = random.choice(sorted(self.cells[device, life, at_us]))
+        entries.append(self._entry(device, item, RETRACTED))
+        if random.random() < 0.3:  # noqa: PLR2004 - a store was lost
+            self._lives[device] += 1
+        entries += random.sample(self._sent, 2)
+        random.shuffle(entries)
+        return entries
+
+    def _entry(self, device: str, item: Item, state: int) -> LandedCell:
+        self._seq += 1
+        life, at_us = self._lives[device], cell_of(item.time_us)
+        cell = self.cells.setdefault((device, life, at_us), {})
+        cell[item] = max(state, cell.get(item, PRESENT))
+        return LandedCell(device, life, self._seq, dict(cell))
+
+    def merge(self, entries: list[LandedCell], promised_us: int) -> None:
+        """Do a batch; where the process dies, another one does it again."""
+        if self._random.random() < _DEATH:
+            self.tables.left = self._random.randint(1, _COMMITS)
+        self.tables.new = set()
+        try:
+            self._do(entries, promised_us)
+        except JobKilledError:
+            self.tables.left, self.tables.new = None, set()
+            self.begin()
+            self._do(entries, promised_us)
+        self.tables.left, self.frontier_us = None, promised_us
+
+    def _do(self, entries: list[LandedCell], promised_us: int) -> None:
+        known, stream = self.tables.known(), self.plan.item_streams["door"].stream
+        new = [each for each in entries if (each.device, each.life, each.seq) not in known]
+        self.tables.new = {each.at_us for each in new}
+        if new:
+            self.tables.put("lattice", [_row(each, stream) for each in new])
+        touched: dict[int, int] = {}
+        for each in entries:
+            touched[each.at_us] = touched.get(each.at_us, 0) + 1
+        frontier = StepFrontier(self.frontier_us, promised_us, None, is_over=False)
+        self._streams.advance({stream: touched}, frontier._replace(due_us=2**62))
+
+    def wrong(self) -> Iterator[str]:
+        """Yield where the rows of the table are not the oracle's."""
+        content = self._content()
+        found = outputs_of(graph_of(self.plan, FLEET).nodes, {"door": content}, self.frontier_us)
+        for name, result in self.plan.fleet_results.items():
+            truth = {
+                place_text(at): (event.key, plain_parts(result, event.value))
+                for at, event in found[name].items()
+            }
+            rows = self._rows(name)
+            kept = {at: row[:2] for at, row in rows.items()}
+            for at in sorted(kept.keys() | truth.keys()):
+                if kept.get(at) != truth.get(at):
+                    yield f"{name} at {at}: {kept.get(at)}, and the oracle's is {truth.get(at)}"
+            for at, (_, _, status, time_us) in rows.items():
+                if (status == TENTATIVE) == (time_us < (self.frontier_us or 0)):
+                    yield f"{name} at {at} is {status}, and F is {self.frontier_us}"
+
+    def _content(self) -> Content:
+        """Return the items that are present, of all lives of all devices."""
+        resolution, states = self.plan.events["door"].resolution, dict[tuple[str, Item], int]()
+        for (device, _, _), cell in self.cells.items():
+            for item, state in cell.items():
+                states[device, item] = max(state, states.get((device, item), 0))
+        return {
+            item.place("door", device): item.event("door", device, resolution)
+            for (device, item), state in states.items()
+            if state == PRESENT
+        }
+
+    def _rows(self, name: str) -> dict[str, tuple[str, tuple[int, ...], str, int]]:
+        """Return place -> key, parts, status and time of the newest rows that are there."""
+        query = f"SELECT * FROM source WHERE result = '{name}' ORDER BY revision"  # noqa: S608
+        columns, found = self.plan.fleet_results[name].columns, {}
+        for row in self.tables.select("results", query).to_pylist():
+            parts = tuple(row[column] for column in columns)
+            found[row["place"]] = (row["key"], parts, row["status"], row["time_us"], row["present"])
+        return {at: row[:4] for at, row in found.items() if row[4]}
+
+
+SCANS: Final = {
+    "differences": scans.differences(),
+    "sessions": scans.sessions(gap_s=6, fold=folds.sum()),
+    "last": scans.last(3),
+    "total": scans.running(lambda state, event: state + round(event.value), 0),
+}
+_PARTS: Final = {"last": {"a": "1", "b": "1", "c": "1"}, "total": {"total": "1"}}
+
+
+def _plan(name: str) -> Plan:
+    """Return a program of a scan over the fleet, by room."""
+    program = Program("doors")
+    door = program.event("door", resolution="1")
+    scan = scans.last(3, partial=False) if name == "last" else SCANS[name]
+    made = program.scan("made", source=door, scan=scan, key=lambda event: event.tags["room"])
+    program.result(made, parts=_PARTS.get(name))
+    return program.plan()
+
+
+def _row(landed: LandedCell, stream: int) -> dict[str, Any]:
+    """Return an entry as a row of `lattice`."""
+    named = {"kind": PANE, "device": landed.device, "incarnation": landed.life, "nonce": 7}
+    where = {
+        "seq": landed.seq,
+        "stream": stream,
+        "pane_us": landed.at_us,
+        ITEMS: packed(landed.cell),
+    }
+    return {**ABSENT, "received_us": 0, **named, **where}
+
+
+def troubles(seed: int) -> list[str]:
+    """Return how a run breaks the law."""
+    run = LakeRun(seed)
+    for number in range(BATCHES):
+        entries = run.batch(number)
+        span_us = READINGS * 4 * SECOND_US
+        run.merge(entries, START_US + number * span_us - CELL_US)
+        wrong = list(run.wrong())
+        if wrong:
+            return [f"after batch {number}: {each}" for each in wrong]
+    return []

@@ -1,0 +1,51 @@
+"""Bugs of an order over a fleet in a lake: they break the law of `simulations.lake_order`."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from cloud_tier.job.fleet_history import LakeHistory
+from cloud_tier.job.streams import LakeStreams, StepFrontier, Touched
+from simulations.lake_order import MemoryTables
+from simulations.planted.bug import planted, replaced
+
+LAW: Final = "lake_order"
+"""What these bugs need: a run of that law, and no scenario."""
+_planted = partial(planted, needs=LAW)
+
+
+@_planted
+def cuts_are_committed_before_rows() -> Iterator[None]:
+    """A batch dies between: it is done again from the cut on, and the rows before it lack."""
+    right_rows, right_cuts = LakeHistory.commit_rows, LakeHistory.commit_cuts
+
+    def commit_rows(self: LakeHistory, frontier_us: int | None) -> int:
+        right_cuts(self)
+        return right_rows(self, frontier_us)
+
+    def commit_cuts(_self: LakeHistory) -> None:
+        return None
+
+    with (
+        replaced(LakeHistory, "commit_rows", commit_rows),
+        replaced(LakeHistory, "commit_cuts", commit_cuts),
+    ):
+        yield
+
+
+@_planted
+def touched_are_the_cells_of_new_rows_alone() -> Iterator[None]:
+    """A batch dies once its entries are in `lattice`: when it is done again, none looks new."""
+    right = LakeStreams.advance
+
+    def advance(self: LakeStreams, touched: Touched, frontier: StepFrontier) -> int:
+        tables = self._history._job.tables  # noqa: SLF001 - a bug is planted from outside
+        assert isinstance(tables, MemoryTables)
+        new = {
+            stream: {at_us: count for at_us, count in cells.items() if at_us in tables.new}
+            for stream, cells in touched.items()
+        }
+        return right(self, new, frontier)
+
+    with replaced(LakeStreams, "advance", advance):
+        yield
