@@ -7,7 +7,7 @@ states at the end of the block are the same, that is all; else the next block fo
 live end. So memory holds a block, whatever is changed.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from lasp_edge.event import StreamItem

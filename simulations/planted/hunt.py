@@ -14,6 +14,7 @@ from typing import NamedTuple
 from simulations import control, lake_order, tentative
 from simulations.planted import (
     of_acting,
+    of_connections,
     of_control,
     of_delivery,
     of_fleet_order,
@@ -38,7 +39,7 @@ SEEDS = 1_000
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
-    *(of_fleet_order, of_lake_order),
+    *(of_fleet_order, of_lake_order, of_connections),
 )
 """The modules that fill the table of bugs."""
 

@@ -1,6 +1,7 @@
 """Bugs of what a device promises and where its readings lie: a promise passes what is to land."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from crdts.frontier import BOTTOM_US
@@ -11,6 +12,8 @@ from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.panes.cache import PaneCache
 from simulations.planted.bug import planted, replaced
 from simulations.world.workload import PANE_US
+
+_of_orders = partial(planted, needs="ordered")
 
 
 @planted
@@ -59,6 +62,22 @@ def entries_that_only_the_store_has_hold_no_promise() -> Iterator[None]:
             self._panes.alone = alone
 
     with replaced(PaneCache, "oldest_dirty_us", oldest_dirty_us):
+        yield
+
+
+@_of_orders
+def a_retraction_holds_no_promise() -> Iterator[None]:
+    """An item is taken back late: the rows of the fleet are final with it."""
+    right = OneByOne._take_back  # noqa: SLF001 - a bug is planted from outside
+
+    def take_back(self: OneByOne, *arguments: Any) -> Any:
+        watched_us, self._unlanded.watched_us = self._unlanded.watched_us, BOTTOM_US
+        try:
+            return right(self, *arguments)
+        finally:
+            self._unlanded.watched_us = watched_us
+
+    with replaced(OneByOne, "_take_back", take_back):
         yield
 
 

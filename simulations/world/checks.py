@@ -8,7 +8,7 @@
 - what was in flight is sent again over a new connection; what was acknowledged is not in flight
 - at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
 - each sink's windows are what its panes give, final at most once (`window_checks`), and as far as
-  promises let them be (`frontier_checks`)
+  promises let them be (`frontier_checks`): at the end, and wherever its process ended
 - nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..), and what
   no store can know of any more (`unreported`)
 """
@@ -142,6 +142,7 @@ class Checks:
         """Look at each sink, and at one device, a different one after each step."""
         for sink in world.sinks:
             world.trouble += self._frontiers.wrong(sink, world.step_number)
+            self._durable(world, sink)
         if world.scenario.ordered:
             self._order.stepped(world)
         devices = world.running()
@@ -238,13 +239,22 @@ class Checks:
             self._order.at_the_end(world)
         self._agree(world)
 
+    def _durable(self, world: World, sink: AnySink) -> None:
+        """Demand that what is durable where a process ended is the outcome of whole turns."""
+        has_ended, sink.ended = sink.ended, False
+        if not has_ended or not sink.lander.is_of_plan:
+            return
+        wrong = wrong_windows(sink.lander.plan, sink.lander, waits=_waits(sink))
+        world.trouble += [f"{sink.sink}, where it ended: {what}" for what in wrong]
+
     def _windows(self, world: World) -> None:
         """Compare the windows of all sinks with the panes that landed."""
         for sink in world.sinks:
             # A lake that was lost was kept by the program that ran then.
-            kept = [(world.plans[-1], sink.lander), *((each.plan, each) for each in sink.former)]
+            lost = [(each.plan, each) for each in sink.former if each.is_of_plan]
+            kept = [(world.plans[-1], sink.lander), *lost]
             for plan, lander in kept:
-                wrong = wrong_windows(plan, lander, waits=bool(sink.terms.tentative_after_us))
+                wrong = wrong_windows(plan, lander, waits=_waits(sink))
                 world.trouble += [f"{sink.sink}: {what}" for what in wrong]
 
     def _agree(self, world: World) -> None:
@@ -338,6 +348,11 @@ class Checks:
             landed = sink.lander.shared["total"].value if sink.lander.keeps_all else total
             if landed != total:
                 world.trouble.append(f"{sink.sink} counts {landed} readings of {total}")
+
+
+def _waits(sink: AnySink) -> bool:
+    """Return whether windows of a sink may wait for devices before they have a row."""
+    return bool(sink.terms.tentative_after_us)
 
 
 def _sure_lines(world: World, device: VirtualDevice, *, came_late: bool) -> set[RecordedLine]:

@@ -284,6 +284,13 @@ class VirtualDevice(AgentProcess):
         assert self.durable is not None
         self.durable.hear(topic, payload, self.now_us(true_us))
 
+    def lets_go(self, message: LegMessage, step: int) -> bool:
+        """Return whether what it publishes is on its way; it may be held up, or lost."""
+        if step < self.held_until:
+            self.held.append(message)
+            return False
+        return step >= self.mute_until
+
     def maybe_twice(self) -> int:
         """Return how many readings it reported as possibly counted twice, in all its processes."""
         now = self.counted(TWICE) - self._counted_twice if self.durable else 0

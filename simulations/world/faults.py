@@ -27,6 +27,8 @@ STEP_US: Final = SECOND_US
 """Microseconds of virtual time in a step: agents tick, sources read, and messages arrive once."""
 START_US: Final = 1_700_000_000 * SECOND_US
 """Virtual time at the beginning, in microseconds since the epoch: a day in November 2023."""
+FAST_US: Final = 15 * STEP_US
+"""Microseconds of a step while hours pass: less than a silent device is waited for."""
 HOUR_STEPS: Final = 3_600 * SECOND_US // STEP_US
 
 
@@ -97,6 +99,10 @@ KINDS: Final[dict[str, FaultKind]] = {
     "gateway_drift": _of_fleet(-3, 3),
     "sink_dead": _of_fleet(20, 90),
     "kept_beat": _of_fleet(),
+    "sink_away": _of_fleet(3, 60),
+    "sink_full": _of_fleet(2, 12),
+    "recorded_answers": _of_fleet(2, 30),
+    "hours": _of_fleet(40, 120),
 }
 """Every kind of structural fault. The amount of a clock's jump is seconds, of its drift parts in
 10,000, of hostile frames how many, of `unsynced_lost` how many commits, of `power_lost` how many
@@ -116,6 +122,12 @@ OF_GATEWAYS: Final[dict[str, tuple[int, ...]]] = {
     "kept_beat": (0, 0, 240),
 }
 """The same of what befalls sinks whose processes run as they are, from a third stream."""
+OF_LINKS: Final[dict[str, tuple[int, ...]]] = {
+    "sink_away": (0, 0, 0, 120),
+    "sink_full": (0, 0, 0, 180),
+    "recorded_answers": (0, 0, 0, 120),
+}
+"""The same of what befalls the connections of such sinks, from a fourth stream."""
 OF_SINKS_ALONE: Final[dict[str, tuple[int, ...]]] = {
     "power_lost": (0, 120, 480),
     "gateway_torn": (0, 240),
@@ -215,6 +227,10 @@ class FaultRates:
         gateway_drift: its clock runs too fast or too slow from now on.
         sink_dead: the last sink is off for long.
         kept_beat: the broker keeps a beat, as if somebody had published it so.
+        sink_away: the connection of a sink to the broker is broken.
+        sink_full: the link of a sink takes a few messages a step only.
+        recorded_answers: all that sinks ever acknowledged is sent again, every few steps.
+        hours: for some steps, each takes many seconds: timers of minutes run out.
         held_up: what a device sends is held up for some steps, and comes when its card was replaced
             by an empty one and its next life has asked who it was.
     """
@@ -265,6 +281,10 @@ class FaultRates:
     gateway_drift: float = 0.0
     sink_dead: float = 0.0
     kept_beat: float = 0.0
+    sink_away: float = 0.0
+    sink_full: float = 0.0
+    recorded_answers: float = 0.0
+    hours: float = 0.0
 
     @classmethod
     def drawn(
@@ -284,7 +304,7 @@ class FaultRates:
             "delay_steps": random.choice((2, 5, 20)),
         }
         for kind in kinds:
-            if kind in OF_GATEWAYS:
+            if kind in OF_GATEWAYS or kind in OF_LINKS or kind == "hours":
                 continue
             if kind in LATER:
                 rates[kind] = 0 if later is None else later.choice(LATER[kind])

@@ -2,7 +2,9 @@
 
 - the frontier never goes back, and passes no promise of a device that was heard lately, by the true
   time; nobody else holds it: not who is silent for long, who is done or retired, or who promises
-  nothing
+  nothing; where a sink had no connection for long, nobody was silent
+- who has ended has ended for the sinks that its beats name
+- an answer that did not leave leaves as soon as it can
 - a device of the roster that was never heard is waited for, for as long as one that is silent
 - a promise came from its device, and is not one that the broker had kept
 """
@@ -36,17 +38,19 @@ class FrontierWatch:
         if step % LOOK_STEPS == 0:
             yield from _held_back(sink, after_us)
             yield from _kept_by_the_broker(sink)
+        yield from _forgotten(sink, step)
         if after_us == before_us or is_first:
             return
         if after_us is None or (before_us is not None and after_us < before_us):
             yield f"the frontier of {lander.lake} went from {before_us} back to {after_us}"
             return
-        lately = step - sink.terms.dead_after_us // STEP_US + SPARE_STEPS
+        lately = sink.second - sink.terms.dead_after_us // STEP_US + SPARE_STEPS
         for device in _expected(sink):
             promise = lander.promises.entries.get(device)
             if promise is None or promise.done or promise.low_us is None:
                 continue
-            is_heard = sink.beats[device].get(promise.version, 0) >= lately
+            heard = max(sink.beats[device].get(promise.version, 0), sink.listens_from)
+            is_heard = heard >= lately
             if is_heard and promise.low_us < after_us:
                 yield f"the frontier of {lander.lake} passed the promise of {device}"
         if _never_heard(sink, lander):
@@ -100,3 +104,11 @@ def _kept_by_the_broker(sink: AnySink) -> Iterator[str]:
     for device, promise in sink.lander.promises.entries.items():
         if promise.version not in sink.beats[device]:
             yield f"{sink.lander.lake} takes what the broker kept for a promise of {device}"
+        elif promise.done and promise.version not in sink.done[device]:
+            yield f"{device} has not ended for {sink.lander.lake}, which takes it for done"
+
+
+def _forgotten(sink: AnySink, step: int) -> Iterator[str]:
+    """Yield that an answer did not leave, and was not offered when the link took it."""
+    if sink.unsent and sink.is_connected and step >= sink.full_until:
+        yield f"{sink.name} forgot the answer to {min(sink.unsent)} that did not leave"

@@ -121,6 +121,7 @@ class SimulatedGateway(LandedState):
         self.alerts = run.alerts
         self.plan, self.file = plan, file
         self.shared: dict[str, Lattice] = {}
+        self.commits_before = kept.commits
 
     @property
     def coverage(self) -> Coverage:
@@ -193,6 +194,8 @@ class VirtualGateway(VirtualSink[SimulatedGateway]):
             frame = decoded(payload)
         except FrameError:
             frame = None  # it is for people
+        if not self.takes(frame):
+            return False
         self._sent.append(SinkMessage(topic, payload, retain, frame))
         return True
 
@@ -211,7 +214,7 @@ class VirtualGateway(VirtualSink[SimulatedGateway]):
     def _turn(self, inbox: Iterable[tuple[str, bytes, bool]]) -> None:
         run = self._run
         assert run is not None, "it has begun"
-        if not self.is_connected:
+        if not self.is_connected and self.has_broker:
             self.is_connected = True
             run.connected()
         for topic, payload, retained in inbox:
@@ -237,6 +240,8 @@ class VirtualGateway(VirtualSink[SimulatedGateway]):
             self.disk.store.close()
         self._run, self.is_connected, self.power.calls = None, False, None
         self.lander.listening = None
+        self.ended = True
+        self.unsent.clear()
 
     def restart(self) -> None:
         self.end()

@@ -25,12 +25,13 @@ class SimulatedKeeper:
         revisions: window -> all its rows.
         state: all else.
         taken: how many entries were committed.
+        commits: how often anything was.
     """
 
     def __init__(self, membership: Membership | None = None) -> None:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
-        self.taken = 0
+        self.taken = self.commits = 0
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
         self._history: dict[HistoryId, HistoryRow] = {}
@@ -41,6 +42,7 @@ class SimulatedKeeper:
         """Return another one that holds the same."""
         after = SimulatedKeeper()
         after.panes, after.state = dict(self.panes), self.state
+        after.commits = self.commits
         after._history, after._results = dict(self._history), dict(self._results)
         after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
         after._starts = {stream: list(starts) for stream, starts in self._starts.items()}
@@ -109,6 +111,7 @@ class SimulatedKeeper:
     def commit(self, changes: FleetChanges) -> None:
         """Take all changes."""
         self.taken += len(changes.entries)
+        self.commits += 1
         for stream, pane_us, key, writer, seq, partial in changes.entries:
             at = (stream, key, pane_us, *writer)
             self.panes[at] = (seq, partial)

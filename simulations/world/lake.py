@@ -83,7 +83,7 @@ class SimulatedLake(LandedState):
 
     def run_program(self, plan: Plan) -> None:
         """Let a job with this program go on with what is kept."""
-        self.plan = plan
+        self.plan, self.commits_before = plan, self._keeper.commits
         streams = (plan.sent_streams, plan.published_folds.values())
         self._acceptance = Acceptance(*streams, Topics(plan.name), (self._sink, self.lake_id))
         self.core = GatewayCore(plan, self._acceptance, self._keeper, JOB, self._terms)

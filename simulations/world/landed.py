@@ -47,6 +47,7 @@ class LandedState:
         alerts: those on windows, and on results over the fleet.
         keeps_all: shared variables and rows of results land there, too.
         listening: its clock at its last commit, and since when it listened by then.
+        commits_before: how many there were when its program began to run.
     """
 
     plan: Plan
@@ -54,6 +55,7 @@ class LandedState:
     shared: dict[str, Lattice]
     keeps_all = True
     listening: Listening | None = None
+    commits_before = 0
     alerts: FleetAlerts
     _keeper: SimulatedKeeper
     _acceptance: Acceptance
@@ -65,6 +67,11 @@ class LandedState:
         Args:
             now_us: the sink's clock; None: no time has passed.
         """
+
+    @property
+    def is_of_plan(self) -> bool:
+        """Whether its program has committed anything: the rows before are of another one."""
+        return self._keeper.commits > self.commits_before
 
     @property
     def lake(self) -> str:

@@ -91,6 +91,8 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
 
     def _publish(self, frame: Frame) -> bool:
         self.power.use()
+        if not self.takes(frame):
+            return False
         topic, is_kept = (
             topic_of(frame, Topics(self.running.name)),
             FRAME_KINDS[frame.kind].retained,
@@ -110,7 +112,7 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
 
     def _turn(self, run: LanderRun, inbox: Inbox) -> None:
         run.look()
-        if not self.is_connected:
+        if not self.is_connected and self.has_broker:
             self.is_connected = True
             run.connected()
         for topic, payload, retained in inbox:
@@ -136,6 +138,8 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
         self.log.crash()
         self._run, self.is_connected, self.power.calls = None, False, None
         self.lander.listening = None
+        self.ended = True
+        self.unsent.clear()
 
     def restart(self) -> None:
         self.end()

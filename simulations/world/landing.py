@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 from crdts import Membership, Replica, Version
 from device_agent.agent.stored_rows import EntryKey
 from device_agent.gateway.core import WaitingTerms
+from device_agent.gateway.run import SHORT_OUTAGE
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.checks import FrameError
@@ -20,6 +21,7 @@ from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics, topic_of
+from lasp_edge.units import SECOND_US
 from simulations.world.clock import Clock
 from simulations.world.decoding import decoded
 from simulations.world.landed import LandedState
@@ -28,6 +30,8 @@ from simulations.world.lander import TERMS, SimulatedLander
 BEATS = f"/{FRAME_KINDS[BeatFrame.kind].topic}/"
 """Stands in the topics of beats."""
 
+FULL_TAKES = 2
+"""Messages that a link takes in a step while it is full."""
 Inbox = Sequence[tuple[str, bytes, bool]]
 """Topic, payload, and whether the broker had kept it, of each message."""
 AnyLanded_co = TypeVar("AnyLanded_co", bound=LandedState, covariant=True)
@@ -59,10 +63,17 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         running: the program that it runs.
         refused: it ran a program that lacks a window, so it refused what devices had promised.
         not_taken: device -> which versions of its entries the present store did not take.
-        beats: device -> when each of its beats came first that the broker had not kept.
+        beats: device -> in which second each of its beats came first that the broker had not kept.
         is_connected: whether there is a connection to the broker.
         inbox: what waits for its next turn.
         down_until, cut_until, slow_until: until which step it is off, hears nothing, is slow.
+        away_until, full_until: until which step it has no connection, its link takes little.
+        has_broker: whether it may connect now.
+        done: device -> which of its beats stated that it has ended, as far as this sink goes.
+        ended: its process ended in this step.
+        unsent: the devices for which an answer did not leave, and has not since.
+        second: the true time, in seconds since the world began.
+        listens_from: the second from which on it has listened without a long break.
         due_step: when it commits next.
     """
 
@@ -77,9 +88,15 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.refused = self.is_connected = False
         self.not_taken: dict[str, set[EntryKey]] = defaultdict(set)
         self.beats: dict[str, dict[Version, int]] = defaultdict(dict)
+        self.done: dict[str, set[Version]] = defaultdict(set)
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
+        self.away_until = self.full_until = 0
+        self.has_broker, self.ended = True, False
+        self.unsent: set[str] = set()
+        self.second = self.listens_from = self._left = 0
         self.inbox: list[tuple[str, bytes, bool]] = []
-        self._slow_steps = 0
+        self._slow_steps = self._taken_by_link = 0
+        self._is_full = False
 
     @property
     def is_running(self) -> bool:
@@ -96,18 +113,33 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
 
     def hear(self, topic: str, payload: bytes, step: int, *, retained: bool = False) -> None:
         """Note a message for the next commit, if it runs and is connected."""
-        if step < max(self.down_until, self.cut_until):
+        if step < max(self.down_until, self.cut_until, self.away_until):
             return
         self.inbox.append((topic, payload, retained))
         if BEATS in topic and not retained:
-            self._note_beat(payload, step)
+            self._note_beat(payload)
 
-    def _note_beat(self, payload: bytes, step: int) -> None:
+    def _note_beat(self, payload: bytes) -> None:
         try:
             beat = decoded(payload)
         except FrameError:
             return
-        self.beats[beat.about].setdefault(Version.of(beat.sender, beat.number), step)
+        if not isinstance(beat, BeatFrame):
+            return
+        version = Version.of(beat.sender, beat.number)
+        self.beats[beat.about].setdefault(version, self.second)
+        if beat.done or self.sink in beat.done_for:
+            self.done[beat.about].add(version)
+
+    def takes(self, frame: Frame | None) -> bool:
+        """Return whether the link of its process takes a message now; see `full_until`."""
+        about = frame.about if type(frame) is AckFrame else ""
+        self._taken_by_link += 1
+        if not self.is_connected or (self._is_full and self._taken_by_link > FULL_TAKES):
+            self.unsent.update([about] if about else [])
+            return False
+        self.unsent.discard(about)
+        return True
 
     def commit(self, step: int, now_us: int) -> Iterator[SinkMessage]:
         """Commit what is due, and only then yield what it answers."""
@@ -115,10 +147,24 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
             return
         self.due_step = step + (self._slow_steps if step < self.slow_until else 1)
         inbox, self.inbox = self.inbox, []
+        self.has_broker = step >= self.away_until
+        was_connected = self.is_connected and self.has_broker
+        self._is_full, self._taken_by_link = step < self.full_until, 0
+        if not self.has_broker:
+            self.disconnect()
         for message in self.take(inbox, now_us):
             if type(message.frame) is AckFrame and message.frame.not_taken:
                 self._note(message.frame)
             yield message
+        if self.is_connected:
+            self._note_connection(is_new=not was_connected)
+
+    def _note_connection(self, *, is_new: bool) -> None:
+        """Note since when it listens: a short outage does not count, nor need it."""
+        short_s = self.terms.dead_after_us // SHORT_OUTAGE // SECOND_US
+        if is_new and self.second > self._left + short_s + 1:
+            self.listens_from = self.second
+        self._left = self.second
 
     @abstractmethod
     def take(self, inbox: Inbox, now_us: int) -> Iterable[SinkMessage]:
@@ -168,6 +214,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
     def heal(self) -> None:
         """Let it run its own program, hear, and commit at once."""
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
+        self.away_until = self.full_until = 0
         self.clock.heal()
         if self.running is not self._plan:
             self.run_program()
@@ -200,7 +247,7 @@ class VirtualLander(VirtualSink[SimulatedLander]):
         answers = [
             hear(topic, payload, now_us, retained=retained) for topic, payload, retained in inbox
         ]
-        if not self.is_connected:
+        if not self.is_connected and self.has_broker:
             self.is_connected = True
             self.lander.connected(now_us)
         self.lander.commit(now_us)

@@ -215,7 +215,7 @@ def _other_release(world: World, device: VirtualDevice, steps: int) -> bool:
 
 
 def _hostile(world: World, _device: VirtualDevice, amount: int) -> bool:
-    messages = hostile_messages(world.random, world.topics, world.heard, amount)
+    messages = hostile_messages(world.random, world.topics, world.recordings.devices, amount)
     for topic, payload, retain in messages:
         world.send(LegMessage(TO_BROKER, topic, payload, retain))
     return bool(messages)

@@ -19,7 +19,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable
 from simulations.world.fleet_streamed import FleetOrder, declare_fleet_streams, order_of
 from simulations.world.scenario import Scenario
-from simulations.world.streamed import METERED, declare_streams
+from simulations.world.streamed import METERED, METERS, declare_streams
 
 SLOTS = 16
 """Readings of a device that one pane of a room can tell apart: 4 ** 15 < 2 ** 31."""
@@ -64,7 +64,8 @@ def trial(
     """Return a program that is small, and has what a fault can touch.
 
     Args:
-        release: the second one has a window more; -1: the one before lacks the window by room.
+        release: the second one has a window more; -1: the one before lacks the window by room, and
+            another one is longer in it, with the same slide.
         keyed: it has dynamic variables with keys: one for all devices, and one of which samples
             are kept for some seconds.
         shared: it has a counter that all devices share.
@@ -103,7 +104,8 @@ def _add_windows(program: Program, timed: EventType, stamped: EventType, release
     if release >= 0:
         fold = folds.mean()
         program.window(TIMED, source=timed, fold=fold, size_s=20, slide_s=10, key=room)
-    program.window(STAMPED, source=stamped, fold=folds.mean(), size_s=30, slide_s=30)
+    size_s = 30 if release >= 0 else 60
+    program.window(STAMPED, source=stamped, fold=folds.mean(), size_s=size_s, slide_s=30)
     if release > 0:
         program.window("added_later", source=timed, fold=folds.max(), size_s=40, slide_s=40)
 
@@ -118,6 +120,12 @@ def plan_of(scenario: Scenario, release: int) -> Plan:
     names = ("keyed", "shared", "acting", "scans", "columns")
     order = order_of(scenario) if scenario.ordered else None
     return _plan(release, order, **{name: getattr(scenario, name) for name in names})
+
+
+def sources_of(scenario: Scenario) -> tuple[str, ...]:
+    """Return what the devices of a scenario read."""
+    meters = (METERS,) if scenario.scans or scenario.ordered else ()
+    return (*(() if scenario.stamped else (RECORDED,)), LIVE, *meters)
 
 
 def _by_room(program: Program, timed: EventType) -> None:

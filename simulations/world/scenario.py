@@ -14,6 +14,7 @@ from simulations.world.faults import (
     KINDS,
     LATER,
     OF_GATEWAYS,
+    OF_LINKS,
     OF_SINKS_ALONE,
     START_US,
     Fault,
@@ -52,6 +53,8 @@ SINKS_ALONE = 0.25
 device does wrong or loses hides what a sink forgets."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
+LONG_TIME = 0.04
+"""The part of the seeds in which hours pass, in half of them while the last sink is dead."""
 ORDERED = 0.12
 """The part of the seeds with streams over the fleet; half of their sinks at least are gateways."""
 LONG_COMMIT_S = 10
@@ -208,9 +211,24 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
         has |= {"commit_s": 6 * LONG_COMMIT_S, "steps": max(scenario.steps, STAMPED_STEPS)}
     has |= {"gateways": gateways, "landers": landers}
     if (gateways or landers) and lots.random() < SINKS_ALONE:
-        return _of_sinks(replace(scenario, **has), lots, kinds)
-    has["faults"] = faults
-    return replace(scenario, schedule=tuple(schedule), **has)
+        scenario = _of_sinks(replace(scenario, **has), lots, kinds)
+    else:
+        scenario = replace(scenario, faults=faults, schedule=tuple(schedule), **has)
+    return _with_links(scenario, Random(f"{scenario.seed} links"), kinds)
+
+
+def _with_links(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
+    """Return the scenario with what befalls the connections of its sinks, and how time passes."""
+    rates = {kind: random.choice(drawn) for kind, drawn in OF_LINKS.items() if kind in kinds}
+    if not (scenario.gateways or scenario.landers):
+        rates = {kind: rate for kind, rate in rates.items() if kind == "recorded_answers"}
+    more = FaultRates(**rates).schedule(random, scenario.names, scenario.steps)
+    if "hours" in kinds and not scenario.acting and random.random() < LONG_TIME:
+        steps, at = random.randint(40, 120), random.randint(1, scenario.steps)
+        more.append(Fault(at, "hours", "", steps))
+        more += [Fault(at, "sink_dead", "", steps)] if random.random() < 0.5 else []  # noqa: PLR2004
+        scenario = replace(scenario, steps=max(scenario.steps, at + steps))
+    return replace(scenario, schedule=tuple(sorted([*scenario.schedule, *more])))
 
 
 def _ordered(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:

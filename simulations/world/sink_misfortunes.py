@@ -6,10 +6,13 @@ from simulations.world.device import VirtualDevice
 from simulations.world.gateway import VirtualGateway
 from simulations.world.lander_process import VirtualLanderProcess
 from simulations.world.landing import BEATS
+from simulations.world.links import TO_BROKER, LegMessage
 from simulations.world.scenario import ARCHIVE
 from simulations.world.sinks import AnySink
 from simulations.world.world import World
 
+REPLAY_STEPS = 4
+"""Steps between two times that a recording is played."""
 RIGHT_AGAIN_STEPS = 25
 """Steps after which a gateway's clock that was set wrong is set right, every second time."""
 
@@ -123,9 +126,40 @@ def _sink_dead(world: World, _device: VirtualDevice, steps: int) -> bool:
     return True
 
 
+def _sink_away(world: World, _device: VirtualDevice, steps: int) -> bool:
+    sink = _any_process(world)
+    if sink is not None:
+        sink.away_until = world.step_number + steps
+    return sink is not None
+
+
+def _sink_full(world: World, _device: VirtualDevice, steps: int) -> bool:
+    sink = _any_process(world)
+    if sink is not None:
+        sink.full_until = world.step_number + steps
+    return sink is not None
+
+
+def _recorded_answers(world: World, _device: VirtualDevice, steps: int) -> bool:
+    """Let somebody who recorded what sinks acknowledged play it to the devices, again and again."""
+
+    def play() -> None:
+        for topic, payload in world.recordings.answers:
+            world.send(LegMessage(TO_BROKER, topic, payload))
+
+    for after in range(1, steps, REPLAY_STEPS):
+        world.later(after, play)
+    return bool(world.recordings.answers)
+
+
+def _hours(world: World, _device: VirtualDevice, steps: int) -> bool:
+    world.fast_until = world.step_number + steps
+    return True
+
+
 def _kept_beat(world: World, device: VirtualDevice, _amount: int) -> bool:
     """Let the broker keep a beat, as if somebody had published it so."""
-    beats = [each for each in world.heard if BEATS in each[0]]
+    beats = [each for each in world.recordings.devices if BEATS in each[0]]
     if not beats:
         return False
     world.broker.keep(*beats[-1])
@@ -148,5 +182,9 @@ OF_SINKS: dict[str, Callable[[World, VirtualDevice, int], bool]] = {
     "gateway_drift": _gateway_drift,
     "sink_dead": _sink_dead,
     "kept_beat": _kept_beat,
+    "sink_away": _sink_away,
+    "sink_full": _sink_full,
+    "recorded_answers": _recorded_answers,
+    "hours": _hours,
 }
 """Kind -> how it befalls a sink."""

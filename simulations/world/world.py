@@ -11,7 +11,7 @@ arrive, landers commit. A message to many receivers is one parcel, not a copy fo
     >>> world.close()
 """
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -25,20 +25,21 @@ from lasp_edge.protocol.commands import SCHEDULE
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.units import SECOND_US
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import AgentDisk, FileDisk, MemoryDisk
-from simulations.world.faults import START_US, STEP_US
+from simulations.world.faults import FAST_US, START_US, STEP_US
 from simulations.world.lander import TERMS
 from simulations.world.landing import SinkMessage
 from simulations.world.links import TO_BROKER, Addresses, LegMessage, Links
 from simulations.world.operator import SimulatedOperator
 from simulations.world.process import STORE_ERRORS
-from simulations.world.programs import CALLED, LIVE, RECORDED, plan_of
+from simulations.world.programs import CALLED, LIVE, plan_of, sources_of
+from simulations.world.recordings import Recordings
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
 from simulations.world.sinks import AnySink, sinks_of
-from simulations.world.streamed import METERS
 from simulations.world.workload import ALONE_RATE, LIVE_RATE, RECORD_RATE, rate_at, record
 
 IN_FLIGHT = 20
@@ -78,7 +79,8 @@ class World:
         former_plan: a program that lacks a window; None where the world runs another's program.
         links: messages on their way.
         bytes: of all that devices published.
-        heard: the last messages that devices published, where strangers use them.
+        fast_until: until which step hours pass; see `faults`.
+        recordings: what somebody recorded of its messages.
         addresses: of the devices, by their names.
         to_come: step -> what is to be done then.
     """
@@ -95,7 +97,8 @@ class World:
     ) -> None:
         CALLED.clear()
         self.scenario, self.random = scenario, Random(scenario.seed)
-        self.now_us, self.step_number, self.bytes = start_us, 0, 0
+        self.now_us = self._start_us = start_us
+        self.step_number = self.bytes = self.fast_until = 0
         self.trouble: list[str] = []
         self.seen: Counter[str] = Counter()
         self.links = Links(self.random, scenario.faults, self.seen)
@@ -107,24 +110,16 @@ class World:
         self.former_plan = None if plan else plan_of(scenario, -1)
         self.sinks = sinks_of(scenario, self.plans[1], terms, start_us)
         self._by_key = {f"sink {sink.sink}": sink for sink in self.sinks}
-        self._files = (
-            TemporaryDirectory(prefix="world-", dir=QUICK_FILES) if scenario.files else None
-        )
+        self._files = _directory() if scenario.files else None
         self.to_come: dict[int, list[Callable[[], object]]] = defaultdict(list)
-        self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
+        self.recordings = Recordings()
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
-        sources = () if plan or scenario.stamped else (RECORDED,)
-        sources = (
-            *sources,
-            LIVE,
-            *([METERS] if (scenario.scans or scenario.ordered) and not plan else []),
-        )
-        self._agent = (self.plans[0], settings or scenario.settings(), sources)
+        of_agent = settings or scenario.settings(), (LIVE,) if plan else sources_of(scenario)
+        self._agent = (self.plans[0], *of_agent)
         self.devices, self.addresses = dict[str, VirtualDevice](), Addresses()
         self._places = {name: place for place, name in enumerate(scenario.names, scenario.first)}
-        for name in scenario.names:
-            self.add(name, name)
+        list(map(self.add, scenario.names, scenario.names))
 
     def add(self, key: str, name: str) -> VirtualDevice:
         """Put a device into the world; it starts in the next step."""
@@ -161,8 +156,10 @@ class World:
 
     def step(self, *, reading: bool = False) -> None:
         """Let a step pass."""
-        self.now_us += STEP_US
         self.step_number += 1
+        self.now_us += STEP_US if self.step_number > self.fast_until else FAST_US
+        for sink in self.sinks:
+            sink.second = (self.now_us - self._start_us) // SECOND_US
         for action in self.to_come.pop(self.step_number, ()):
             action()
         if self.step_number % SNAPSHOT_STEPS == 0:
@@ -189,10 +186,14 @@ class World:
                 if unanswered and draw() < unanswered:
                     self.seen["unanswered"] += 1
                     continue
+                self.recordings.take_answer(topic, payload, frame)
                 if isinstance(frame, VouchFrame):
-                    for key in self.devices.keys() & self.addresses.of.get(frame.about, ()):
-                        self.devices[key].vouched.add(frame.subject)
+                    self._note_vouch(frame)
                 self.send(LegMessage(TO_BROKER, topic, payload, is_kept))
+
+    def _note_vouch(self, frame: VouchFrame) -> None:
+        for key in self.devices.keys() & self.addresses.of.get(frame.about, ()):
+            self.devices[key].vouched.add(frame.subject)
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
@@ -249,11 +250,11 @@ class World:
             topic, payload, retain, *_ = publication
             self.bytes += len(topic) + len(payload)
             if payload and "hostile" in self._kinds and self.broker.route(topic) is not NOWHERE:
-                self.heard.append((topic, payload))
+                self.recordings.devices.append((topic, payload))
             if self.observer is not None:
                 self.observer.published(self, device, publication)
             message = LegMessage(TO_BROKER, topic, payload, retain)
-            if _leaves(device, message, self.step_number):
+            if device.lets_go(message, self.step_number):
                 self.send(message)
         for name, inputs in CALLED:
             if device.acted.get(name) == inputs:
@@ -366,12 +367,15 @@ class World:
             self.end(key, device, steps=2)
 
     def _repeat_commands(self) -> None:
-        operator, running = self.operator, self.running()
-        if operator.commands.subjects:
-            held = [device.commands() for device in running]
+        if self.operator.commands.subjects:
+            held = [device.commands() for device in self.running()]
             landed = [sink.lander.commands for sink in self.sinks]
-            for message in operator.repeated(landed, held):
+            for message in self.operator.repeated(landed, held):
                 self.route(message)
+
+
+def _directory() -> "TemporaryDirectory[str]":
+    return TemporaryDirectory(prefix="world-", dir=QUICK_FILES)
 
 
 def _committed(sink: AnySink, world: World) -> list[SinkMessage]:
@@ -390,11 +394,3 @@ def _take_snapshots(world: World, kinds: set[str]) -> None:
         device.disk.keep_image()
     for sink in world.sinks if "gateway_old" in kinds else ():
         sink.keep_image()
-
-
-def _leaves(device: VirtualDevice, message: LegMessage, step: int) -> bool:
-    """Return whether what a device publishes is on its way; it may be held up, or lost."""
-    if step < device.held_until:
-        device.held.append(message)
-        return False
-    return step >= device.mute_until

@@ -81,6 +81,10 @@ HISTORIES = {
             Fault(30, "store_lost", "pi-0", 7),
         ),
     ),
+    # The cell of an item has landed, the item is taken back, and a promise passes that.
+    "an item is taken back behind what was promised": Scenario(
+        2773, 2, 16, ordered=True, archive=True, joins_at=7
+    ),
 }
 
 

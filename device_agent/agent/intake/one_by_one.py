@@ -211,6 +211,8 @@ class OneByOne:
         item = value if route.event.text else quantised
         pending.items.append(StreamItem(name, own_us, item, stream, self._device, retracted=True))
         pending.counted["retractions"] += 1
+        if own_us < self._unlanded.watched_us:  # entries that held it must land again
+            self._unlanded.add(own_us, self._progress.promised_us)
         if self._keep_readings:
             at_us, kept = self._progress.stamp_us, Retraction(value)
             row = ReadingRow(at_us, name, own_us, kept, quantised, self._text_of(tags), source)

@@ -1,0 +1,218 @@
+"""Bugs of sinks between connections, clocks and lives: what answers, beats and silences tell."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from cloud_tier.lander.run import ClosedSegment, LanderRun, WitnessFile
+from device_agent.agent.panes import sinks
+from device_agent.agent.panes.sinks import Sinks
+from device_agent.gateway import core as gateway_core
+from device_agent.gateway.kept import FleetChanges
+from device_agent.gateway.run import GatewayRun
+from lasp_edge.protocol import listening
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.listening import ListeningClock
+from lasp_edge.protocol.lives import Lives
+from lasp_edge.protocol.replies import Publish, Replies
+from lasp_edge.protocol.spans import PassedFrontier
+from simulations.planted.bug import omitted, planted, replaced
+
+_of_gateways = partial(planted, needs="gateways")
+_of_landers = partial(planted, needs="landers")
+
+
+@_of_gateways
+def promises_are_durable_before_panes() -> Iterator[None]:
+    """The power goes between two commits of a turn: the frontier is there, and no row."""
+    right = GatewayRun._commit  # noqa: SLF001 - a bug is planted from outside
+
+    def commit(self: GatewayRun) -> None:
+        store = self._store
+        whole = store.commit
+
+        def in_two(changes: FleetChanges) -> None:
+            if changes.state is not None and (changes.entries or changes.rows):
+                whole(FleetChanges(state=changes.state))
+                changes = replace(changes, state=None)
+            whole(changes)
+
+        vars(store)["commit"] = in_two
+        try:
+            right(self)
+        finally:
+            del vars(store)["commit"]
+
+    with replaced(GatewayRun, "_commit", commit):
+        yield
+
+
+@planted
+def listening_goes_on_over_any_outage() -> Iterator[None]:
+    """The broker was away for an hour: nobody could be heard, and all devices are silent."""
+    right = ListeningClock.begin
+
+    def begin(self: ListeningClock) -> None:
+        self._short_us = 1 << 62
+        right(self)
+
+    with replaced(ListeningClock, "begin", begin):
+        yield
+
+
+@planted
+def a_life_that_is_over_delivers() -> Iterator[None]:
+    """A slow network brings what a life had sent when the next one has read it again."""
+    right = Lives.delivers
+
+    def delivers(self: Lives, *arguments: Any) -> bool:
+        right(self, *arguments)
+        return True
+
+    with replaced(Lives, "delivers", delivers):
+        yield
+
+
+@planted
+def done_for_one_sink_is_done_for_all() -> Iterator[None]:
+    """A device has ended, one sink has everything, and the other one takes it for done."""
+    right = Acceptance.take_beat
+
+    def take_beat(self: Acceptance, frame: BeatFrame, record: Record, accepted: Accepted) -> None:
+        right(self, replace(frame, done=frame.done or bool(frame.done_for)), record, accepted)
+
+    with replaced(Acceptance, "take_beat", take_beat):
+        yield
+
+
+@planted
+def an_answer_that_did_not_leave_is_forgotten() -> Iterator[None]:
+    """The link is full, or there is no broker: devices wait in vain, and send everything again."""
+    right = Replies._acknowledge  # noqa: SLF001 - a bug is planted from outside
+
+    def acknowledge(self: Replies, publish: Publish, now_us: int) -> None:
+        right(self, publish, now_us)
+        self._answers.clear()
+
+    with replaced(Replies, "_acknowledge", acknowledge):
+        yield
+
+
+@planted
+def a_step_of_a_sinks_clock_is_not_noticed() -> Iterator[None]:
+    """A Pi without a battery starts in 1970: at its first look at a server all were silent."""
+    with replaced(listening, "STEP_US", 1 << 62):
+        yield
+
+
+@planted
+def a_sinks_clock_that_is_ahead_counts_as_it_is() -> Iterator[None]:
+    """A sink's clock was an hour ahead and is right again: for an hour its answers are old."""
+    with replaced(sinks, "_bounded", lambda frame, _own_s: frame):
+        yield
+
+
+@planted
+def an_answer_of_old_brings_its_store_back() -> Iterator[None]:
+    """Somebody plays what a lost store acknowledged: devices deliver to that one again."""
+    right = Sinks._moves  # noqa: SLF001 - a bug is planted from outside
+
+    def moves(self: Sinks, sink: Any, frame: AckFrame, *, is_old: bool) -> bool:
+        del is_old
+        sink.former, sink.latest_s, sink.ancestors = type(sink.former)(), 0, frozenset()
+        return right(self, sink, frame, is_old=False)
+
+    with replaced(Sinks, "_moves", moves):
+        yield
+
+
+@planted
+def a_store_that_follows_is_believed_to_be_whole() -> Iterator[None]:
+    """A gateway's file was cut, and its next store says from which it follows: nothing is sent."""
+    right = Sinks._moves  # noqa: SLF001 - a bug is planted from outside
+
+    def moves(self: Sinks, sink: Any, frame: AckFrame, *, is_old: bool) -> bool:
+        sink.commit = min(sink.commit, 0)
+        return right(self, sink, frame, is_old=is_old)
+
+    with replaced(Sinks, "_moves", moves):
+        yield
+
+
+@planted
+def whatever_was_served_before_counts_as_served() -> Iterator[None]:
+    """A window is changed and changed back: what it missed meanwhile is never computed."""
+
+    def passed_of(state: Any, _windows: Any, _retain_us: int) -> PassedFrontier:
+        return PassedFrontier(state.frontier_us)
+
+    with replaced(gateway_core, "passed_of", passed_of):
+        yield
+
+
+@_of_landers
+def the_log_is_dropped_before_it_has_landed() -> Iterator[None]:
+    """The power goes before the lake's commit: what the broker had handed over is nowhere."""
+    right = LanderRun._land  # noqa: SLF001 - a bug is planted from outside
+
+    def land(self: LanderRun, segment: ClosedSegment) -> None:
+        self._log.drop(segment.number)
+        right(self, segment)
+
+    with replaced(LanderRun, "_land", land):
+        yield
+
+
+@_of_landers
+def a_lander_answers_before_its_lake_has_it() -> Iterator[None]:
+    """The power goes after an answer and before the lake's commit, and the log goes with it."""
+    right = LanderRun.hear
+
+    def hear(self: LanderRun, topic: str, payload: bytes, *, retained: bool = False) -> None:
+        right(self, topic, payload, retained=retained)
+        record = Record(self._clock.now_us, topic, retained, payload)
+        accepted = self._acceptance.take([record])
+        self._replies.owe(accepted, record.received_us)
+
+    with replaced(LanderRun, "hear", hear):
+        yield
+
+
+@_of_gateways
+def what_waited_without_a_broker_is_dropped() -> Iterator[None]:
+    """The broker goes while messages wait for their commit: they are gone, and nobody knows."""
+    right = GatewayRun.disconnected
+
+    def disconnected(self: GatewayRun) -> None:
+        self._records = []
+        self.core.replies.owe(self.acceptance.take([]), 0)
+        right(self)
+
+    with replaced(GatewayRun, "disconnected", disconnected):
+        yield
+
+
+omitted(
+    "what_a_lander_heard_of_devices_is_not_kept",
+    "A lander restarts, a card is lost, and nobody knows how far its sources had come.",
+    WitnessFile,
+    "write",
+    None,
+    needs="landers",
+)
+
+
+@planted
+def commands_are_not_given_again_to_who_lost_them() -> Iterator[None]:
+    """A device is retired while another is off, the broker forgets, and they differ for ever."""
+    right = Acceptance.connected
+
+    def connected(self: Acceptance, now_us: int) -> None:
+        right(self, now_us)
+        self._repeating.begin((), now_us)
+
+    with replaced(Acceptance, "connected", connected):
+        yield
