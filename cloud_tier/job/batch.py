@@ -13,8 +13,9 @@ from cloud_tier.job.control import ControlState
 from cloud_tier.job.frames import at_most, frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.job.starts import SentPanes
-from cloud_tier.job.stored import DEVICE_KINDS, append
+from cloud_tier.job.stored import append
 from cloud_tier.lake.coverage import liveness_of
+from cloud_tier.lake.promises import DEVICE_KINDS
 from cloud_tier.lake.sqltext import one_of
 from cloud_tier.lake.tables import CONTROL, PANE, VARIABLE
 from lasp_edge.protocol.frontier import Liveness

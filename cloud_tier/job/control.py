@@ -13,13 +13,14 @@ Nobody can change the windows of a program without parameters: its log stays emp
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
 from cloud_tier.job.job import Job
+from cloud_tier.lake import promises
 from cloud_tier.lake.controls import log_of, stored_log
-from cloud_tier.lake.coverage import promised_steps
 from cloud_tier.lake.tables import ABSENT, HELD, arrow_schema
 from crdts import ControlLog
 from crdts.frontier import BOTTOM_US
@@ -80,13 +81,8 @@ def check_functions(plan: Plan, *, steps_run_here: bool) -> None:
         )
 
 
-def stored_control(job: Job, promises: Iterable[Mapping[str, Any]]) -> ControlState:
-    """Return the state that a lake has stored.
-
-    Args:
-        job: the program over the lake.
-        promises: the merged rows of promises, perhaps with others.
-    """
+def stored_control(job: Job) -> ControlState:
+    """Return the state that a lake has stored."""
     if not job.has_parameters:
         return ControlState.of(job)
     log = stored_log(job.tables.table(job.lake.lattice)) or ControlLog()
@@ -97,7 +93,9 @@ def stored_control(job: Job, promises: Iterable[Mapping[str, Any]]) -> ControlSt
         StartSpan(row["key"], row["pane_us"], row["now_us"]) for row in rows if row["seq"] == newest
     }
     regimes = FleetRegimes(job.plan, log)
-    steps = promised_steps(row for row in promises if row["changed"] == regimes.control)
+    steps = promises.steps(
+        partial(job.tables.select, job.lake.lattice), job.waits.values(), regimes.control
+    )
     return ControlState(regimes, tuple(sorted(held)), newest, _waiting(job).joined(steps, None))
 
 

@@ -140,10 +140,13 @@ class LakeHistory(FleetHistory):
         for row in self._job.tables.select(self._job.lake.results, query).to_pylist():
             yield place_in(row["place"], self._numbers), row
 
-    def newest_row_us(self) -> int:
-        """Return the time of the newest row; before all times without any."""
+    def newest_row_us(self, since_us: int) -> int:
+        """Return the time of the newest row from a time on; before all times without any."""
         streams = ", ".join(str(each.stream) for each in self._plan.fleet_results.values())
-        query = f"SELECT max(time_us) AS newest FROM source WHERE stream IN ({streams})"  # noqa: S608
+        query = (
+            "SELECT max(time_us) AS newest FROM source "  # noqa: S608 - numbers
+            f"WHERE time_us >= {since_us} AND stream IN ({streams})"
+        )
         found: list[int | None] = (
             self._job.tables.select(self._job.lake.results, query).column("newest").to_pylist()
         )

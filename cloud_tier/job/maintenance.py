@@ -36,7 +36,8 @@ from cloud_tier.job import merge
 from cloud_tier.job.frames import frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.job.stored import device_rows, read
-from cloud_tier.lake.coverage import liveness_of, promised_steps
+from cloud_tier.job.stored import steps as stored_steps
+from cloud_tier.lake.coverage import liveness_of
 from cloud_tier.lake.shared import SCHEMA
 from cloud_tier.lake.sqltext import identifier, one_of
 from cloud_tier.lake.tables import CONTROL, CUT, HELD, MEMBER, PANE, PROMISE, TICK, VARIABLE
@@ -149,10 +150,9 @@ def _steps(job: Job) -> Iterator[pa.Table]:
     """Yield the promises' steps, from which follows since when windows wait, if there are some."""
     waiting = WindowWaiting.of(job.waits_us)
     if waiting.stairs:
-        rows = device_rows(job)
-        listening = liveness_of(rows).listening
+        listening = liveness_of(device_rows(job)).listening
         now_us = None if listening is None else listening.now_us
-        steps = sorted(waiting.joined(promised_steps(rows), now_us).steps)
+        steps = sorted(waiting.joined(stored_steps(job), now_us).steps)
         if steps:
             received_us, leads_us = zip(*steps, strict=True)
             yield pa.table({"_received_us": received_us, "_lead_us": leads_us})

@@ -295,9 +295,9 @@ def recalled(job: Job) -> MergedState:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
     rows_of_devices = stored.device_rows(job)
-    log = control.stored_control(job, rows_of_devices)
+    log = control.stored_control(job)
     liveness = liveness_of(rows_of_devices, log.digest)
-    waiting = WindowWaiting.of(job.waits_us).joined(promised_steps(rows_of_devices), None)
+    waiting = WindowWaiting.of(job.waits_us).joined(stored.steps(job), None)
     frontier = recorded_frontier(job.lake)
     known = passed_frontiers(job.lake, job.plan.windows, frontier)
     less = {name: known.get(name) for name in job.plan.windows if known.get(name) != frontier}

@@ -5,6 +5,7 @@ itself (`cloud_tier.job.frames`). What is computed from rows is written once, fo
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -15,17 +16,12 @@ from cloud_tier.job import merge, prefilter, windows
 from cloud_tier.job.frames import Frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.job.opened import FENCE
-from cloud_tier.lake.sqltext import one_of, standard_identifier
-from cloud_tier.lake.tables import MEMBER, PROMISE, TICK
-from lasp_edge.protocol.lake_columns import LANDED, REPLACED
+from cloud_tier.lake import promises
+from cloud_tier.lake.sqltext import standard_identifier
+from lasp_edge.protocol.lake_columns import REPLACED
 from lasp_edge.protocol.spans import Starts
+from lasp_edge.protocol.waiting import Step
 
-DEVICE_KINDS: Final = (PROMISE, TICK, MEMBER)
-"""The kinds of row by which it is known which devices there are, and how far each has come."""
-_NEWEST_FIRST: Final = (
-    "incarnation DESC, nonce DESC, seq DESC, low_us DESC NULLS LAST, done DESC, received_us"
-)
-"""The order of promises, as `crdts.Frontier` joins them, and of a lander's ticks."""
 _MOST_REPEATED: Final = 2
 """Times that a row is there on average, up to which repeats are read and left out by the driver."""
 
@@ -87,23 +83,13 @@ def newest(
 
 
 def device_rows(job: Job) -> list[dict[str, Any]]:
-    """Return the merged rows of `DEVICE_KINDS`.
+    """Return the newest merged rows of `DEVICE_KINDS`."""
+    return promises.device_rows(partial(job.tables.select, job.lake.lattice))
 
-    Where no window waits, promises and ticks that a newer one replaces stay in the table: until
-    they are compacted there may be a million of them.
-    """
-    where = one_of("kind", DEVICE_KINDS)
-    if not any(job.waits_us):
-        named = ", ".join(LANDED)
-        query = (
-            f"SELECT {named} FROM (SELECT {named}, row_number() OVER (PARTITION BY kind, device, "  # noqa: S608 - ours
-            f"lander ORDER BY {_NEWEST_FIRST}) AS place FROM source WHERE {where}) "
-            f"WHERE place = 1 OR kind = '{MEMBER}'"
-        )
-        rows: list[dict[str, Any]] = job.tables.select(job.lake.lattice, query).to_pylist()
-        return rows
-    found: list[dict[str, Any]] = select(job, job.lake.lattice, LANDED, where).to_pylist()
-    return found
+
+def steps(job: Job, control: int | None = None) -> list[Step]:
+    """Return the steps of the merged promises; see `cloud_tier.lake.promises.steps`."""
+    return promises.steps(partial(job.tables.select, job.lake.lattice), job.waits_us, control)
 
 
 def select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table:

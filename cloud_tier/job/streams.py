@@ -152,7 +152,7 @@ class LakeStreams:
             }
         else:
             # What has a row was not waited for any longer, whatever is known of that now.
-            due_us = max(due_us or BEFORE_ALL_US, self._history.newest_row_us() + 1)
+            due_us = max(due_us or BEFORE_ALL_US, self._history.newest_row_us(since_us) + 1)
         for came, now_us in self._chunks(live, frontier.now_us):
             if again is None:
                 self._evaluator.advance(came, now_us, due_us=due_us)

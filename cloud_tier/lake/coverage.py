@@ -8,6 +8,7 @@ is not believed.
 import time
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -15,13 +16,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from cloud_tier.lake.controls import stored_log
+from cloud_tier.lake.promises import device_rows
 from cloud_tier.lake.query import selected
-from cloud_tier.lake.sqltext import standard_literal
 from cloud_tier.lake.tables import MEMBER, PROMISE, TICK, LakeTables
 from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import Promise
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance, void
-from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 from lasp_edge.protocol.waiting import DEAD_AFTER_US, Step, steps_of
 
 DEAD_AFTER_S: Final = DEAD_AFTER_US / 1_000_000
@@ -105,14 +105,8 @@ def fleet_coverage(
     Raises:
         NotFound: there is no such lake.
     """
-    kinds = ", ".join(map(standard_literal, (PROMISE, TICK, MEMBER)))
-    listed = ", ".join(LANDED)
-    query = (
-        f"SELECT {listed} FROM source WHERE {PANE_DATE} = DATE '1970-01-01' "  # noqa: S608
-        f"AND kind IN ({kinds})"
-    )
     lattice = tables.table(tables.lattice)
-    rows = selected(lattice, query).to_pylist()
+    rows = device_rows(partial(selected, lattice))
     log = stored_log(lattice)
     liveness = liveness_of(rows, None if log is None else log.mark)
     recorded_us = recorded_frontier(tables)

@@ -90,6 +90,11 @@ class Step(NamedTuple):
         return cls(promise.heard_us, min(promise.low_us, promise.heard_us))
 
 
+def grid_us(wait_us: int) -> int:
+    """Return within how many microseconds the highest step counts for the others, for an X."""
+    return max(1, wait_us // _STEPS)
+
+
 Stair = tuple[Step, ...]
 """Steps that rise in both coordinates."""
 
@@ -110,11 +115,11 @@ def stair(steps: Iterable[Step], wait_us: int, now_us: int | None) -> Stair:
         wait_us: X.
         now_us: the clock; None where it is not known, and then no step is too old.
     """
-    grid_us = max(1, wait_us // _STEPS)
-    oldest = None if now_us is None else (now_us - wait_us) // grid_us
+    length_us = grid_us(wait_us)
+    oldest = None if now_us is None else (now_us - wait_us) // length_us
     highest: dict[int, Step] = {}
     for step in steps:
-        place = step.received_us // grid_us
+        place = step.received_us // length_us
         if oldest is not None and place < oldest:
             place = oldest - 1
         known = highest.get(place)
