@@ -6,8 +6,8 @@ pass beside it.
 
     pack        often     the small files that steps make are put together, as they are
     maintain    seldom    each partition of `lattice` that has several files, or had, is rewritten
-                          as its own join, and so is `shared`; the small files of the other tables
-                          are put together
+                          as its own join, and so is `shared`; small partitions of a month that is
+                          long over become one; the small files of the other tables are put together
     vacuum      rarely    files that no version within the retention needs are deleted
 
 A partition is rewritten with `dataChange=false`: readers see the same merged view before and after.
@@ -24,6 +24,7 @@ set): that is how far back `versionAsOf` can look.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
 from functools import reduce
 from typing import Final
 
@@ -53,6 +54,9 @@ of each cut the newest."""
 _AT_STEP: Final = "received_us = _received_us AND least(low_us, received_us) = _lead_us"
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""
+_EPOCH: Final = date(1970, 1, 1)
+_MONTHS_AFTER: Final = timedelta(days=31)
+"""How long a month is over before its partitions become one: readings of that age come seldom."""
 _FEW_FILES: Final = 8
 """Files up to which the table stays as it is: a reader opens each of them."""
 
@@ -74,6 +78,8 @@ def maintain(spark: SparkSession, job: Job) -> None:
     for start in range(0, len(dates), _AT_ONCE):
         compact(spark, job, dates[start : start + _AT_ONCE])
     job.tables.packed.clear()
+    for month in _months_over(job):
+        compact(spark, job, month, month[0])
     compact_shared(spark, job)
     for path in job.lake.grown:
         if path != job.lake.lattice:
@@ -89,13 +95,14 @@ def vacuum(job: Job) -> None:
         job.tables.vacuum(path)
 
 
-def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
+def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "") -> None:
     """Rewrite partitions of `lattice` as their join, in one commit.
 
     Args:
         spark: a session.
         job: the program over the lake.
         dates: the partitions, as ISO text.
+        into: that of them which gets the panes of all; empty: each pane stays where it is.
     """
     partitions = _partitions(job)
     rows = sum(sum(partitions[date]) for date in dates)
@@ -106,6 +113,8 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
         panes = merge.joined_panes(
             stored.where(one_of("kind", [PANE])), job.landed_names, [PANE_DATE]
         )
+        if into:
+            panes = panes.withColumn(PANE_DATE, sql.expr(_date(into)))
         others = merge.joined(stored.where(f"NOT ({one_of('kind', [PANE])})"), job.landed_names)
         promises = others.where(one_of("kind", [PROMISE]))
         at_step = sql.expr(_AT_STEP)
@@ -163,9 +172,29 @@ def _partitions(job: Job) -> dict[str, list[int]]:
     files = job.tables.files(job.lake.lattice)
     found: dict[str, list[int]] = defaultdict(list)
     dates: Iterable[object] = files[f"partition.{PANE_DATE}"].to_pylist()
-    for date, rows in zip(dates, files["num_records"].to_pylist(), strict=True):
-        found[str(date)].append(rows)
+    for day, rows in zip(dates, files["num_records"].to_pylist(), strict=True):
+        found[str(day)].append(rows)
     return found
+
+
+def _months_over(job: Job) -> Iterator[list[str]]:
+    """Yield the small partitions of each month that ended long before the newest pane.
+
+    Each file costs every step a little, and a pane of that age comes seldom.
+    """
+    files = job.tables.files(job.lake.lattice)
+    sizes: dict[date, int] = defaultdict(int)
+    dates: Iterable[date] = files[f"partition.{PANE_DATE}"].to_pylist()
+    for at, size in zip(dates, files["size_bytes"].to_pylist(), strict=True):
+        sizes[at] += size
+    over = max(sizes, default=_EPOCH) - _MONTHS_AFTER
+    months: dict[tuple[int, int], list[date]] = defaultdict(list)
+    for at in sorted(sizes):
+        if _EPOCH < at < over.replace(day=1):  # what is no pane is on the day of the epoch
+            months[at.year, at.month].append(at)
+    for several in months.values():
+        if len(several) > 1 and sum(sizes[at] for at in several) <= _LARGE_BYTES:
+            yield [str(at) for at in several]
 
 
 def _of_several_files(job: Job) -> set[str]:

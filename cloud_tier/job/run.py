@@ -6,7 +6,7 @@ and promises land for ever while devices are alive, and count only by what they 
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -207,8 +207,7 @@ class Run:
         report = self._progress if self._watch is None else self._report
         while True:
             try:
-                for line in failures.filled(self._job.lake):
-                    self._say(line)
+                self._report_mended(failures.filled(self._job.lake))
                 return streaming.start(self._spark, self._job, report, trigger_s=self._trigger_s)
             except (PySparkException, LakeUnreadable) as error:
                 self._wait_after(str(error))
@@ -218,12 +217,18 @@ class Run:
         if self._watch is not None:
             self._watch(outcome, self._spark)
 
+    def _report_mended(self, lines: Iterable[str]) -> None:
+        """Print what others had changed in the lake, a line for each."""
+        for line in lines:
+            self._say(line)
+            if self._watch is not None:
+                self._watch.mended()
+
     def _start_again(self, query: StreamingQuery) -> StreamingQuery:
         text = streaming.failure(query)
         if failures.is_superseded(text):
             raise Superseded(failures.reason(text))
-        for line in failures.mended(text, self._job.lake):
-            self._say(line)
+        self._report_mended(failures.mended(text, self._job.lake))
         if self._progress.batches > self._batches_before:
             self._failures = 0
         self._batches_before = self._progress.batches

@@ -65,6 +65,8 @@ class Figures(NamedTuple):
         last_us: when the last one was complete, by the clock of this machine; None before one.
         failures: how often the query failed and was started again.
         landers_us: the newest clock of each lander, as far as it is believed.
+        ahead_us: how far that clock itself was ahead of this machine's, then.
+        mended: how often a table was found to be changed by others, and was mended.
     """
 
     batches: int = 0
@@ -84,11 +86,13 @@ class Figures(NamedTuple):
     last_us: int | None = None
     failures: int = 0
     landers_us: Mapping[str, int] = _NOTHING
+    ahead_us: Mapping[str, int] = _NOTHING
+    mended: int = 0
 
     def after(self, outcome: Outcome, rejects: Mapping[str, int], compiled: int) -> "Figures":
         """Return the figures after one more batch."""
-        coverage, listening = outcome.coverage, outcome.known.liveness.listening
-        lag_us = None
+        coverage, liveness, now_us = outcome.coverage, outcome.known.liveness, host_us()
+        listening, lag_us = liveness.listening, None
         if coverage.frontier is not None and listening is not None:
             lag_us = listening.now_us - coverage.frontier
         return Figures(
@@ -106,9 +110,15 @@ class Figures(NamedTuple):
             len(coverage.excluded),
             self.seconds + outcome.seconds,
             outcome.seconds,
-            host_us(),
+            now_us,
             self.failures,
-            {name: each.now_us for name, each in outcome.known.liveness.clocks.items()},
+            {name: each.now_us for name, each in liveness.clocks.items()},
+            {
+                name: tick.clock.now_us - now_us
+                for name, tick in liveness.ticks.items()
+                if name not in liveness.membership.retired
+            },
+            self.mended,
         )
 
     def line(self, before: "Figures") -> str:
@@ -151,6 +161,7 @@ class Figures(NamedTuple):
             ("compiled_classes", self.compiled, "Classes that Spark generated and compiled."),
             ("step_seconds", self.seconds, "Seconds that all steps took."),
             ("failures", self.failures, "Times that the query failed and was started again."),
+            ("mended", self.mended, "Times that a table was changed by others, and mended."),
         ):
             yield Metric(f"lasp_edge_cloud_{name}_total", COUNTER, text, [({}, total)])
         for name, microseconds, text in (
@@ -177,12 +188,12 @@ class Figures(NamedTuple):
             "Frames in the lake that were not taken, by reason.",
             [({"reason": reason}, total) for reason, total in sorted(self.rejects.items())],
         )
-        yield Metric(
-            "lasp_edge_cloud_lander_time_seconds",
-            GAUGE,
-            "The clock of each lander when it last landed something, since the epoch.",
-            [({"lander": name}, at_us / 1e6) for name, at_us in sorted(self.landers_us.items())],
-        )
+        for name, clocks_us, text in (
+            ("time", self.landers_us, "The clock of each lander when it last landed something."),
+            ("ahead", self.ahead_us, "How far that was ahead of the clock of the job's machine."),
+        ):
+            samples = [({"lander": each}, us / 1e6) for each, us in sorted(clocks_us.items())]
+            yield Metric(f"lasp_edge_cloud_lander_{name}_seconds", GAUGE, text, samples)
         yield from process_metrics()
 
 
@@ -254,6 +265,10 @@ class BatchWatch:
     def failed(self) -> None:
         """Count a failure of the query."""
         self.figures = self.figures._replace(failures=self.figures.failures + 1)
+
+    def mended(self) -> None:
+        """Count a table that others had changed."""
+        self.figures = self.figures._replace(mended=self.figures.mended + 1)
 
     def close(self) -> None:
         """End with the job."""

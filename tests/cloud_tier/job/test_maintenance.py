@@ -14,12 +14,22 @@ from lasp_edge.protocol.lake_columns import KEPT_APART
 from simulations.benchmarks import cloud_years
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest
-from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, table
+from tests.cloud_tier.support_devices import (
+    BEGIN_US,
+    SECOND_US,
+    Device,
+    rooms,
+    table,
+    true_windows,
+)
 
 pytestmark = pytest.mark.spark
 
 PROGRAM = rooms()
 SEGMENTS = 12
+DAY_US = 86_400 * SECOND_US
+PARTITIONS = ("2023-12-04", "2024-01-01", "2024-01-02", "2024-02-02")
+"""December is over for a month on the last of these days, and January is not."""
 
 
 def land_all(lake, rows):
@@ -79,6 +89,24 @@ def test_what_was_put_together_as_it_was_is_joined_all_the_same(spark, tmp_path)
     at = lake.lake.table(lake.lake.lattice).version()
     maintain(spark, lake.job)
     assert lake.lake.table(lake.lake.lattice).version() == at
+
+
+def test_days_of_a_month_that_is_over_become_one_partition(spark, tmp_path):
+    """One that comes later still counts once, and another joins the month at the next time."""
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path, retain_us=400 * DAY_US)
+    device, parts = Device(PROGRAM, "pi-0"), []
+    for day in (*range(20, 50), 80):
+        at_us = BEGIN_US // DAY_US * DAY_US + day * DAY_US
+        parts += device.accept([Reading("pi-0", "temperature", day, at_us, {"room": "attic"})])
+    late = [parts.pop(0), parts[9]]
+    lake.step(parts)
+    for number in range(2):
+        maintain(spark, lake.job)
+        dates = {str(row["pane_date"]) for row in lake.rows(lake.lake.lattice)}
+        assert dates - {"1970-01-01"} == set(PARTITIONS)
+        assert lake.current() == true_windows(PROGRAM, device.readings) or not number
+        lake.step(late)
+    assert lake.current() == true_windows(PROGRAM, device.readings)
 
 
 def _entry(row):

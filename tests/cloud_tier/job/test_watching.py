@@ -89,6 +89,7 @@ def test_prometheus_reads_totals_frontier_and_rejects(job):
         counts = {"rows": 5, "panes": 4, "windows": 3, "seconds": 1.5}
         watch(outcome(BEGIN_US + 48 * SECOND_US, **counts), Compiler())
     watch.failed()
+    watch.mended()
     url = f"http://127.0.0.1:{watch.page.port}/metrics"
     with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -111,6 +112,7 @@ def test_prometheus_reads_totals_frontier_and_rejects(job):
         ("step_seconds_total", (), 3),
         ("last_step_seconds", (), 1.5),
         ("failures_total", (), 1),
+        ("mended_total", (), 1),
         ("lander_time_seconds", (("lander", "lander"),), BEGIN_US / 1e6 + 60),
         ("table_files", (("table", "windows"),), 1),
         ("rejects_total", (("reason", "no frame"),), 2),
@@ -123,6 +125,22 @@ def test_prometheus_reads_totals_frontier_and_rejects(job):
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(f"http://127.0.0.1:{watch.page.port}/x", timeout=PATIENCE_S)
     watch.close()
+
+
+def test_a_lander_whose_clock_is_ahead_is_seen_as_it_is(monkeypatch):
+    """Results do not believe it, so only this figure shows that somebody has to set it."""
+    monkeypatch.setattr(watching, "host_us", lambda: BEGIN_US)
+    before = outcome(BEGIN_US)
+    ticks = {
+        "ahead": Tick(1, Listening(BEGIN_US + 3_600 * SECOND_US, BEGIN_US)),
+        "right": Tick(9, Listening(BEGIN_US - SECOND_US, BEGIN_US - SECOND_US)),
+    }
+    liveness = before.known.liveness._replace(ticks=ticks, host_us=BEGIN_US)
+    found = watching.Figures().after(
+        before._replace(known=before.known._replace(liveness=liveness)), {}, 0
+    )
+    assert found.ahead_us == {"ahead": 3_600 * SECOND_US, "right": -SECOND_US}
+    assert found.landers_us["ahead"] <= BEGIN_US + 300 * SECOND_US
 
 
 def test_before_the_first_batch_there_are_figures_and_no_frontier(job):
