@@ -1,0 +1,238 @@
+"""A lake beside a running fleet while an operator restores, deletes and kills: what is left counts.
+
+    python -m simulations.attacked [--minutes N] [--seed N]
+
+A broker, agents, a lander and a job run on this machine. At random moments the job is killed, a
+table is restored to an earlier version, files are deleted by a VACUUM of 0 hours, and what a device
+had sent before a time is forgotten. What ends is started again, as systemd does. At the end all
+that landed is merged, and each window is recomputed in plain Python from the rows of `landing` that
+are left. It prints a line for each attack, and ends with 1 where a window differs.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from cloud_tier.lake.query import selected
+from cloud_tier.lake.tables import LakeTables
+from lasp_edge.errors import Exit
+from simulations.processes.broker import PrivateBroker
+from simulations.processes.process import Process, now_s, stop
+
+PROGRAM: Final = """
+from lasp_edge import Program, folds
+
+program = Program("attacked")
+load = program.event("memory", resolution="0.01")
+program.window("load", source=load, fold=folds.mean(), size_s=20, slide_s=10)
+"""
+SIZE_US, PANE_US = 20_000_000, 10_000_000
+DEVICES: Final = ("pi-1", "pi-2", "pi-3")
+RESTORED: Final = ("lattice", "windows")
+VACUUMED: Final = ("landing", "lattice", "windows")
+PAUSE_S: Final = (5.0, 20.0)
+"""Seconds between two attacks, at least and at most."""
+FIRST_COMMITS: Final = 5
+"""Commits of windows before the first attack."""
+PATIENCE_S: Final = 600.0
+Windows = dict[int, tuple[int, int, int]]
+"""Start -> devices, readings and their total."""
+
+
+class Fleet:
+    """Agents, a lander and a job, each started again when it ends.
+
+    Args:
+        folder: of their files.
+        stack: ends them.
+    """
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        (folder / "attacked.py").write_text(PROGRAM)
+        self.tables = LakeTables(folder / "lake")
+        broker = stack.enter_context(PrivateBroker(folder / "broker"))
+        program, lake = "attacked:program", ["--lake", self.tables.root]
+        own = ["--broker", broker.url, "--source", "host", "--every", "0.5", "--interval", "1"]
+        self._words = {
+            name: ["agent", program, "--device", name, "--data-dir", str(folder / name), *own]
+            for name in DEVICES
+        }
+        self._words["lander"] = ["lander", program, "--broker", broker.url, *lake]
+        self._words["job"] = ["cloud", program, "--no-lander", *lake, "--trigger", "1"]
+        self._processes = {name: Process(folder, name, cwd=folder) for name in self._words}
+        self._asked = Process(folder, "command", cwd=folder)
+        stack.callback(stop, [*self._processes.values(), self._asked])
+
+    def keep_up(self) -> None:
+        """Start what does not run, and print why it ended."""
+        for name, process in self._processes.items():
+            if process.ended_by_itself:
+                why = (process.last_lines() or ["without a word"])[-1]
+                _print(f"{name} ended with {process.exit_code}: {why}")
+                process.kill()
+            if not process.runs:
+                process.run(self._words[name])
+
+    def kill(self, name: str) -> None:
+        """End a process as a power cut does."""
+        self._processes[name].kill()
+
+    def run(self, words: Sequence[str]) -> int | None:
+        """Run a command to its end; return its exit code."""
+        self._asked.run(words)
+        self._wait(lambda: not self._asked.runs, words[0])
+        code = self._asked.exit_code
+        if code != Exit.FINE:
+            _print(f"{' '.join(words[:2])} ended with {code}: {self._asked.last_lines()[-1:]}")
+        self._asked.kill()
+        return code
+
+    def merged(self) -> int:
+        """Return how many commits with results there are."""
+        path = self.tables.windows
+        return DeltaTable(path).version() if DeltaTable.is_deltatable(path) else 0
+
+    def begin(self) -> None:
+        """Start all, and wait for results."""
+        self.keep_up()
+        self._wait(lambda: self.merged() >= FIRST_COMMITS, "results", self.keep_up)
+
+    def settle(self) -> int | None:
+        """End the fleet, and merge all that landed; return the exit code of the job."""
+        stop([self._processes[name] for name in (*DEVICES, "lander", "job")])
+        return self.run([*self._words["job"], "--until-idle", "3"])
+
+    def _wait(
+        self, condition: Callable[[], bool], what: str, each: Callable[[], None] = lambda: None
+    ) -> None:
+        ends_s = now_s() + PATIENCE_S
+        while not condition():
+            if now_s() > ends_s:
+                raise TimeoutError(f"after {PATIENCE_S:.0f} s still no {what}")
+            each()
+            time.sleep(0.2)
+
+
+def restore(fleet: Fleet, draw: random.Random) -> str:
+    """Put a table back to an earlier version."""
+    name = draw.choice(RESTORED)
+    table = DeltaTable(f"{fleet.tables.root}/{name}")
+    version = draw.randrange(max(1, table.version() - 12), table.version())
+    table.restore(version)
+    return f"{name} restored from version {table.version()} to {version}"
+
+
+def vacuum(fleet: Fleet, draw: random.Random) -> str:
+    """Delete the files of a table that no current version needs, as of now."""
+    name = draw.choice(VACUUMED)
+    table = DeltaTable(f"{fleet.tables.root}/{name}")
+    gone = table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    return f"VACUUM of 0 hours took {len(gone)} files of {name}"
+
+
+def forget(fleet: Fleet, draw: random.Random) -> str:
+    """Delete what a device had sent before a time; the job has to end for that."""
+    device = draw.choice(DEVICES)
+    before = datetime.now(UTC) - timedelta(seconds=draw.randrange(10, 60))  # noqa: TID251
+    fleet.kill("job")
+    words = ["lake", "forget", "--lake", fleet.tables.root, "--device", device]
+    fleet.run([*words, "--before", f"{before:%Y-%m-%dT%H:%M:%S}"])
+    return f"{device} forgotten before {before:%H:%M:%S}"
+
+
+def kill_job(fleet: Fleet, _draw: random.Random) -> str:
+    """Kill the driver, wherever it is."""
+    fleet.kill("job")
+    return "the job killed"
+
+
+def kill_lander(fleet: Fleet, _draw: random.Random) -> str:
+    """Kill the lander, wherever it is."""
+    fleet.kill("lander")
+    return "the lander killed"
+
+
+ATTACKS: Final = (restore, restore, vacuum, vacuum, kill_job, kill_job, kill_lander, forget)
+
+
+def main() -> int:
+    """Run the fleet under attacks; return 1 where a window differs."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=5.0, help="of attacks (default: 5)")
+    parser.add_argument("--seed", type=int, default=0, help="of what comes when")
+    arguments = parser.parse_args()
+    draw = random.Random(arguments.seed)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        fleet = Fleet(Path(folder), stack)
+        fleet.begin()
+        ends_s = now_s() + 60 * arguments.minutes
+        while now_s() < ends_s:
+            pause_s = now_s() + draw.uniform(*PAUSE_S)
+            while now_s() < pause_s:
+                fleet.keep_up()
+                time.sleep(0.2)
+            attack = draw.choice(ATTACKS)
+            try:
+                _print(attack(fleet, draw))
+            except (DeltaError, OSError) as error:  # Delta refuses: a commit came, a file is gone
+                _print(f"{attack.__name__}: {str(error).splitlines()[0]}")
+        code = fleet.settle()
+        found, truth = stored(fleet.tables), recomputed(fleet.tables)
+    differing = {at for at in found.keys() | truth.keys() if found.get(at) != truth.get(at)}
+    for at in sorted(differing)[:10]:
+        _print(f"the window at {at}: {found.get(at)} in the lake, {truth.get(at)} recomputed")
+    _print(f"{len(truth) - len(differing & truth.keys())} of {len(truth)} windows are right")
+    return int(bool(differing) or code != Exit.FINE or not truth)
+
+
+def stored(tables: LakeTables) -> Windows:
+    """Return the newest rows of `windows`; a window without devices is none."""
+    newest: dict[int, Mapping[str, Any]] = {}
+    for row in selected(tables.table(tables.windows), "SELECT * FROM source").to_pylist():
+        known = newest.get(row["start_us"])
+        if known is None or row["revision"] > known["revision"]:
+            newest[row["start_us"]] = row
+    return {
+        at: (row["devices_in"], int(row["count"]), int(row["total_q"]))
+        for at, row in newest.items()
+        if row["devices_in"]
+    }
+
+
+def recomputed(tables: LakeTables) -> Windows:
+    """Return the windows of all panes that are left in `landing`."""
+    newest: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+    query = "SELECT * FROM source WHERE kind = 'pane'"
+    for row in selected(tables.table(tables.landing), query).to_pylist():
+        at = (row["pane_us"], row["device"], row["incarnation"], row["nonce"])
+        entry = (row["seq"], row["count"], row["total_q"])
+        newest[at] = max(entry, newest.get(at, entry))
+    devices: dict[int, set[str]] = defaultdict(set)
+    sums: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for (pane_us, device, _, _), (_, count, total) in newest.items():
+        for start_us in range(pane_us - SIZE_US + PANE_US, pane_us + 1, PANE_US):
+            devices[start_us].add(device)
+            sums[start_us][0] += count
+            sums[start_us][1] += total
+    return {at: (len(devices[at]), *sums[at]) for at in sums}  # type: ignore[misc]
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - a command
+
+
+if __name__ == "__main__":
+    sys.exit(main())
