@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from random import Random
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, cast
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -38,7 +39,6 @@ from lasp_edge.protocol.lake_columns import (
 )
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.units import SECOND_US
-from simulations.planted.bug import replaced
 
 BATCHES, READINGS, LIVE_ITEMS = 8, 8, 10
 """Batches of a run, readings of each, and items in memory: so few that there are cuts."""
@@ -149,7 +149,7 @@ class LakeRun:
         job = SimpleNamespace(
             plan=self.plan, lake=lake, tables=self.tables, retain_us=10**15, tentative_after_us=0
         )
-        with replaced(lake_streams, "LIVE_ITEMS", LIVE_ITEMS):
+        with patch.object(lake_streams, "LIVE_ITEMS", LIVE_ITEMS):
             self._streams = LakeStreams(cast("Job", job))
 
     def batch(self, number: int) -> list[LandedCell]:
