@@ -42,6 +42,7 @@ class KilledError(Exception):
     """The process ends here."""
 
 
+@pytest.mark.slow
 def test_five_entries_give_the_rows_of_the_gateway(spark, tmp_path):
     world = LandedWorld(spark, tmp_path, 3, every=24)
     for entries in (
@@ -62,6 +63,7 @@ def test_five_entries_give_the_rows_of_the_gateway(spark, tmp_path):
     world.close()
 
 
+@pytest.mark.slow
 def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, tmp_path):
     world = LandedWorld(spark, tmp_path, 2, every=39)
     world.live(40)
@@ -86,6 +88,7 @@ def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, t
     world.close()
 
 
+@pytest.mark.slow
 def test_what_is_held_is_revised_when_it_is_due_and_says_who_is_missing(spark, tmp_path):
     world = LandedWorld(spark, tmp_path, 2, every=40, wait_us=25 * S)
     world.live(40)

@@ -113,6 +113,7 @@ def trial(spark, tmp_path):
     return Trial(spark, tmp_path)
 
 
+@pytest.mark.slow
 def test_killed_before_between_and_after_the_commits_of_a_step(trial, monkeypatch):
     """Each start does the torn batch again, and is killed in the next one, a commit later."""
     seen, plain = set(), streaming.step
@@ -180,6 +181,7 @@ def power_cut(trial):
 ACCIDENTS = [lost_checkpoint, torn_offsets, landed_twice, power_cut]
 
 
+@pytest.mark.slow
 def test_accidents_while_no_job_runs_one_after_the_other(trial):
     """Each finds new rows and what the job made of those before it."""
     for accident in ACCIDENTS:
