@@ -1,5 +1,7 @@
 """The ingest benchmark: every way does the same job and comes to the same numbers."""
 
+import gc
+
 import pytest
 
 from simulations.benchmarks import ingest
@@ -8,6 +10,13 @@ from simulations.benchmarks.measure import OURS, is_installed
 from simulations.benchmarks.recordings import drawn, tiled
 
 SECOND_US = 1_000_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen_again():
+    """What was collected stays out of Python's collector's sight: a measurement ends that."""
+    yield
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +83,8 @@ def test_a_way_that_comes_to_other_numbers_is_an_error(fleet, truth):
 
 
 @pytest.mark.slow
-def test_it_runs_quickly_and_has_a_line_for_every_way():
+def test_it_runs_quickly_and_has_a_line_for_every_way(monkeypatch):
+    monkeypatch.setattr(ingest, "QUICK_READINGS", 4_000)
     lines = list(ingest.table(quick=True))
     first = [line for line in lines if line.what == lines[0].what]
     assert {"lasp-edge", "with commits", "bare loop", MAP} <= {line.way for line in first}
@@ -85,6 +95,6 @@ def test_it_runs_quickly_and_has_a_line_for_every_way():
 def test_without_bytewax_it_says_so(monkeypatch):
     monkeypatch.setattr(ingest, "is_installed", lambda name: False)
     monkeypatch.setattr(ingest, "recorded", lambda: (drawn(), "drawn"))
-    monkeypatch.setattr(ingest, "QUICK_READINGS", 2_000)
+    monkeypatch.setattr(ingest, "QUICK_READINGS", 1_000)
     skipped = [line for line in ingest.table(quick=True) if line.way == MAP]
     assert [line.note.partition(":")[0] for line in skipped] == ["skipped", "skipped"]

@@ -34,14 +34,14 @@ STRANGE = (
 )
 PLACES = {"topic": '"a/{room}"', "file": '"x"', "place": '"x"'}
 CONTEXT = SourceContext(["temperature"], "d", random.Random(1), BrokerUrl.parse("mqtt://x"))
+PARSER = argparse.ArgumentParser()
+add_arguments(PARSER)
 
 
 def take(path, text):
     """Take a file in, and make its sources; return whether all of it was taken."""
     path.write_text(text)
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    given = parser.parse_args(["--config", str(path)])
+    given = PARSER.parse_args(["--config", str(path)])
     try:
         wanted = asked(given, add_arguments, DEFAULTS, {})
     except UsageError as error:
@@ -70,9 +70,7 @@ def test_strange_values_in_a_source(tmp_path, kind):
 
 
 def test_strange_values_at_the_top(tmp_path):
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    keys = [name for name in vars(parser.parse_args([])) if name != "config"]
+    keys = [name for name in vars(PARSER.parse_args([])) if name != "config"]
     keys = [key.replace("_", "-") for key in keys]
     for key in (*keys, "user", "password", "mapping", "nonsense"):
         for value in STRANGE[::2]:
