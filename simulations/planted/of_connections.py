@@ -5,10 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cloud_tier.lander.run import ClosedSegment, LanderRun, WitnessFile
-from device_agent.agent.panes import sinks
+from cloud_tier.lander.run import LanderRun, WitnessFile
 from device_agent.agent.panes.sinks import Sinks
-from device_agent.gateway import core as gateway_core
 from device_agent.gateway.kept import FleetChanges
 from device_agent.gateway.run import GatewayRun
 from lasp_edge.protocol import listening
@@ -18,7 +16,6 @@ from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.replies import Publish, Replies
-from lasp_edge.protocol.spans import PassedFrontier
 from simulations.planted.bug import omitted, planted, replaced
 
 _of_gateways = partial(planted, needs="gateways")
@@ -109,27 +106,6 @@ def a_step_of_a_sinks_clock_is_not_noticed() -> Iterator[None]:
 
 
 @planted
-def a_sinks_clock_that_is_ahead_counts_as_it_is() -> Iterator[None]:
-    """A sink's clock was an hour ahead and is right again: for an hour its answers are old."""
-    with replaced(sinks, "_bounded", lambda frame, _own_s: frame):
-        yield
-
-
-@planted
-def an_answer_of_old_brings_its_store_back() -> Iterator[None]:
-    """Somebody plays what a lost store acknowledged: devices deliver to that one again."""
-    right = Sinks._moves  # noqa: SLF001 - a bug is planted from outside
-
-    def moves(self: Sinks, sink: Any, frame: AckFrame, *, is_old: bool) -> bool:
-        del is_old
-        sink.former, sink.latest_s, sink.ancestors = type(sink.former)(), 0, frozenset()
-        return right(self, sink, frame, is_old=False)
-
-    with replaced(Sinks, "_moves", moves):
-        yield
-
-
-@planted
 def a_store_that_follows_is_believed_to_be_whole() -> Iterator[None]:
     """A gateway's file was cut, and its next store says from which it follows: nothing is sent."""
     right = Sinks._moves  # noqa: SLF001 - a bug is planted from outside
@@ -139,30 +115,6 @@ def a_store_that_follows_is_believed_to_be_whole() -> Iterator[None]:
         return right(self, sink, frame, is_old=is_old)
 
     with replaced(Sinks, "_moves", moves):
-        yield
-
-
-@planted
-def whatever_was_served_before_counts_as_served() -> Iterator[None]:
-    """A window is changed and changed back: what it missed meanwhile is never computed."""
-
-    def passed_of(state: Any, _windows: Any, _retain_us: int) -> PassedFrontier:
-        return PassedFrontier(state.frontier_us)
-
-    with replaced(gateway_core, "passed_of", passed_of):
-        yield
-
-
-@_of_landers
-def the_log_is_dropped_before_it_has_landed() -> Iterator[None]:
-    """The power goes before the lake's commit: what the broker had handed over is nowhere."""
-    right = LanderRun._land  # noqa: SLF001 - a bug is planted from outside
-
-    def land(self: LanderRun, segment: ClosedSegment) -> None:
-        self._log.drop(segment.number)
-        right(self, segment)
-
-    with replaced(LanderRun, "_land", land):
         yield
 
 

@@ -3,6 +3,7 @@
 - the frontier never goes back, and passes no promise of a device that was heard lately, by the true
   time; nobody else holds it: not who is silent for long, who is done or retired, or who promises
   nothing; where a sink had no connection for long, nobody was silent
+- a sink has listened for no longer than it had a connection, but for short outages
 - who has ended has ended for the sinks that its beats name
 - an answer that did not leave leaves as soon as it can
 - a device of the roster that was never heard is waited for, for as long as one that is silent
@@ -38,6 +39,7 @@ class FrontierWatch:
         if step % LOOK_STEPS == 0:
             yield from _held_back(sink, after_us)
             yield from _kept_by_the_broker(sink)
+        yield from _listened(sink)
         yield from _forgotten(sink, step)
         if after_us == before_us or is_first:
             return
@@ -106,6 +108,17 @@ def _kept_by_the_broker(sink: AnySink) -> Iterator[str]:
             yield f"{sink.lander.lake} takes what the broker kept for a promise of {device}"
         elif promise.done and promise.version not in sink.done[device]:
             yield f"{device} has not ended for {sink.lander.lake}, which takes it for done"
+
+
+def _listened(sink: AnySink) -> Iterator[str]:
+    """Yield that a sink counts time in which it could hear nobody."""
+    listening = sink.lander.listening
+    if listening is None or not sink.is_connected:
+        return
+    is_new = abs(listening.now_us - sink.clock.read(sink.true_us)) < STEP_US
+    most_us = (sink.second - sink.listens_from + SPARE_STEPS) * STEP_US
+    if is_new and listening.lasted_us > most_us:
+        yield f"{sink.name} has listened for {listening.lasted_us} us, of at most {most_us}"
 
 
 def _forgotten(sink: AnySink, step: int) -> Iterator[str]:

@@ -72,7 +72,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         done: device -> which of its beats stated that it has ended, as far as this sink goes.
         ended: its process ended in this step.
         unsent: the devices for which an answer did not leave, and has not since.
-        second: the true time, in seconds since the world began.
+        true_us, second: the true time, and the same in seconds since the world began.
         listens_from: the second from which on it has listened without a long break.
         due_step: when it commits next.
     """
@@ -93,7 +93,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.away_until = self.full_until = 0
         self.has_broker, self.ended = True, False
         self.unsent: set[str] = set()
-        self.second = self.listens_from = self._left = 0
+        self.true_us = self.second = self.listens_from = self._left = 0
         self.inbox: list[tuple[str, bytes, bool]] = []
         self._slow_steps = self._taken_by_link = 0
         self._is_full = False
@@ -156,15 +156,19 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
             if type(message.frame) is AckFrame and message.frame.not_taken:
                 self._note(message.frame)
             yield message
-        if self.is_connected:
-            self._note_connection(is_new=not was_connected)
+        if self.is_connected and not was_connected:
+            self._note_connection()
 
-    def _note_connection(self, *, is_new: bool) -> None:
+    def pass_time(self, true_us: int, start_us: int) -> None:
+        """Note the time, before anything happens at it."""
+        self.true_us, self.second = true_us, (true_us - start_us) // SECOND_US
+        self._left = self.second if self.is_connected else self._left
+
+    def _note_connection(self) -> None:
         """Note since when it listens: a short outage does not count, nor need it."""
         short_s = self.terms.dead_after_us // SHORT_OUTAGE // SECOND_US
-        if is_new and self.second > self._left + short_s + 1:
+        if self.second > self._left + short_s + 1:
             self.listens_from = self.second
-        self._left = self.second
 
     @abstractmethod
     def take(self, inbox: Inbox, now_us: int) -> Iterable[SinkMessage]:

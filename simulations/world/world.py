@@ -25,7 +25,6 @@ from lasp_edge.protocol.commands import SCHEDULE
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.topics import Topics
-from lasp_edge.units import SECOND_US
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import AgentDisk, FileDisk, MemoryDisk
@@ -159,7 +158,7 @@ class World:
         self.step_number += 1
         self.now_us += STEP_US if self.step_number > self.fast_until else FAST_US
         for sink in self.sinks:
-            sink.second = (self.now_us - self._start_us) // SECOND_US
+            sink.pass_time(self.now_us, self._start_us)
         for action in self.to_come.pop(self.step_number, ()):
             action()
         if self.step_number % SNAPSHOT_STEPS == 0:
