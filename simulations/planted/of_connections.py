@@ -133,20 +133,6 @@ def a_lander_answers_before_its_lake_has_it() -> Iterator[None]:
         yield
 
 
-@_of_gateways
-def what_waited_without_a_broker_is_dropped() -> Iterator[None]:
-    """The broker goes while messages wait for their commit: they are gone, and nobody knows."""
-    right = GatewayRun.disconnected
-
-    def disconnected(self: GatewayRun) -> None:
-        self._records = []
-        self.core.replies.owe(self.acceptance.take([]), 0)
-        right(self)
-
-    with replaced(GatewayRun, "disconnected", disconnected):
-        yield
-
-
 omitted(
     "what_a_lander_heard_of_devices_is_not_kept",
     "A lander restarts, a card is lost, and nobody knows how far its sources had come.",

@@ -197,6 +197,15 @@ def test_a_clock_that_has_not_jumped_is_not_corrected_by_one_wrong_gateway(off_u
     assert machine.error_us == 0
 
 
+@pytest.mark.parametrize("off_us", [HOUR_US, -HOUR_US, 400 * SECOND_US])
+def test_six_forged_landers_beside_a_wrong_gateway_do_not_outweigh_ten_right_peers(off_us):
+    machine = Machine()
+    forged = {f"lander-{number}": off_us for number in range(6)}
+    machine.hears(gateway=off_us, **forged, **{f"pi-{number}": 0 for number in range(10)})
+    assert machine.goes_on(HOUR_US // 2) == {"trusted"}
+    assert machine.error_us == 0
+
+
 def test_others_that_bear_the_own_clock_out_are_counted_with_it():
     machine = Machine()
     machine.hears(a=0, b=0, **{f"lander-{number}": DAY_US for number in range(3)})
