@@ -200,20 +200,19 @@ class Panes:
         if entry is None:
             end_us = pane.pane_us + self.planned.spans_us[pane.stream]
             row = PaneRow(self.seq, end_us, partial, self.bits)
-            due_us = since_us + self.waits_us(pane.stream)
+            due_us = since_us + self.planned.waits_us(pane.stream, self.patience_us)
             entry = self.entries[pane] = PaneEntry(row, due_us)
         else:
             entry.seq, entry.partial = self.seq, partial
             if entry.tries or not entry.dirty:
-                entry.tries, entry.due_us = 0, since_us + self.waits_us(pane.stream)
+                entry.tries, entry.due_us = (
+                    0,
+                    since_us + self.planned.waits_us(pane.stream, self.patience_us),
+                )
             entry.dirty, entry.refused = self.bits, 0
         self.dirty.add(pane)
         self.answered.pop(pane, None)
         self._changes.panes[pane] = entry.row()
-
-    def waits_us(self, stream: int) -> int:
-        """Return for how long an entry of a stream waits for others after a reading."""
-        return self.planned.leaving_us.get(stream) or self.patience_us
 
     def change_column(self, panes: list[PaneId], partials: list[Partial], since_us: int) -> None:
         """Add a partial to each of these entries of one stream: `change`, by a shorter way.

@@ -62,11 +62,24 @@ class PlannedStreams:
         self.names = {w.stream: w.name for w in plan.windows.values()}
         self.spans_us = {each.stream: each.span_us for each in plan.sent_streams}
         self.patient = frozenset(each.stream for each in plan.item_streams.values())
-        self.leaving_us = {each.stream: each.leave_us for each in plan.item_streams.values()}
+        self.leaving_us = {
+            each.stream: plan.events[name].leave_us
+            for name, each in plan.item_streams.items()
+            if not each.outputs
+        }
         self.pieces: frozenset[int] = frozenset()
         self.regimes: tuple[WindowRegimes, ...] = ()
         self.is_new = True
         self._fixed = (self.windows, self.spans_us)
+
+    def waits_us(self, stream: int, patience_us: int) -> int:
+        """Return for how long an entry of a stream waits for others after a reading.
+
+        Args:
+            stream: the entry's.
+            patience_us: where the program does not say it.
+        """
+        return self.leaving_us.get(stream) or patience_us
 
     def plan(self, regimes: Iterable[WindowRegimes]) -> None:
         """Take these pieces for those of the windows with parameters, and no former ones."""
