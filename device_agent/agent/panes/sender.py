@@ -1,7 +1,7 @@
 """Which pane entries leave, and when: in frames of bounded size, a few at a time for each sink.
 
 An entry that was not sent yet is due when its pane is over, or when its readings have waited for
-`Panes.waits_us`; a cell of items, which no window waits for, only then. What would be due within
+`Panes.patience_us`; a cell of items, which no window waits for, only then. What would be due within
 an interval goes along, since a frame costs more than what is in it. An entry that was sent is due
 again after a while that doubles with each time: what the sinks have not answered soon, what all of
 them refused seldom. What was sent least often leaves first, so that answers which come late hold
@@ -161,16 +161,16 @@ class PaneSender:
 
     def _due(self, now_us: int, *, everything: bool) -> list[PaneId]:
         """Return the dirty entries that are due, those that were sent least often first."""
-        entries, waits_us = self._panes.entries, self._panes.waits_us
+        entries, patience_us = self._panes.entries, self._panes.patience_us
         soon_us = now_us + self._agent.settings.interval_us
 
-        patient, high_us = self._panes.planned.patient, self._panes.high_us
+        planned, high_us = self._panes.planned, self._panes.high_us
 
         def is_due(entry: PaneEntry, stream: int) -> bool:
             if entry.tries:  # a clock that was set back does not count as waiting
                 return not entry.sent_us <= now_us < entry.due_us
-            is_over = everything or (entry.end_us <= high_us and stream not in patient)
-            return is_over or is_time(now_us, entry.due_us, waits_us(stream))
+            is_over = everything or (entry.end_us <= high_us and stream not in planned.patient)
+            return is_over or is_time(now_us, entry.due_us, planned.waits_us(stream, patience_us))
 
         found = {pane for pane in self._panes.dirty if is_due(entries[pane], pane.stream)}
         if found:
