@@ -50,7 +50,7 @@ Windows = dict[int, tuple[int, int, int]]
 """Start -> devices, readings and their total."""
 
 
-class Fleet:
+class AttackedFleet:
     """Agents, a lander and a job, each started again when it ends.
 
     Args:
@@ -124,7 +124,7 @@ class Fleet:
             time.sleep(0.2)
 
 
-def restore(fleet: Fleet, draw: random.Random) -> str:
+def restore(fleet: AttackedFleet, draw: random.Random) -> str:
     """Put a table back to an earlier version."""
     name = draw.choice(RESTORED)
     table = DeltaTable(f"{fleet.tables.root}/{name}")
@@ -133,7 +133,7 @@ def restore(fleet: Fleet, draw: random.Random) -> str:
     return f"{name} restored from version {table.version()} to {version}"
 
 
-def vacuum(fleet: Fleet, draw: random.Random) -> str:
+def vacuum(fleet: AttackedFleet, draw: random.Random) -> str:
     """Delete the files of a table that no current version needs, as of now."""
     name = draw.choice(VACUUMED)
     table = DeltaTable(f"{fleet.tables.root}/{name}")
@@ -141,7 +141,7 @@ def vacuum(fleet: Fleet, draw: random.Random) -> str:
     return f"VACUUM of 0 hours took {len(gone)} files of {name}"
 
 
-def forget(fleet: Fleet, draw: random.Random) -> str:
+def forget(fleet: AttackedFleet, draw: random.Random) -> str:
     """Delete what a device had sent before a time; the job has to end for that."""
     device = draw.choice(DEVICES)
     before = datetime.now(UTC) - timedelta(seconds=draw.randrange(10, 60))  # noqa: TID251
@@ -151,13 +151,13 @@ def forget(fleet: Fleet, draw: random.Random) -> str:
     return f"{device} forgotten before {before:%H:%M:%S}"
 
 
-def kill_job(fleet: Fleet, _draw: random.Random) -> str:
+def kill_job(fleet: AttackedFleet, _draw: random.Random) -> str:
     """Kill the driver, wherever it is."""
     fleet.kill("job")
     return "the job killed"
 
 
-def kill_lander(fleet: Fleet, _draw: random.Random) -> str:
+def kill_lander(fleet: AttackedFleet, _draw: random.Random) -> str:
     """Kill the lander, wherever it is."""
     fleet.kill("lander")
     return "the lander killed"
@@ -176,7 +176,7 @@ def main() -> int:
     arguments = parser.parse_args()
     draw = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        fleet = Fleet(Path(folder), stack)
+        fleet = AttackedFleet(Path(folder), stack)
         fleet.begin()
         ends_s = now_s() + 60 * arguments.minutes
         while now_s() < ends_s:
@@ -199,7 +199,7 @@ def main() -> int:
 
 
 def stored(tables: LakeTables) -> Windows:
-    """Return the newest rows of `windows`; a window without devices is none."""
+    """Return the newest rows of `windows`, without those that have no device."""
     newest: dict[int, Mapping[str, Any]] = {}
     for row in selected(tables.table(tables.windows), "SELECT * FROM source").to_pylist():
         known = newest.get(row["start_us"])

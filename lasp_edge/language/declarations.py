@@ -81,8 +81,7 @@ class EventType(Generic[Value_co]):
     shown: Shown = AS_NAMED
     """How people are shown what is made from it."""
     leave_us: int | None = None
-    """For how long a reading waits for others before it leaves for an order over the fleet; None:
-    an interval of its device."""
+    """How long a reading waits to leave for an order over the fleet; None: an interval."""
 
     @property
     def scale(self) -> Resolution:
@@ -349,7 +348,6 @@ class StreamResult:
     parts: tuple[tuple[str, str], ...]
     stream: int
     times: frozenset[str] = frozenset()
-
     span_us: ClassVar = 1
     size_us: ClassVar = 1
 
@@ -384,15 +382,13 @@ class ItemStream:
     stream: int
     outputs: bool = False
     leave_us: int | None = None
-
     span_us: ClassVar = 10_000_000
     size_us: ClassVar = 10_000_000
 
     @property
     def fold(self) -> "ItemForm | OutputForm":
         """The form in which its cells travel."""
-        # Programs without streams do without these.
-        from lasp_edge.ordered.sent_items import ItemForm  # noqa: PLC0415
+        from lasp_edge.ordered.sent_items import ItemForm  # noqa: PLC0415 - see StreamResult
         from lasp_edge.ordered.sent_outputs import OutputForm  # noqa: PLC0415
 
         return OutputForm() if self.outputs else ItemForm(self.text)

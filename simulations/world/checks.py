@@ -142,7 +142,7 @@ class Checks:
         """Look at each sink, and at one device, a different one after each step."""
         for sink in world.sinks:
             world.trouble += self._frontiers.wrong(sink, world.step_number)
-            self._durable(world, sink)
+            world.trouble += _not_durable(sink)
         if world.scenario.ordered:
             self._order.stepped(world)
         devices = world.running()
@@ -238,14 +238,6 @@ class Checks:
         if world.scenario.ordered:
             self._order.at_the_end(world)
         self._agree(world)
-
-    def _durable(self, world: World, sink: AnySink) -> None:
-        """Demand that what is durable where a process ended is the outcome of whole turns."""
-        has_ended, sink.ended = sink.ended, False
-        if not has_ended or not sink.lander.is_of_plan:
-            return
-        wrong = wrong_windows(sink.lander.plan, sink.lander, waits=_waits(sink))
-        world.trouble += [f"{sink.sink}, where it ended: {what}" for what in wrong]
 
     def _windows(self, world: World) -> None:
         """Compare the windows of all sinks with the panes that landed."""
@@ -348,6 +340,15 @@ class Checks:
             landed = sink.lander.shared["total"].value if sink.lander.keeps_all else total
             if landed != total:
                 world.trouble.append(f"{sink.sink} counts {landed} readings of {total}")
+
+
+def _not_durable(sink: AnySink) -> list[str]:
+    """Return where what is durable is not the outcome of whole turns, once a process has ended."""
+    has_ended, sink.ended = sink.ended, False
+    if not has_ended or not sink.lander.is_of_plan:
+        return []
+    wrong = wrong_windows(sink.lander.plan, sink.lander, waits=_waits(sink))
+    return [f"{sink.sink}, where it ended: {what}" for what in wrong]
 
 
 def _waits(sink: AnySink) -> bool:

@@ -284,13 +284,6 @@ class VirtualDevice(AgentProcess):
         assert self.durable is not None
         self.durable.hear(topic, payload, self.now_us(true_us))
 
-    def lets_go(self, message: LegMessage, step: int) -> bool:
-        """Return whether what it publishes is on its way; it may be held up, or lost."""
-        if step < self.held_until:
-            self.held.append(message)
-            return False
-        return step >= self.mute_until
-
     def maybe_twice(self) -> int:
         """Return how many readings it reported as possibly counted twice, in all its processes."""
         now = self.counted(TWICE) - self._counted_twice if self.durable else 0
@@ -305,6 +298,14 @@ class VirtualDevice(AgentProcess):
         """Return how many readings were counted under these names, by what it knows."""
         totals = self.core.counters.totals
         return sum(totals.get(name, 0) for name in names)
+
+
+def lets_go(device: VirtualDevice, message: LegMessage, step: int) -> bool:
+    """Return whether what a device publishes is on its way; it may be held up, or lost."""
+    if step < device.held_until:
+        device.held.append(message)
+        return False
+    return step >= device.mute_until
 
 
 def _column(lines: list[RecordedLine], position: int) -> Batch:

@@ -26,7 +26,7 @@ from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.topics import Topics
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
-from simulations.world.device import VirtualDevice
+from simulations.world.device import VirtualDevice, lets_go
 from simulations.world.disk import AgentDisk, FileDisk, MemoryDisk
 from simulations.world.faults import FAST_US, START_US, STEP_US
 from simulations.world.lander import TERMS
@@ -187,12 +187,8 @@ class World:
                     continue
                 self.recordings.take_answer(topic, payload, frame)
                 if isinstance(frame, VouchFrame):
-                    self._note_vouch(frame)
+                    _note_vouch(self, frame)
                 self.send(LegMessage(TO_BROKER, topic, payload, is_kept))
-
-    def _note_vouch(self, frame: VouchFrame) -> None:
-        for key in self.devices.keys() & self.addresses.of.get(frame.about, ()):
-            self.devices[key].vouched.add(frame.subject)
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
@@ -253,7 +249,7 @@ class World:
             if self.observer is not None:
                 self.observer.published(self, device, publication)
             message = LegMessage(TO_BROKER, topic, payload, retain)
-            if device.lets_go(message, self.step_number):
+            if lets_go(device, message, self.step_number):
                 self.send(message)
         for name, inputs in CALLED:
             if device.acted.get(name) == inputs:
@@ -371,6 +367,11 @@ class World:
             landed = [sink.lander.commands for sink in self.sinks]
             for message in self.operator.repeated(landed, held):
                 self.route(message)
+
+
+def _note_vouch(world: World, frame: VouchFrame) -> None:
+    for key in world.devices.keys() & world.addresses.of.get(frame.about, ()):
+        world.devices[key].vouched.add(frame.subject)
 
 
 def _directory() -> "TemporaryDirectory[str]":
