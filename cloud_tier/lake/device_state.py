@@ -18,7 +18,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import PyFileSystem
 
-from cloud_tier.lake.query import selected
+from cloud_tier.lake.query import plain, selected
 from cloud_tier.lake.sqltext import standard_literal
 from cloud_tier.lake.statements import newest_statement
 from cloud_tier.lake.tables import LakeTables
@@ -52,7 +52,7 @@ def landed_rows(
         with files.open_input_file(unquote(path)) as opened:
             file = pq.ParquetFile(opened)
             there = [name for name in ("kind", *columns) if name in file.schema_arrow.names]
-            rows = file.read(columns=there, use_threads=False)
+            rows = plain(file.read(columns=there, use_threads=False))
         yield from rows.filter(pc.equal(rows["kind"], kind)).to_pylist()
 
 

@@ -21,7 +21,14 @@ def selected(table: DeltaTable, query: str) -> pa.Table:
         table: it is called `source` in the query.
         query: a SELECT in DataFusion's dialect.
     """
-    found = pa.table(QueryBuilder().register("source", table).execute(query))
+    return plain(pa.table(QueryBuilder().register("source", table).execute(query)))
+
+
+def plain(found: pa.Table) -> pa.Table:
+    """Return a table whose types every tool knows, without DataFusion's views of texts and bytes.
+
+    Also what DataFusion has written, as where rows were deleted, is read with such types.
+    """
     return found.cast(pa.schema([field.with_type(_plain(field.type)) for field in found.schema]))
 
 
@@ -31,7 +38,7 @@ def in_one_line(error: Exception) -> str:
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:
-    """Return the type that every tool knows, for DataFusion's views of texts and bytes."""
+    """Return the type that every tool knows, in place of a view."""
     if pa.types.is_string_view(type_):
         return pa.string()
     return pa.binary() if pa.types.is_binary_view(type_) else type_

@@ -114,3 +114,15 @@ def test_a_start_opens_no_file_of_the_days_before(tmp_path, days):
         assert known.frontier == last_us
         assert known.liveness.promises.value == {"pi-1": last_us}
         assert known.passed is None
+
+
+def test_a_lander_starts_where_rows_were_deleted_that_are_not_merged(tmp_path):
+    """What DataFusion has rewritten has types of its own."""
+    tables = LakeTables(tmp_path)
+    prepare(PROGRAM, tables)
+    merge_days(tables, 1)
+    promise = {"low_us": BEGIN_US, "done": False}
+    write(tables.landing, [row("promise", name, 3, 7, 9, **promise) for name in ("pi-2", "pi-3")])
+    with tables.open_to_changes(tables.landing):
+        DeltaTable(tables.landing).delete("device = 'pi-3'")
+    assert Landing(tables, "lander").incarnations() == {"pi-1": 1, "pi-2": 3}
