@@ -5,7 +5,7 @@ sends its last six cells of ten seconds once a minute, as with `--interval 60`, 
 own. A key has four devices.
 Frames are decoded, accepted, put in order, stepped, and each turn of two seconds is one transaction
 of SQLite in a temporary directory. bytewax steps the same items in the same order, in memory, and
-could take none late.
+could take none late; of sessions Spark does so, too, by `session_window` over one batch.
 
 The bytes are those of one device's frames and of the answers to them, without topics, beside the
 same readings as JSON, one message each.
@@ -16,6 +16,7 @@ import json
 import time
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -52,6 +53,7 @@ DEVICES, MINUTES, TURN_S = 400, 4, 2
 TOGETHER: Final = 4
 """Devices of a key."""
 GOAL = 40e3
+WINDOWS: Final = "Spark's own"
 LOW, HIGH = 20, 80
 SCANS = {
     "changes": scans.changes(),
@@ -207,18 +209,31 @@ def _rates(
             found.append(take(plan, given, Path(directory), wait_us))
     best = min(found, key=lambda each: sum(each.spent_s))
     seconds = {OURS: sum(best.spent_s)}
-    if is_installed("bytewax.operators"):
-        flow = partial(bytewax, scan.step, scan.zero, items, 500)
-        seconds[MAP] = cpu_s(lambda _: flow(), rounds=rounds)
+    seconds |= dict(_peers_s(scan, items, rounds))
     gc.unfreeze()
     gc.set_threshold(*threshold)
     when = "at once" if not wait_us else "once all devices have reported"
     what = f"{name} over {devices} devices, {TOGETHER} a key, with commits, {when}"
     worst_ms = max(best.spent_s) * 1_000
     notes = {OURS: f"{best.rows:,} rows; the worst turn {worst_ms:.0f} ms of CPU"}
+    notes[WINDOWS] = "session_window over a batch of Parquet"
     yield from rates(what, UNIT, len(items), seconds, goal=GOAL if wait_us else None, notes=notes)
     if MAP not in seconds:
         yield missing(what, MAP, BRING)
+
+
+def _peers_s(
+    scan: scans.Scan, items: list[tuple[Place, Event]], rounds: int
+) -> Iterator[tuple[str, float]]:
+    """Yield the CPU seconds of the peers that are installed."""
+    if is_installed("bytewax.operators"):
+        flow = partial(bytewax, scan.step, scan.zero, items, 500)
+        yield MAP, cpu_s(lambda _: flow(), rounds=rounds)
+    # A session of Spark takes longer to start than a quick run.
+    if isinstance(scan, scans.sessions) and rounds > 1 and is_installed("pyspark"):
+        session_windows = import_module("simulations.benchmarks.session_windows")
+        with TemporaryDirectory() as directory:
+            yield WINDOWS, session_windows.cpu_s(items, Path(directory), rounds)
 
 
 def _bytes(a_second: int, most: float) -> Iterator[Line]:
