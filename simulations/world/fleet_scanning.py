@@ -22,9 +22,17 @@ from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.sent_outputs import OutputCell
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.units import SECOND_US
 from simulations.world.device import OUTCOMES, VirtualDevice
+from simulations.world.fleet_outputs import (
+    check_outputs,
+    content_of_outputs,
+    landed_outputs,
+    oldest_of_new_outputs,
+    wrong_outputs,
+)
 from simulations.world.fleet_streamed import NEVER_S, RESULT, FleetOrder, order_of
 from simulations.world.landed import LandedState
 from simulations.world.meters import MeterFile
@@ -47,6 +55,7 @@ class _Look(NamedTuple):
         mark: what differs where something was done since.
         rows: place -> the row there, encoded, and its status.
         items: event -> device -> items.
+        outputs: stream of each device -> device -> its outputs.
     """
 
     mark: tuple[object, ...]
@@ -54,6 +63,7 @@ class _Look(NamedTuple):
     frontier_us: int | None
     rows: Mapping[Place, tuple[bytes, str]]
     items: Mapping[str, ItemsByDevice]
+    outputs: Mapping[str, Mapping[str, OutputCell]]
 
 
 class FleetOrderChecks:
@@ -84,7 +94,10 @@ class FleetOrderChecks:
                 continue
             world.trouble += _wrong_rows(sink, look, order)
             for device in world.devices.values():
-                world.trouble += _wrong_items(world, sink, device, look, order)
+                if order.of_outputs:
+                    world.trouble += wrong_outputs(world, sink, device)
+                else:
+                    world.trouble += _wrong_items(world, sink, device, look, order)
 
 
 def check_items(world: World, device: VirtualDevice, sink: AnySink, low_us: int) -> Iterator[str]:
@@ -93,6 +106,9 @@ def check_items(world: World, device: VirtualDevice, sink: AnySink, low_us: int)
         return
     meter, order = device.meter, order_of(world.scenario)
     assert meter is not None, "there are meters where there is an order"
+    if order.of_outputs:
+        yield from check_outputs(world, device, sink, low_us)
+        return
     landed = _items(sink.lander, sink.running)[METERED].get(device.name, {})
     due = {
         item: state
@@ -123,12 +139,14 @@ def _looked(sink: AnySink, before: _Look | None) -> _Look | None:
         place: (b"" if row.event is None else _encoded(row.event), row.status)
         for place, row in streams.stored(RESULT)
     }
-    return _Look(mark, plan, streams.frontier_us, rows, _items(lander, plan))
+    held = _items(lander, plan), landed_outputs(lander, plan)
+    return _Look(mark, plan, streams.frontier_us, rows, *held)
 
 
 def _items(lander: LandedState, plan: Plan) -> dict[str, ItemsByDevice]:
     """Return event -> device -> the items that have landed: the union of all cells."""
-    events = {each.stream: event for event, each in plan.item_streams.items()}
+    sent = plan.item_streams.items()
+    events = {each.stream: event for event, each in sent if not each.outputs}
     found: dict[str, ItemsByDevice] = {event: {} for event in (*events.values(), METERED)}
     for (stream, _, _, device, *_), (_, partial) in lander.panes.items():
         event = events.get(stream)
@@ -168,6 +186,7 @@ def _changed(sink: AnySink, before: _Look, after: _Look) -> Iterator[str]:
     if after.frontier_us is None or after.frontier_us < before.frontier_us:
         yield f"{sink.sink}: its rows went back from {before.frontier_us} to {after.frontier_us}"
     came_us = _oldest_of_new(before.items, after.items)
+    came_us = min(came_us, oldest_of_new_outputs(before.outputs, after.outputs))
     for place in sorted(before.rows.keys() | after.rows.keys()):
         known, now = before.rows.get(place, (b"", ""))[0], after.rows.get(place, (b"", ""))[0]
         if known != now and place[0] < min(before.frontier_us, came_us):
@@ -212,6 +231,7 @@ def _wrong_rows(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
     due_us = inf if not order.wait_s else waiting.due_us(order.wait_s * SECOND_US)
     until_us = max(each for each in (due_us, frontier_us, -inf) if each is not None)
     content = _content(look.plan, look.items, until_us)
+    content |= content_of_outputs(look.outputs, until_us)
     truth = outputs_of(graph_of(look.plan, FLEET).nodes, content, frontier_us)[RESULT]
     result = look.plan.fleet_results[RESULT]
     expected = {

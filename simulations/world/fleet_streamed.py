@@ -1,7 +1,7 @@
 """The streams over the whole fleet of a simulated world's program: one drawn scan in one order.
 
 >>> order_of(Scenario(seed=7, size=1, steps=1))
-FleetOrder(scan='as_of', before='', keyed=True, widens=False, wait_s=0)
+FleetOrder(scan='as_of', before='', keyed=True, widens=False, wait_s=0, of_outputs=False)
 """
 
 from random import Random
@@ -16,6 +16,10 @@ from simulations.world.scenario import Scenario
 
 SCANS: Final = (*("sessions", "changes", "pattern", "absence", "last", "total", "words", "as_of"),)
 """The scans from which one is drawn; `words` is the word count, by its cycle."""
+OVER_OUTPUTS: Final = ("changes", "pattern", "absence", "last", "total", "words")
+"""Those of them that may be made of what a scan of each device emits."""
+OWN: Final = "own_steps"
+"""The scan of each device."""
 BEFORE: Final = ("", "filter", "flat_map")
 """What may stand between the readings and the scan."""
 NEVER_S: Final = NEVER_US // SECOND_US
@@ -37,6 +41,7 @@ class FleetOrder(NamedTuple):
         keyed: it is of each tap and room by itself.
         widens: the second release lets more readings pass than the first one.
         wait_s: X of the gateways.
+        of_outputs: it is made of what a scan of each device emits, and not of readings.
     """
 
     scan: str
@@ -44,6 +49,7 @@ class FleetOrder(NamedTuple):
     keyed: bool
     widens: bool
     wait_s: int
+    of_outputs: bool = False
 
     def least(self, release: int) -> int:
         """Return the least value that passes what stands before the scan."""
@@ -62,7 +68,11 @@ def order_of(scenario: Scenario) -> FleetOrder:
     keyed, widens = random.random() < 0.6, random.random() < 0.6  # noqa: PLR2004
     changes = any(fault.kind == "other_release" for fault in scenario.schedule)
     widens = widens and bool(before) and changes and not scenario.narrow
-    return FleetOrder(scan, before, keyed, widens, random.choice(WAITS_S))
+    wait_s = random.choice(WAITS_S)
+    may_be = not changes and scan in OVER_OUTPUTS
+    if may_be and Random(f"{scenario.seed} outputs").random() < 0.4:  # noqa: PLR2004
+        return FleetOrder(scan, "", keyed, widens=False, wait_s=wait_s, of_outputs=True)
+    return FleetOrder(scan, before, keyed, widens, wait_s)
 
 
 def place_of(event: Event) -> str:
@@ -132,6 +142,8 @@ def _before(
     is_wide = order.least(release) == WIDE
     version = 1 + (order.widens and is_wide)
     found: EventType | Stream = metered
+    if order.of_outputs:
+        found = program.scan(OWN, source=metered, scan=scans.changes(), per_device=True)
     if order.before == "filter":
         passes = _passes_widely if is_wide else _passes_narrowly
         found = program.filter(metered, passes, "much", version=version)

@@ -141,10 +141,10 @@ class MeterFile:
             places=[line.topic for line in lines] if any(line.topic for line in lines) else [],
         )
 
-    def items(self, first: int = 0) -> Cell:
-        """Return what the lines from one on come to: taken back is for good."""
+    def items(self, first: int = 0, until: int | None = None) -> Cell:
+        """Return what the lines from one on to another come to: taken back is for good."""
         found: Cell = {}
-        for line in self.lines[first:]:
+        for line in self.lines[first:until]:
             state = RETRACTED if line.retracted else PRESENT
             found[line.item] = max(state, found.get(line.item, PRESENT))
         return found

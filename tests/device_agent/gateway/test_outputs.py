@@ -14,7 +14,7 @@ from lasp_edge.ordered.sent_outputs import OutputAt, OutputForm, packed_outputs
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.blocks import PaneEntries
 from simulations.world.keeper import SimulatedKeeper
-from tests.device_agent.gateway.test_streams import FIRST_US, SECOND_US, Fleet
+from tests.device_agent.gateway.support_streams import FIRST_US, SECOND_US, Fleet
 
 DEVICES = ("pi-0", "pi-1", "pi-2")
 
