@@ -1,6 +1,7 @@
 """Bugs of one order over the fleet: cells of items, their union, F, X, and what a gateway keeps."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.scans import leaving
-from device_agent.agent.scans.leaving import LeavingCells
+from device_agent.agent.scans.leaving import ITEM_CELLS, OUTPUT_CELLS, CellForm, LeavingCells
 from device_agent.agent.stored_rows import PaneId
 from device_agent.gateway import fleet_history, streams
 from device_agent.gateway.core import GatewayCore
@@ -20,8 +21,11 @@ from lasp_edge.language import plan as plans
 from lasp_edge.language import streaming
 from lasp_edge.language.declarations import ItemStream, Stream
 from lasp_edge.language.plan import Plan
+from lasp_edge.ordered import inputs
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, CellId
+from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.inputs import InputCell
+from lasp_edge.ordered.sent_outputs import OutputItem
 from lasp_edge.ordered.stages import ScanStage, StreamStage
 from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.frontier import Listening
@@ -35,13 +39,28 @@ of_order = partial(planted, needs=NEEDED)
 @of_order
 def a_promise_does_not_wait_for_cells_of_items() -> Iterator[None]:
     """A cell is on its way, and its device has promised past it: rows are final too soon."""
+    with _promised_past(ITEM_CELLS):
+        yield
+
+
+@of_order
+def a_promise_does_not_wait_for_outputs() -> Iterator[None]:
+    """A device has promised past what its own scan has emitted, and that is on its way."""
+    with _promised_past(OUTPUT_CELLS):
+        yield
+
+
+@contextmanager
+def _promised_past(form: CellForm) -> Iterator[None]:
+    """Let promises pass the entries of cells of a form."""
     right, right_entries = PaneCache.oldest_dirty_us, LeavingCells._entries  # noqa: SLF001
     items: set[int] = set()
 
     def entries(
         self: LeavingCells, stream: int, cell_us: int, new: InputCell, store: StoreReader
     ) -> Iterator[tuple[PaneId, bytes]]:
-        items.add(stream)
+        if self._form is form:
+            items.add(stream)
         return right_entries(self, stream, cell_us, new, store)
 
     def oldest_dirty_us(self: PaneCache, bit: int, clock_us: int) -> int | None:
@@ -231,6 +250,18 @@ def items_behind_a_cut_are_taken_back_by_nobody() -> Iterator[None]:
         return {item: state for item, state in found.items() if state != RETRACTED}
 
     with replaced(FleetStreams, "_new", new):
+        yield
+
+
+@of_order
+def outputs_are_united_as_items_are() -> Iterator[None]:
+    """A late reading takes an output of a device back, and it stays in the order of the fleet."""
+    right = inputs._put_output  # noqa: SLF001 - a bug is planted from outside
+
+    def put_output(cell: InputCell, taken: OutputItem, delta: Delta) -> bool:
+        return taken.content is not None and right(cell, taken, delta)
+
+    with replaced(inputs, "_put_output", put_output):
         yield
 
 

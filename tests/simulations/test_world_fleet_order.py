@@ -79,6 +79,7 @@ def test_every_kind_of_order_is_drawn():
     assert {order.scan for order in orders} == set(SCANS)
     assert {order.before for order in orders} == set(BEFORE)
     assert {order.wait_s for order in orders} == set(WAITS_S)
+    assert {order.of_outputs for order in orders} == {True, False}
     assert {order.widens for order in orders} == {order.keyed for order in orders} == {True, False}
 
 
@@ -94,6 +95,7 @@ def test_a_replay_names_what_its_program_has(capsys):
         ("rows_of_the_fleet_are_final_by_the_greatest_promise", 40, "F is not there"),
         ("a_cell_leaves_without_what_its_life_had_sent_before", 20, "items of pi-"),
         ("a_reading_that_is_taken_back_leaves_as_a_reading", 20, "items of pi-"),
+        ("a_promise_does_not_wait_for_outputs", 24, "pi-"),
         ("what_time_brings_to_the_fleet_is_of_a_device", 50, "and the oracle's"),
         ("what_waits_for_x_is_forgotten_at_a_restart", 400, "is None, and the oracle's"),
     ],
