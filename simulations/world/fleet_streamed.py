@@ -16,7 +16,7 @@ from simulations.world.scenario import Scenario
 
 SCANS: Final = (*("sessions", "changes", "pattern", "absence", "last", "total", "words", "as_of"),)
 """The scans from which one is drawn; `words` is the word count, by its cycle."""
-OVER_OUTPUTS: Final = ("changes", "pattern", "absence", "last", "total", "words")
+OVER_OUTPUTS: Final = ("changes", "absence", "last", "total", "words")
 """Those of them that may be made of what a scan of each device emits."""
 OWN: Final = "own_steps"
 """The scan of each device."""
