@@ -8,7 +8,7 @@ Assistant.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crdts import Replica
+from crdts import ControlLog, Replica
 from device_agent.agent.acting.acting import Acting
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Restored
@@ -92,11 +92,20 @@ class AgentParts:
         self.leaving = _leaving(agent, self.intake, memory)
         self.missing = _missing(agent, self.intake, memory, cache)
         self.renewed = _renewed(agent, restored, self.intake, memory)
-        follow = [self.missing.follow, self.samples.hear] if self.missing else []
-        self.commands = OperatorCommands(agent, self.samples.set_membership, follow)
+        self.commands = OperatorCommands(agent, self.samples.set_membership, self._followers())
         asked = (self._low_us, self.fence.source_highs, self._control)
         self.panes = PaneDelivery(agent, memory, sinks, cache, sources, *asked)
         self._make_exchange()
+
+    def _followers(self) -> list[Callable[[ControlLog], None]]:
+        """Return what follows the operators' entries; panes are planned before streams make any."""
+        if self.missing is None:
+            return []
+        found: list[Callable[[ControlLog], None]] = [self.missing.follow, self.samples.hear]
+        if self.streams is not None:
+            self.streams.leaves_out = self.missing.leaves_out
+            found.append(self.streams.follow)
+        return found
 
     def _make_exchange(self) -> None:
         """Make the parts that exchange values with other devices, and act on them."""
@@ -166,7 +175,8 @@ class AgentParts:
 
     def _waits(self) -> bool:
         """Return whether panes are still to be built."""
-        return any(part is not None and part.waits for part in (self.missing, self.renewed))
+        parts = (self.streams, self.missing, self.renewed)
+        return any(part is not None and part.waits for part in parts)
 
 
 def _streams(

@@ -19,6 +19,7 @@ from lasp_edge.checking.programs import folds_of
 from lasp_edge.folds.derived import CombinedFold, FoldOfFolds
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
+from lasp_edge.language.parameter_scan import ParameterScan
 from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable
 
@@ -100,7 +101,8 @@ def _of_streams(plan: Plan) -> Iterator[Carrier]:
     for name, stream in plan.streams.items():
         title, version = f"{stream.operator} {name}", str(json.loads(stream.fingerprint)[2])
         made, key = plan.functions.streams.get(name), plan.functions.keys.get(name)
-        functions: dict[str, Any] = {"function": made, "key": key}
+        function = made.function if isinstance(made, ParameterScan) else made
+        functions: dict[str, Any] = {"function": function, "key": key}
         for what, function in functions.items():
             if function is not None and inspect.isfunction(inspect.unwrap(function)):
                 yield f"{title}, {what}", version, function, f"version= of {name}"

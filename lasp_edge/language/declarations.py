@@ -312,8 +312,9 @@ class Stream(Generic[Value_co]):
         stateless: neither it nor what it is made from is a scan.
         events: the events that it is made from.
         fingerprint: differs for streams that do not mean the same.
-        fleet: it is of one order over the whole fleet: a scan that is not of each device by itself,
-            or made of such a one. Gateways evaluate it, and no device.
+        fleet: it is of one order over the fleet: a scan that is not of each device by itself, or
+            made of such a one. Gateways evaluate it, and no device.
+        uses: the parameters of a scan's arguments.
     """
 
     name: str
@@ -326,10 +327,10 @@ class Stream(Generic[Value_co]):
     events: tuple[str, ...]
     fingerprint: str
     fleet: bool = False
+    uses: tuple[Parameter, ...] = ()
 
     @property
     def runs_on(self) -> tuple[Tier, ...]:
-        """Where it is evaluated."""
         return (Tier.CLOUD,) if self.fleet else (Tier.DEVICE,)
 
 

@@ -24,9 +24,16 @@ from lasp_edge.folds.revisable import revisable
 from lasp_edge.generics import Image, Value
 from lasp_edge.language.acting import Folded, FoldValue
 from lasp_edge.language.arguments import need_function, shown
-from lasp_edge.language.declarations import EventType, Key, Stream, Window
+from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, Window
 from lasp_edge.language.derived_sets import DerivedSets
-from lasp_edge.language.signatures import Decorator, Handler, Number, SetVariable, Source
+from lasp_edge.language.signatures import (
+    Decorator,
+    Handler,
+    Number,
+    ScanOf,
+    SetVariable,
+    Source,
+)
 from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
@@ -167,11 +174,12 @@ class Declaring(DerivedSets):
         name: str,
         *,
         source: Source[Value],
-        scan: "Scan[Image] | type[Scan[Image]]",
+        scan: "Scan[Image] | type[Scan[Image]] | ScanOf[Image]",
         key: Key[Value] | None = None,
         per_device: bool = False,
         version: int = 1,
         local: Source[Any] | None = None,
+        uses: Iterable[Parameter] = (),
     ) -> Stream[Image]:
         """Derive the outputs of a scan over events in the order of their own times.
 
@@ -186,26 +194,21 @@ class Declaring(DerivedSets):
         Args:
             name: a new name.
             source: an event or stream; a list of several is their union.
-            scan: a scan such as `scans.differences()`.
+            scan: a scan such as `scans.differences()`. A function of parameters,
+                `lambda at: scans.sessions(gap_s=at[gap])`, gives the scan that steps an event by
+                their values at the event's time.
             key: gives the text by which events are grouped; each key is scanned by itself.
             per_device: each device scans what it reads itself; else the readings of all devices
                 are in one order, which gateways evaluate.
             version: raise it when the meaning of a function of the scan, or of `key`, changes.
             local: of a `scans.Synchronised`, the events that stay on their devices. It is refused:
                 all readings that the scan takes are sent.
+            uses: the parameters that the function of a scan of each device asks for.
         """
-        from lasp_edge.language.ordering import declare_scan  # noqa: PLC0415 - see there
+        from lasp_edge.language.ordering import ScanArguments, declare_scan  # noqa: PLC0415
 
-        return declare_scan(
-            self._draft,
-            name,
-            source,
-            scan,
-            key,
-            per_device=per_device,
-            version=version,
-            local=local,
-        )
+        given = (name, source, scan, key, per_device, version, local, tuple(uses))
+        return declare_scan(self._draft, ScanArguments(*given))
 
     def result(
         self, stream: Stream[Value] | str, *, parts: Mapping[str, str] | None = None

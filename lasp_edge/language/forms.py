@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from crdts.control_log import BEFORE_ALL_US, FLEET, INHERITED, ControlEntry, ControlLog
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.revisable import Revisable, revisable
 from lasp_edge.language.arguments import fold_at, need_same_columns, size_and_slide
 from lasp_edge.language.declarations import Parameter, Window
 from lasp_edge.language.parameters import ParameterValues, is_value, plain
@@ -141,6 +142,8 @@ class WindowForms:
             if controls.fold:
                 function = self._functions.windows[window.name, "fold"]
                 fold = fold_at(function, window.name, at).at(window.resolution)
+                if isinstance(window.fold, Revisable):
+                    fold = revisable(fold)
                 need_same_columns(window.fold, fold, what)
         except ValueError as error:
             self.unfit.append((mark_us, str(error)))

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import need_key
-from lasp_edge.language.declarations import TEXT, EventType, Stream, StreamResult
+from lasp_edge.language.declarations import TEXT, EventType, Parameter, Stream, StreamResult
 from lasp_edge.language.draft import Draft
+from lasp_edge.language.parameter_scan import ParameterScan
+from lasp_edge.language.windowing import known_parameter
 from lasp_edge.ordered.scan import TIME, Scan
 from lasp_edge.ordered.synchronised import Synchronised
 from lasp_edge.protocol.lake_columns import ROW_IDENTITY, ROW_RECORD
@@ -19,6 +21,11 @@ from lasp_edge.variables import named
 
 RESERVED = frozenset({"name", *ROW_IDENTITY, *ROW_RECORD})
 """Names that a row of results has already."""
+_OF_ONE_DEVICE = (
+    "{0}: a scan in one order over the whole fleet takes no parameter, for devices may know an "
+    "entry that its evaluator does not; write per_device=True, or let a scan of each device read "
+    "the parameter and this one read its outputs"
+)
 _OF_FLEET = (
     "scan {0!r}: {1!r} is in one order over the whole fleet, which no single device has; leave out "
     "per_device=True"
@@ -55,54 +62,109 @@ def declare_stream(
     return _add(draft, _Made(operator, name, function, step, parts, version), found)
 
 
-def declare_scan(
-    draft: Draft,
-    name: str,
-    sources: Any,
-    scan: Any,
-    key: Any,
-    *,
-    per_device: bool,
-    version: int,
-    local: Any = None,
-) -> Stream:
-    """Declare a scan; its arguments are those of `Program.scan`.
+class ScanArguments(NamedTuple):
+    """The arguments of `Program.scan`, as they were given."""
+
+    name: str
+    source: Any
+    scan: Any
+    key: Any
+    per_device: bool
+    version: int
+    local: Any
+    uses: tuple[Any, ...]
+
+    @property
+    def what(self) -> str:
+        """The scan, as an error names it."""
+        return f"scan {self.name!r}"
+
+
+def declare_scan(draft: Draft, given: ScanArguments) -> Stream:
+    """Declare a scan.
 
     Raises:
         ValueError: something does not fit; nothing is declared then.
     """
-    what = f"scan {name!r}"
+    what, name, per_device = given.what, given.name, given.per_device
     _need_name(draft, name, "scan")
-    need_key(key, version, what)
-    if isinstance(scan, type) and issubclass(scan, Scan):
-        scan = scan()
-    if not isinstance(scan, Scan):
-        raise ValueError(
-            f"{what}: a scan such as scans.differences(), or of a class that extends scans.Scan, "
-            f"is needed, not {scan!r}"
-        )
-    _check_synchronised(scan, what, per_device=per_device, local=local)
-    found = _sources(draft, sources, what)
-    for each in found:
-        if per_device and getattr(each, "fleet", False):
-            raise ValueError(_OF_FLEET.format(name, each.name))
-    seen = sorted({each for one in found for each in _names(draft, one)})
-    for unseen in [each for each in scan.tells_apart if each not in seen]:
-        raise ValueError(
-            f"{what}: {scan!r} asks for {unseen!r}, and its source gives {', '.join(seen)} alone"
-        )
+    need_key(given.key, given.version, what)
+    parameters = _parameters(draft, given)
+    found = _sources(draft, given.source, what)
+    scan = _scan(given, parameters, _step(found))
+    _check_synchronised(scan, what, per_device=per_device, local=given.local)
+    _check_sources(draft, given, scan, found)
     source = _one(draft, found, name, fleet=not per_device)
     try:
         made = scan.at(_step([source]))
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
     parts = tuple(made.parts.items())
-    sides = {"keyed": key is not None, "fleet": not per_device}
-    meaning = _Made("scan", name, made, made.resolution, parts, version, **sides)
+    sides = (given.key is not None, not per_device, parameters)
+    meaning = _Made("scan", name, made, made.resolution, parts, given.version, *sides)
     added = _add(draft, meaning, [source])
-    if key is not None:
-        draft.keys[name] = key
+    if given.key is not None:
+        draft.keys[name] = given.key
     return added
+
+
+def _scan(given: ScanArguments, parameters: tuple[Parameter, ...], step: Resolution | None) -> Scan:
+    """Return the scan that was given, by itself or by a function of parameters.
+
+    Raises:
+        ValueError: none was.
+    """
+    scan, what = given.scan, given.what
+    if isinstance(scan, type) and issubclass(scan, Scan):
+        scan = scan()
+    if parameters:
+        return ParameterScan(what, _need_function_of(scan, what), parameters, step)
+    if not isinstance(scan, Scan):
+        raise ValueError(
+            f"{what}: a scan such as scans.differences(), or of a class that extends scans.Scan, "
+            f"is needed, not {scan!r}; of a function of parameters, name these in uses=(...)"
+        )
+    return scan
+
+
+def _check_sources(
+    draft: Draft, given: ScanArguments, scan: Scan, sources: list[EventType | Stream]
+) -> None:
+    """Check that a scan can read its sources.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    for each in sources:
+        if given.per_device and getattr(each, "fleet", False):
+            raise ValueError(_OF_FLEET.format(given.name, each.name))
+    seen = sorted({each for one in sources for each in _names(draft, one)})
+    for unseen in [each for each in scan.tells_apart if each not in seen]:
+        raise ValueError(
+            f"{given.what}: {scan!r} asks for {unseen!r}, and its source gives "
+            f"{', '.join(seen)} alone"
+        )
+
+
+def _parameters(draft: Draft, given: ScanArguments) -> tuple[Parameter, ...]:
+    """Return the parameters of a scan's arguments, by name.
+
+    Raises:
+        ValueError: the program has no such parameter, or a scan over the fleet uses some.
+    """
+    known = [known_parameter(draft, each, given.what) for each in given.uses]
+    if known and not given.per_device:
+        raise ValueError(_OF_ONE_DEVICE.format(given.what))
+    return tuple(sorted(set(known), key=lambda each: each.name))
+
+
+def _need_function_of(scan: Any, what: str) -> Any:
+    if isinstance(scan, Scan) or not callable(scan):
+        raise ValueError(
+            f"{what}: uses= names what the function of a scan asks for; write "
+            "scan=lambda at: scans.sessions(gap_s=at[gap])"
+        )
+    return scan
 
 
 def _check_synchronised(scan: Scan, what: str, *, per_device: bool, local: Any) -> None:
@@ -272,10 +334,11 @@ class _Made(NamedTuple):
     version: int = 1
     keyed: bool = False
     fleet: bool = False
+    uses: tuple[Parameter, ...] = ()
 
 
 def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream:
-    operator, name, function, resolution, parts, version, keyed, fleet = made
+    operator, name, function, resolution, parts, version, keyed, fleet, uses = made
     fleet = fleet or any(getattr(source, "fleet", False) for source in sources)
     events = [event for each in sources for event in getattr(each, "events", (each.name,))]
     scan = function.fingerprint if isinstance(function, Scan) else ""
@@ -294,6 +357,7 @@ def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream
         events=tuple(dict.fromkeys(events)),
         fingerprint=json.dumps([*meaning, *(_fingerprint(draft, made, s) for s in sources)]),
         fleet=fleet,
+        uses=uses,
     )
     draft.streams[name] = stream
     if function is not None:

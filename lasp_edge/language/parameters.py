@@ -128,6 +128,7 @@ def check_used(draft: Draft) -> None:
         ValueError: nothing does.
     """
     used = {each.name for window in draft.windows.values() for each in window.controls.parameters}
+    used |= {each.name for stream in draft.streams.values() for each in stream.uses}
     used |= {variable.bound for variable in draft.variables.values() if variable.bound}
     levels = [
         each for watched in (*draft.reactions, *draft.alerts.values()) for each in watched.levels
@@ -136,9 +137,9 @@ def check_used(draft: Draft) -> None:
     for name in draft.parameters:
         if name not in used:
             raise ValueError(
-                f"parameter {name!r}: nothing uses it; name it in uses=(...) of a window, or give "
-                "it as its size or slide, as the bound of a BoundedLWWSet, or as above= or below= "
-                "of an alert"
+                f"parameter {name!r}: nothing uses it; name it in uses=(...) of a window or scan, "
+                "or give it as a window's size or slide, as the bound of a BoundedLWWSet, or as "
+                "above= or below= of an alert"
             )
 
 

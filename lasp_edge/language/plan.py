@@ -269,6 +269,12 @@ class Plan:
         return [w for w in self.windows.values() if not w.is_plain and w.source.name in self.events]
 
     @property
+    def windows_of_streams(self) -> list[Window]:
+        """The windows over streams that parameters change."""
+        found = self.windows.values()
+        return [w for w in found if not w.is_fixed and w.source.name in self.streams]
+
+    @property
     def pane_streams(self) -> tuple[Window | StreamResult, ...]:
         """The windows, and the rows of results that each device makes."""
         return (*self.windows.values(), *self.device_results.values())

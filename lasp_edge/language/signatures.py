@@ -3,15 +3,19 @@
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from crdts import DerivedSet, GSet, ORMap, ORSet, TwoPSet
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
-from lasp_edge.generics import Given, Value
+from lasp_edge.generics import Given, Image, Value
 from lasp_edge.language.declarations import EventType, Parameter, Stream
 from lasp_edge.language.parameters import ParameterValues
 from lasp_edge.language.updates import Update
 from lasp_edge.variables import Variable
+
+if TYPE_CHECKING:
+    from lasp_edge.ordered.scan import Scan
 
 Number = float | Decimal | Fraction
 """What a function of the user's can give where a number is needed."""
@@ -24,6 +28,9 @@ FoldFactory = Callable[[], Fold]
 
 FoldOf = Callable[[ParameterValues], Fold]
 """Gives the fold of the windows that start while parameters have these values."""
+
+ScanOf = Callable[[ParameterValues], "Scan[Image]"]
+"""Gives the scan that steps events while parameters have these values."""
 
 ValueOf = Callable[[Event[Value]], Number] | Callable[[Event[Value], ParameterValues], Number]
 """Gives what a reading counts as in a window."""

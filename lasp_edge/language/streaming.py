@@ -15,8 +15,10 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from crdts.control_log import ControlEntry, ControlLog, ControlPlace
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import TEXT, ItemStream, Stream, StreamResult
+from lasp_edge.language.parameter_scan import ParameterScan
 from lasp_edge.language.plan import Plan, fleet_sources
 from lasp_edge.ordered.cells import Item, unpacked
 from lasp_edge.ordered.engine import StreamPlan
@@ -42,6 +44,8 @@ PART_LIMIT = 2**63
 """Steps of a number in a row of results are less than these: a BIGINT."""
 
 
+NO_ENTRIES = ControlLog()
+"""No operator has changed anything."""
 FLEET = ""
 """In place of a device: the order is over all of them."""
 
@@ -51,9 +55,15 @@ def streams_of(plan: Plan, device: str) -> Mapping[str, Stream]:
     return plan.device_streams if device else plan.fleet_streams
 
 
-def graph_of(plan: Plan, device: str) -> StreamGraph:
-    """Return the streams of a plan, as one device runs them, or a sink those of the fleet."""
-    return StreamGraph(_nodes(plan, streams_of(plan, device).values(), device))
+def graph_of(plan: Plan, device: str, log: ControlLog = NO_ENTRIES) -> StreamGraph:
+    """Return the streams of a plan, as one device runs them, or a sink those of the fleet.
+
+    Args:
+        plan: the program.
+        device: its name; `FLEET` for the fleet's.
+        log: the operators' entries.
+    """
+    return StreamGraph(_nodes(plan, streams_of(plan, device).values(), device, log))
 
 
 def whole_graph(plan: Plan, device: str) -> StreamGraph:
@@ -61,9 +71,12 @@ def whole_graph(plan: Plan, device: str) -> StreamGraph:
     return StreamGraph(_nodes(plan, plan.streams.values(), device))
 
 
-def _nodes(plan: Plan, streams: Iterable[Stream], device: str) -> list[StreamNode]:
+def _nodes(
+    plan: Plan, streams: Iterable[Stream], device: str, log: ControlLog = NO_ENTRIES
+) -> list[StreamNode]:
     return [
-        StreamNode(stream.name, _stage(plan, stream, device), stream.sources) for stream in streams
+        StreamNode(stream.name, _stage(plan, stream, device, log), stream.sources)
+        for stream in streams
     ]
 
 
@@ -75,14 +88,46 @@ def events_of(plan: Plan, device: str) -> frozenset[str]:
     return frozenset(sources & plan.events.keys())
 
 
-def stream_plan(plan: Plan, device: str) -> StreamPlan:
-    """Return the streams of a plan, as one device evaluates them, or a sink those of the fleet."""
+def stream_plan(plan: Plan, device: str, log: ControlLog = NO_ENTRIES) -> StreamPlan:
+    """Return the streams of a plan, as one device evaluates them, or a sink those of the fleet.
+
+    Args:
+        plan: the program.
+        device: its name; `FLEET` for the fleet's.
+        log: the operators' entries of the parameters that streams, and windows over them, use.
+    """
     events: dict[str, Resolution | None] = {
         name: plan.events[name].resolution for name in events_of(plan, device)
     }
     if not device:
         events |= dict.fromkeys(plan.item_streams.keys() - plan.events.keys())
-    return StreamPlan(partial(graph_of, plan, device), events, meanings_of(plan, device))
+    graph = partial(graph_of, plan, device, log)
+    return StreamPlan(graph, events, meanings_of(plan, device), entries_in(log))
+
+
+def entries_in(log: ControlLog) -> tuple[tuple[Any, ...], ...]:
+    """Return the entries of a log as a plain value; equal logs, equal values."""
+    return tuple(sorted((*at, *entry) for at, entry in log.entries.items()))
+
+
+def log_of_entries(entries: Iterable[tuple[Any, ...]]) -> ControlLog:
+    """Return the log that gave these entries."""
+    return ControlLog({ControlPlace(*each[:3]): ControlEntry(*each[3:]) for each in entries})
+
+
+def streamed_log(plan: Plan, device: str, log: ControlLog) -> ControlLog:
+    """Return the entries that change streams of a device, or windows over them."""
+    names = {each.name for stream in plan.streams.values() for each in stream.uses}
+    for window in plan.windows.values():
+        if window.source.name in plan.streams:
+            names |= {each.name for each in window.controls.parameters}
+    return ControlLog(
+        {
+            at: entry
+            for at, entry in log.entries.items()
+            if at.parameter in names and at.scope in {"", device}
+        }
+    )
 
 
 def cell_in(sent: ItemStream, packed: bytes, version: Version) -> InputCell:
@@ -120,12 +165,14 @@ class Leaving:
         return any(found.get(head) for head in self._heads)
 
 
-def _stage(plan: Plan, stream: Stream, device: str) -> StreamStage:
+def _stage(plan: Plan, stream: Stream, device: str, log: ControlLog) -> StreamStage:
     functions = plan.functions
     if stream.operator == "union":
         return UnionStage()
     function = functions.streams[stream.name]
     if stream.operator == "scan":
+        if isinstance(function, ParameterScan):
+            function = function.under(log, device)
         if stream.resolution is not None and not is_ours(type(function).__module__):
             function = InSteps(function, stream.resolution)
         return ScanStage(function, stream.name, functions.keys.get(stream.name), device)

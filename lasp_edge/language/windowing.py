@@ -111,12 +111,6 @@ def _controls(draft: Draft, given: WindowArguments, functions: Mapping[str, Any]
         ValueError: something does not fit.
     """
     what, uses = given.what, given.uses
-    sizes = [each for each in (given.size_s, given.slide_s) if isinstance(each, Parameter)]
-    if given.of_stream and (uses or sizes):
-        raise ValueError(
-            f"{what}: parameters are for windows over events, and {given.event.name!r} is a "
-            "stream; leave them out here: an alert on the window takes one, as in above=limit"
-        )
     for name in sorted(functions.keys() - {"fold"}):
         need_function(functions[name], f"{what}: {name}", "(event) or (event, at)")
     if uses and not functions:
@@ -124,7 +118,7 @@ def _controls(draft: Draft, given: WindowArguments, functions: Mapping[str, Any]
             f"{what}: uses= names what value=, where= or the fold's function asks for, and it has "
             "none of these"
         )
-    known = {each.name: each for each in (_known(draft, one, what) for one in uses)}
+    known = {each.name: each for each in (known_parameter(draft, one, what) for one in uses)}
     size, slide = (_of_size(draft, each, what) for each in (given.size_s, given.slide_s))
     return WindowControls(
         tuple(known[name] for name in sorted(known)),
@@ -194,7 +188,12 @@ def _is_function_of_parameters(fold: Any) -> bool:
     return False
 
 
-def _known(draft: Draft, given: Any, what: str) -> Parameter:
+def known_parameter(draft: Draft, given: Any, what: str) -> Parameter:
+    """Return a parameter of the program, given itself or by its name.
+
+    Raises:
+        ValueError: the program has no such parameter.
+    """
     name = getattr(given, "name", given)
     known = draft.parameters.get(name) if isinstance(name, str) else None
     if known is None or (isinstance(given, Parameter) and given != known):
@@ -208,7 +207,7 @@ def _known(draft: Draft, given: Any, what: str) -> Parameter:
 def _of_size(draft: Draft, given: Any, what: str) -> Parameter | None:
     if not isinstance(given, Parameter):
         return None
-    known = _known(draft, given, what)
+    known = known_parameter(draft, given, what)
     if known.resolution is None:
         raise ValueError(f"{what}: {known.name!r} is a text; a size or slide is a number")
     return known

@@ -8,7 +8,7 @@ live end. So memory holds a block, whatever is changed.
 """
 
 from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lasp_edge.event import StreamItem
 from lasp_edge.ordered.cells import (
@@ -47,11 +47,13 @@ class StreamPlan(NamedTuple):
         graph: returns the graph, before anything was taken.
         events: what it is made from.
         meanings: of each stream; see `lasp_edge.language.streaming.meanings_of`.
+        entries: the operators' entries under which the graph is.
     """
 
     graph: Callable[[], StreamGraph]
     events: Inputs
     meanings: tuple[tuple[str, str], ...]
+    entries: tuple[tuple[Any, ...], ...] = ()
 
 
 class StreamChanges(NamedTuple):
@@ -262,10 +264,7 @@ class StreamEngine:
         return put(self._plan.events, cell, taken, delta, retracted)
 
     def _graph(self, states: bytes | None) -> StreamGraph:
-        graph = self._plan.graph()
-        if states is not None:
-            graph.begin(states)
-        return graph
+        return begun(self._plan.graph(), states)
 
     def _replayed(self, past: list[TakenItem], retracted: list[StreamItem]) -> dict[str, Delta]:
         """Change items before the last cut; return how the streams change, up to the live end."""
@@ -375,10 +374,18 @@ class StreamEngine:
     def _put_progress(self) -> None:
         """Store how far the streams have come, with what else is stored."""
         frontier_us = self.graph.frontier_us
-        progress = EngineProgress(self.since_us, frontier_us, self._era, self._plan.meanings)
+        known = self._plan.meanings, self._plan.entries
+        progress = EngineProgress(self.since_us, frontier_us, self._era, *known)
         if progress != self._stored:
             self._store.put_progress(progress)
             self._stored = progress
+
+
+def begun(graph: StreamGraph, states: bytes | None) -> StreamGraph:
+    """Let a new graph go on from states."""
+    if states is not None:
+        graph.begin(states)
+    return graph
 
 
 def _items_of(where: CellId, cell: InputCell) -> list[TakenItem]:

@@ -10,7 +10,7 @@ made from; what was stored before is read back at once, durable or not.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from lasp_edge.ordered.cells import Cell, CellId
 from lasp_edge.units import SECOND_US
@@ -43,12 +43,14 @@ class EngineProgress(NamedTuple):
         frontier_us: nothing older was expected; None before the first word of it.
         era: how often the program's streams have changed.
         meanings: of each stream; see `lasp_edge.language.streaming.meanings_of`.
+        entries: the operators' entries under which the streams were evaluated.
     """
 
     since_us: int
     frontier_us: int | None
     era: int
     meanings: tuple[tuple[str, str], ...]
+    entries: tuple[tuple[Any, ...], ...] = ()
 
 
 class ItemStore(Protocol):

@@ -11,6 +11,7 @@ from crdts import ControlLog
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
+from lasp_edge.folds.revisable import Revisable, revisable
 from lasp_edge.language.declarations import Parameter, Window
 from lasp_edge.language.parameters import ParameterValues, is_value, plain
 from lasp_edge.language.plan import Plan
@@ -29,16 +30,16 @@ class TrueShape(NamedTuple):
     fold: Fold
 
 
-class WindowDefinition:
-    """A window under the entries of operators."""
+class TrueValues:
+    """What parameters are worth under the entries of operators."""
 
-    def __init__(self, plan: Plan, window: Window, log: ControlLog) -> None:
-        self._functions, self._window, self._log = plan.functions.windows, window, log
-        self._controls = window.controls
-        self._values: dict[tuple[str, str | None], Any] = {}
-        self._marks_us = sorted({at.from_us for at in log.entries})
-        self._declared = TrueShape(window.size_us, window.slide_us, window.fold)
-        self._shapes = {mark_us: self._shape(mark_us) for mark_us in self._marks_us}
+    def __init__(self, log: ControlLog) -> None:
+        self._log = log
+        self._known: dict[tuple[str, str | None], Any] = {}
+
+    def default(self, parameter: Parameter) -> Any:
+        """Return what a parameter is worth without any entry."""
+        return self._plain(parameter, parameter.default)
 
     def value(self, parameter: Parameter, device: str, time_us: int) -> Any:
         """Return what a parameter is worth for a device at a time."""
@@ -59,10 +60,22 @@ class WindowDefinition:
     def _plain(self, parameter: Parameter, text: str | None) -> Any:
         """Return what a text is as a value; None where it is not one."""
         at = (parameter.name, text)
-        if at not in self._values:
+        if at not in self._known:
             known = text if text and is_value(parameter, text) else None
-            self._values[at] = None if known is None else plain(parameter, known)
-        return self._values[at]
+            self._known[at] = None if known is None else plain(parameter, known)
+        return self._known[at]
+
+
+class WindowDefinition:
+    """A window under the entries of operators."""
+
+    def __init__(self, plan: Plan, window: Window, log: ControlLog) -> None:
+        self._functions, self._window = plan.functions.windows, window
+        self._controls = window.controls
+        self.value = TrueValues(log).value
+        self._marks_us = sorted({at.from_us for at in log.entries})
+        self._declared = TrueShape(window.size_us, window.slide_us, window.fold)
+        self._shapes = {mark_us: self._shape(mark_us) for mark_us in self._marks_us}
 
     def counts_as(self, sample: AcceptedReading) -> int | None:
         """Return what a reading counts as, in steps; None where it does not count."""
@@ -120,6 +133,8 @@ class WindowDefinition:
             try:
                 given = self._functions[self._window.name, "fold"](at)
                 fold = as_fold(given).at(self._window.resolution)
+                if isinstance(declared.fold, Revisable):
+                    fold = revisable(fold)
             except ValueError:
                 return None
             if (fold.columns, fold.parts) != (declared.fold.columns, declared.fold.parts):

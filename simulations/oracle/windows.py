@@ -46,7 +46,7 @@ def windows(
     window = plan.windows[name]
     definition = WindowDefinition(plan, window, log)
     held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
-    for sample in _samples(plan, window, readings, frontiers_us):
+    for sample in _samples(plan, window, readings, frontiers_us, log):
         quantised = definition.counts_as(sample)
         if quantised is not None:
             try:
@@ -62,11 +62,15 @@ def windows(
 
 
 def _samples(
-    plan: Plan, window: Window, readings: Iterable[Reading], frontiers_us: Mapping[str, int]
+    plan: Plan,
+    window: Window,
+    readings: Iterable[Reading],
+    frontiers_us: Mapping[str, int],
+    log: ControlLog,
 ) -> Iterator[AcceptedReading]:
     """Yield what a window is made of: readings of its event, or the items of its stream."""
     if window.source.name in plan.streams:
-        yield from emitted(plan, window.source.name, readings, frontiers_us)
+        yield from emitted(plan, window.source.name, readings, frontiers_us, log)
         return
     for sample in accepted(plan, readings):
         if sample.event.name == window.source.name:

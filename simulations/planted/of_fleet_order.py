@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from crdts import ControlLog
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.scans import leaving
@@ -144,8 +145,8 @@ def what_time_brings_to_the_fleet_is_of_a_device() -> Iterator[None]:
     """A session ends by time alone, and its row is of the device that had its last reading."""
     right = streaming._stage  # noqa: SLF001 - a bug is planted from outside
 
-    def stage(plan: Plan, stream: Stream, device: str) -> StreamStage:
-        made = right(plan, stream, device)
+    def stage(plan: Plan, stream: Stream, device: str, log: ControlLog) -> StreamStage:
+        made = right(plan, stream, device, log)
         if isinstance(made, ScanStage) and not device:
             made.device = "pi-0"
         return made

@@ -5,7 +5,7 @@
 (['by_room', 'p90', 'sums'], ['above', 'error', 'mode', 'offset', 'span_s', 'step_s'])
 """
 
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 from simulations.world.programs import room
 
 READ = "temperature"
@@ -68,3 +68,59 @@ def values_of(scale: int = 1) -> dict[str, tuple[str, ...]]:
         "mode": ("day", "night"),
         "error": ("0.01", "0.02"),
     }
+
+
+def streamed(scale: int = 1) -> Program:
+    """Return a program whose parameters change scans of each device, and windows over them.
+
+    Args:
+        scale: half of the seconds that the shortest panes are long.
+    """
+    program = Program("greenhouse")
+    temperature = program.event(READ, resolution="0.1", unit="°C")
+    above = program.parameter("above", "-50", resolution="0.1", unit="°C")
+    offset = program.parameter("offset", "0", resolution="0.1")
+    span = program.parameter("span_s", f"{8 * scale}")
+    step = program.parameter("step_s", f"{4 * scale}")
+    mode = program.parameter("mode", "day", choices=("day", "night"))
+    error = program.parameter("error", "0.01", resolution="0.001")
+    summed = program.scan(
+        "summed",
+        source=temperature,
+        scan=lambda at: scans.running(
+            lambda state, event: (state + round(event.value + at[offset])) % 100
+        ),
+        per_device=True,
+        uses=(offset,),
+    )
+    risen = program.map(summed, lambda event: event.value - 50, "risen", resolution="0.1")
+    runs = program.scan(
+        "runs",
+        source=temperature,
+        key=room,
+        scan=lambda at: scans.sessions(gap_s=3 if at[mode] == "day" else 1, fold=folds.count()),
+        per_device=True,
+        uses=(mode,),
+    )
+    program.result(runs)
+    program.window(
+        "sums",
+        source=risen,
+        fold=folds.sum(),
+        size_s=span,
+        slide_s=step,
+        uses=(above, offset),
+        value=lambda event, at: event.value + at[offset],
+        where=lambda event, at: event.value > at[above],
+    )
+    program.window(
+        "p90",
+        source=risen,
+        fold=lambda at: folds.quantile(
+            0.9, relative_error=at[error] if at[mode] == "night" else 0.05
+        ),
+        size_s=6 * scale,
+        uses=(mode, error),
+    )
+    program.window("plain", source=risen, fold=folds.max(), size_s=4 * scale, slide_s=2 * scale)
+    return program

@@ -40,6 +40,9 @@ device's sensors have, in 0.5 MB. Of any other stream the store is asked."""
 STAMPED = "stamped "
 """What the tags of blocks begin with that hold readings which were stamped on arrival, so that they
 are never taken for repeats of others; tags are JSON, or empty."""
+TAKEN_BACK = "taken back "
+"""What the tags of blocks begin with that hold readings which were taken back: they are known, and
+count no more."""
 BLOCK_WEIGHT = 8
 """Identities that take as much memory as an empty block."""
 

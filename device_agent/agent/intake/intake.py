@@ -74,6 +74,7 @@ class Intake(Part):
         peer_reports: takes how far they have come by other processes.
         items: the readings that streams, and windows that are not plain, are made from: those that
             the last `read` has accepted.
+        corrected: of windows that are not plain, the readings that it has taken back.
         read_us: when the last reading came, taken in or held.
         column_least: batches of fewer readings are taken one by one.
     """
@@ -115,7 +116,7 @@ class Intake(Part):
         self._to_look_at = deque[tuple[Batch, bool]](maxlen=MOST_BATCHES)
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
-        self.items: list[StreamItem] = []
+        self.items, self.corrected = list[StreamItem](), list[StreamItem]()
 
     def hold(self, held: HeldBatch, *, is_pressing: bool = False) -> bool:
         """Hold a batch until its commit; return whether that must not wait for the next tick.
@@ -140,7 +141,7 @@ class Intake(Part):
 
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take in what is held, and what had to wait for the clock."""
-        self.items = []
+        self.items, self.corrected = [], []
         if self._waiting.is_ready:
             page = self._guard.run("waiting, read", self._waiting.take_page, store, now_us)
             for batch in page or ():
@@ -250,6 +251,7 @@ class Intake(Part):
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
         self.items += pending.items
+        self.corrected += pending.corrected
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted
         for name, count in (+pending.counted).items():

@@ -11,7 +11,7 @@ from typing import Any
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.intake.identities import STAMPED, Identities
+from device_agent.agent.intake.identities import STAMPED, TAKEN_BACK, Identities
 from device_agent.agent.intake.pending import PaneSamples, PendingBatch, has_room
 from device_agent.agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.agent.intake.routes import Route, WindowTarget
@@ -205,11 +205,14 @@ class OneByOne:
             pending.counted["too_late"] += 1
             return None
         stream = self._identities.stream_of(tags, pending.place)
+        item = value if route.event.text else quantised
+        taken = StreamItem(name, own_us, item, stream, self._device, retracted=True)
+        if route.kept and self._counts_no_more(name, stream, own_us, quantised, store):
+            pending.corrected.append(taken)
         block = self._identities.at(name, stream, own_us, store)
         if block.add(own_us, quantised):
             self._identities.touched(block)
-        item = value if route.event.text else quantised
-        pending.items.append(StreamItem(name, own_us, item, stream, self._device, retracted=True))
+        pending.items.append(taken)
         pending.counted["retractions"] += 1
         if own_us < self._unlanded.watched_us:  # entries that held it must land again
             self._unlanded.add(own_us, self._progress.promised_us)
@@ -218,6 +221,17 @@ class OneByOne:
             row = ReadingRow(at_us, name, own_us, kept, quantised, self._text_of(tags), source)
             pending.readings.append(row)
         return own_us
+
+    def _counts_no_more(
+        self, name: str, stream: str, time_us: int, quantised: int, store: StoreReader
+    ) -> bool:
+        """Note that a reading was taken back; return whether it has counted until now."""
+        gone = self._identities.at(name, TAKEN_BACK + stream, time_us, store)
+        if not gone.add(time_us, quantised):
+            return False
+        self._identities.touched(gone)
+        known = (self._identities.at(name, each + stream, time_us, store) for each in ("", STAMPED))
+        return any(block.holds(time_us, quantised) for block in known)
 
     def _route(
         self,

@@ -47,6 +47,7 @@ class PendingBatch:
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
         items: readings that streams, and windows that are not plain, are made from.
+        corrected: readings that such windows had, and that were taken back.
         samples: pane entry -> its new samples, none of which can be refused.
         updates: samples and deltas of variables.
     """
@@ -60,6 +61,7 @@ class PendingBatch:
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)
     items: list[StreamItem] = field(default_factory=list)
+    corrected: list[StreamItem] = field(default_factory=list)
     samples: dict[PaneId, PaneSamples] = field(default_factory=dict)
     updates: PendingUpdates = field(default_factory=PendingUpdates)
 

@@ -67,8 +67,8 @@ class Route:
         kept: windows that are not plain are made from it (`device_agent.agent.rebuilding`): so
             readings that were stamped on arrival are kept as identities, too.
         passed_on: that, or streams are made from it.
-        revisable: a reading can be taken back: streams are made from it, and all that is made from
-            it, or from them, has an inverse.
+        revisable: a reading can be taken back: streams, or windows that are not plain, are made
+            from it, and all that is made from it, or from them, has an inverse.
         by_column: no function of the user's sees its readings one by one.
     """
 
@@ -87,7 +87,7 @@ class Route:
         streamed = event.name in plan.evaluated_events
         leaves = event.name in plan.item_streams
         self.passed_on = streamed or leaves or self.kept
-        self.revisable = (streamed or leaves) and _is_revisable(plan, event.name)
+        self.revisable = self.passed_on and _is_revisable(plan, event.name)
         handled = bool(plan.functions.handlers.get(event.name))
         self.needs_event = keyed or handled or streamed or event.text
         own = [f for f in plan.local_folds.values() if not f.made_of and not f.fold.is_built_in]
@@ -100,9 +100,6 @@ class Route:
 def _is_revisable(plan: Plan, event: str) -> bool:
     """Return whether all that is made from an event can take a reading back."""
     if plan.collections.get(event) or plan.functions.handlers.get(event):
-        return False
-    windows = [window for window in plan.windows.values() if window.source.name == event]
-    if not all(window.is_plain for window in windows):
         return False
     made = {event, *(stream.name for stream in plan.streams.values() if event in stream.events)}
     folds = [window.fold for window in plan.windows.values() if window.source.name in made]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from device_agent.agent.guard import FAILED
 from device_agent.agent.intake.identities import (
+    TAKEN_BACK,
     Block,
     Identities,
     Identity,
@@ -55,6 +56,11 @@ class ReadingColumn(NamedTuple):
         inside = slice(bisect_left(self.times_us, first_us), bisect_left(self.times_us, end_us))
         return type(self)(self.times_us[inside], self.values[inside])
 
+    def without(self, readings: set[Identity]) -> Self:
+        """Return all but these readings."""
+        left = [each for each in zip(*self, strict=True) if each not in readings]
+        return type(self)([time_us for time_us, _ in left], [value for _, value in left])
+
     def extend(self, other: "ReadingColumn") -> None:
         """Add readings behind these."""
         self.times_us.extend(other.times_us)
@@ -87,9 +93,14 @@ def columns_known(
     }
     blocks |= identities.between(event, first, last)
     by_tags: dict[str, ReadingColumn] = {}
-    for name in sorted(blocks):
+    gone = {name: block for name, block in blocks.items() if name.tags.startswith(TAKEN_BACK)}
+    for name in sorted(blocks.keys() - gone.keys()):
         column = by_tags.setdefault(tags_of_blocks(name.tags), ReadingColumn([], []))
         column.extend(ReadingColumn(blocks[name].times_us, blocks[name].values))
+    for name in sorted(gone):
+        tags = tags_of_blocks(name.tags.removeprefix(TAKEN_BACK))
+        if tags in by_tags:
+            by_tags[tags] = by_tags[tags].without(gone[name].identities)
     for tags, column in by_tags.items():
         if not ascends(column.times_us):
             by_tags[tags] = ReadingColumn.of(zip(*column, strict=True))

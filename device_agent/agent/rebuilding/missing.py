@@ -59,6 +59,8 @@ class MissingPanes(Part):
     def __init__(self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache) -> None:
         self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
         self._windows = agent.plan.windows_of_readings
+        self._of_streams = agent.plan.windows_of_streams
+        self._plain = _plain_beside(agent)
         self._events = {window.source.name for window in self._windows}
         found = (agent.plan.functions, agent.replica.device, agent.counters.note)
         self._counter = ReadingCounter(*found)
@@ -81,6 +83,7 @@ class MissingPanes(Part):
         """Take the operators' entries: plan what is to be built, and what is to be deleted."""
         functions, device = self._agent.plan.functions, self._agent.replica.device
         self._control = log.mark
+        of_streams = [WindowRegimes(each, functions, log, device) for each in self._of_streams]
         for window in self._windows:
             new = WindowRegimes(window, functions, log, device)
             old = self._regimes.get(window.name)
@@ -94,7 +97,7 @@ class MissingPanes(Part):
                 self._gone += difference(old.pieces, new.pieces)
             kept = difference(known, difference(known, new.pieces))
             self._unbuilt[window.name] = sorted([*kept, *self._still_known(come)], key=_by_time)
-        self._panes.planned.plan(self._regimes.values())
+        self._panes.planned.plan([*self._regimes.values(), *of_streams])
 
     def _still_known(self, pieces: Iterable[PanePiece]) -> list[PanePiece]:
         """Return the panes in which there can be readings that the device still has."""
@@ -120,12 +123,18 @@ class MissingPanes(Part):
         """Bring what was read to its panes, and build some."""
         self._now_us = now_us
         self._note_doubt()
-        taken = [item for item in self._intake.items if item.event in self._events]
+        items, corrected = self._intake.items, self._intake.corrected
+        taken = [each for each in items if each.event in self._events and not each.retracted]
+        here = corrected
+        if corrected:
+            taken, corrected = _without_both(taken, corrected)
         gone, self._gone = self._gone, []
         for piece in gone:
             self._panes.abandon(piece.stream, piece.first_us, piece.end_us)
         if gone:
             self._cache.ask_again()
+        self._correct(self._regimes.values(), corrected, store)
+        self._correct(self._plain, here, store)
         if taken:
             self._take(taken, store)
         self._build(store)
@@ -133,6 +142,16 @@ class MissingPanes(Part):
     @property
     def _doubt_us(self) -> int | None:
         return self._intake.highs.furthest_doubt_us()
+
+    def leaves_out(self, pane_us: int) -> bool:
+        """Return whether nothing is to be made of a pane of a window over a stream.
+
+        An earlier life may have read what lies in it, and under another log: nothing is there that
+        the rest could stand beside.
+        """
+        doubt_us = self._doubt_us
+        is_noted = self._doubted[:1] == [doubt_us] and self._doubted[1] != self._control
+        return is_noted and _is_doubtful(pane_us, doubt_us)
 
     def _note_doubt(self) -> None:
         """Note under which log it was learnt that readings are doubtful."""
@@ -162,19 +181,36 @@ class MissingPanes(Part):
                 self._build_between(regimes_of[piece.stream], piece, pane_us, end_us, store)
             self._built.add(at)
 
+    def _correct(
+        self, windows: Iterable[WindowRegimes], corrected: list[StreamItem], store: StoreReader
+    ) -> None:
+        """Take readings out of the panes that have them; others are built without them."""
+        cells = PaneReadings()
+        for regimes in windows if corrected else ():
+            self._counter.count(regimes, columns_of(corrected, regimes.window.source.name), cells)
+        for piece, pane_us, by_key in cells:
+            is_left_out = _is_doubtful(pane_us, self._doubt_us) and self.leaves_out(pane_us)
+            begun = self._begun(piece.stream, pane_us, pane_us + piece.span_us, store)
+            if begun and not is_left_out:
+                self._fold(piece, pane_us, by_key, store, is_taken_back=True)
+
     def _fold(
         self,
         piece: PanePiece,
         pane_us: int,
         by_key: Mapping[str, ReadingColumn],
         store: StoreReader,
+        *,
+        is_taken_back: bool = False,
     ) -> None:
-        """Fold readings into the present replica's entries of a pane."""
+        """Fold readings into the present replica's entries of a pane, or out of them."""
+        fold = piece.fold
         for key, (times_us, values) in sorted(by_key.items()):
             pane = self._panes.own(piece.stream, key, pane_us)
             try:
-                partial = piece.fold.lift_column(values, times_us)
-                self._panes.change(pane, partial, self._now_us, store)
+                partial = fold.lift_column(values, times_us)
+                given = (fold.zero, partial) if is_taken_back else (partial, None)
+                self._panes.change(pane, given[0], self._now_us, store, given[1])
             except PartialOutOfRangeError as error:  # it could not be sent
                 self._agent.guard.say(str(error))
 
@@ -244,6 +280,26 @@ class MissingPanes(Part):
             for piece in pieces
         ]
         return {"panes_to_build": sum(unbuilt)}
+
+
+def _plain_beside(agent: Agent) -> list[WindowRegimes]:
+    """Return the plain windows over events that others have, too, and that no stream corrects."""
+    plan, kept = agent.plan, {window.source.name for window in agent.plan.windows_of_readings}
+    return [
+        WindowRegimes(window, plan.functions, ControlLog(), agent.replica.device)
+        for window in plan.windows.values()
+        if window.is_plain and window.source.name in kept - plan.evaluated_events
+    ]
+
+
+def _without_both(
+    taken: list[StreamItem], corrected: list[StreamItem]
+) -> tuple[list[StreamItem], list[StreamItem]]:
+    """Return readings and corrections, without those that came with what takes them back."""
+    back = {each._replace(retracted=False) for each in corrected}
+    both = back & set(taken)
+    left = [each for each in corrected if each._replace(retracted=False) not in both]
+    return [each for each in taken if each not in both], left
 
 
 def _by_time(piece: PanePiece) -> tuple[int, int]:

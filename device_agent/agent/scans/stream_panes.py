@@ -5,22 +5,26 @@ again, where the fold has an inverse. A row is replaced by a later one at its pl
 note that there is nothing any more (`lasp_edge.ordered.sent_rows`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from crdts import ControlLog
 from device_agent.agent.agent import Agent
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.stored_rows import PaneId, PaneRow
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fields import FieldsFold
 from lasp_edge.language.declarations import StreamResult, Window
-from lasp_edge.language.regimes import WindowRegimes
+from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.cells import Item
-from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.deltas import Content, Delta
 from lasp_edge.ordered.sent_rows import packed_row, row_name
+
+Renewing = dict[str, list[PanePiece]]
+"""Window -> the panes that are made again, since they mean something else."""
 
 
 class StreamPanes:
@@ -32,18 +36,49 @@ class StreamPanes:
 
     Attributes:
         now_us: the time.
+        leaves_out: tells of the start of a pane under parameters that nothing is to be made of it.
     """
 
     def __init__(self, agent: Agent, panes: Panes) -> None:
         self._agent, self._panes = agent, panes
         plan = agent.plan
-        self._raw = [w for w in plan.windows.values() if w.source.name in plan.evaluated_events]
+        self._raw = [
+            window
+            for window in plan.windows.values()
+            if window.is_plain and window.source.name in plan.evaluated_events
+        ]
         self._regimes = {
             w.name: WindowRegimes(w, plan.functions, ControlLog())
             for w in plan.windows.values()
             if not w.is_plain and w.source.name in plan.streams
         }
         self.now_us = 0
+        self.leaves_out: Callable[[int], bool] = lambda _pane_us: False
+
+    def follow(self, log: ControlLog) -> Renewing:
+        """Take the operators' entries; return which panes begin again.
+
+        Panes of another meaning are deleted elsewhere (`device_agent.agent.rebuilding.missing`).
+        """
+        functions, device = self._agent.plan.functions, self._agent.replica.device
+        renewed: Renewing = {}
+        for window in self._agent.plan.windows_of_streams:
+            new = WindowRegimes(window, functions, log, device)
+            come = difference(new.pieces, self._regimes[window.name].pieces)
+            self._regimes[window.name] = new
+            renewed[window.name] = come
+        return renewed
+
+    def renew(
+        self, window: Window, pieces: list[PanePiece], content: Content, store: StoreReader
+    ) -> None:
+        """Make panes of what a stream says now."""
+        inside = {
+            place: (None, event)
+            for place, event in content.items()
+            if any(piece.first_us <= place[0] < piece.end_us for piece in pieces)
+        }
+        self.fold(window, inside, store, only=pieces)
 
     def fold(
         self,
@@ -51,50 +86,80 @@ class StreamPanes:
         delta: Delta,
         store: StoreReader,
         held_before: Iterable[tuple[PaneId, PaneRow]] = (),
+        *,
+        only: Sequence[PanePiece] | None = None,
+        without: Sequence[PanePiece] = (),
     ) -> None:
         """Fold a stream's outputs into a window's panes, and those that it takes back out of them.
 
         And what they have held before, if the change is from nothing.
+
+        Args:
+            window: of the program.
+            delta: how its stream has changed.
+            store: gives what memory has let go.
+            held_before: panes that the delta does not know.
+            only: panes that are meant, and no others; None: all.
+            without: panes that are made by themselves.
         """
         fold, sums = window.fold, (dict[PaneId, Partial](), dict[PaneId, Partial]())
         taken_back, added = sums
         for at, row in held_before:
-            pane = self._panes.own(window.stream, at.key, at.pane_us)
+            pane = self._panes.own(at.stream, at.key, at.pane_us)
             taken_back[pane] = fold.combine(taken_back.get(pane, fold.zero), row.partial)
         for place in sorted(delta):
             for event, partials in zip(delta[place], sums, strict=True):
-                try:
-                    found = [] if event is None else self._lifted(window, event)
-                except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
-                    if partials is added:
-                        self._agent.guard.failed(f"window {window.name}", error)
-                    continue
+                found = self._tried(window, event, is_told=partials is added)
                 for pane, lifted in found:
-                    partials[pane] = fold.combine(partials.get(pane, fold.zero), lifted)
+                    is_meant = only is None or _is_in(pane, only)
+                    if is_meant and not _is_in(pane, without):
+                        partials[pane] = fold.combine(partials.get(pane, fold.zero), lifted)
         for pane in sorted(added.keys() | taken_back.keys()):
             self._change(pane, added.get(pane, fold.zero), taken_back.get(pane), store)
 
+    def _tried(
+        self, window: Window, event: Event | None, *, is_told: bool
+    ) -> list[tuple[PaneId, Partial]]:
+        """Return the panes and partials of an output; a failure is counted where it is told."""
+        try:
+            return [] if event is None else self._lifted(window, event)
+        except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
+            pass_interrupt(error)
+            if is_told:
+                self._agent.guard.failed(f"window {window.name}", error)
+        return []
+
     def _lifted(self, window: Window, event: Event) -> list[tuple[PaneId, Partial]]:
-        """Return the pane and the partial of an output; nothing where it does not count.
+        """Return the panes and partials of an output; nothing where it does not count.
 
         Raises:
             ValueError: its value is no number with a step, or its key no text.
         """
-        fold = window.fold
-        of_event = isinstance(fold, FieldsFold)
+        of_event = isinstance(window.fold, FieldsFold)
         counted: int | None = 0 if of_event else window.resolution.quantise(event.value)
         regimes = self._regimes.get(window.name)
+        targets = [(window.stream, window.span_us, window.fold)]
         if regimes is not None and counted is not None:
-            counted = regimes.counted(event, counted, regimes.regime_at(event.time_us).at)
+            regime = regimes.regime_at(event.time_us)
+            targets = [(each.stream, each.span_us, each.fold) for each in regime.pieces]
+            counted = regimes.counted(event, counted, regime.at)
         if counted is None:
             return []
-        key = self._agent.plan.functions.key(window.name, event)
-        if isinstance(fold, FieldsFold):
-            lifted = fold.lift_event(event)
-        else:
-            lifted = fold.lift(counted, event.time_us)
-        start_us = event.time_us - event.time_us % window.span_us
-        return [(self._panes.own(window.stream, key, start_us), lifted)]
+        key, found = self._agent.plan.functions.key(window.name, event), []
+        for stream, span_us, fold in targets:
+            if isinstance(fold, FieldsFold):
+                lifted = fold.lift_event(event)
+            else:
+                lifted = fold.lift(counted, event.time_us)
+            start_us = event.time_us - event.time_us % span_us
+            if stream == window.stream or not self.leaves_out(start_us):
+                found.append((self._panes.own(stream, key, start_us), lifted))
+        return found
+
+    def streams_of(self, window: Window) -> list[int]:
+        """Return the streams of a window's panes."""
+        regimes = self._regimes.get(window.name)
+        return [window.stream] if regimes is None else [each.stream for each in regimes.pieces]
 
     def _change(
         self, pane: PaneId, added: Partial, taken_back: Partial | None, store: StoreReader
@@ -129,3 +194,10 @@ class StreamPanes:
         for pane, row in sorted(packed.items()):
             self._panes.held(pane, store)  # a row is replaced where there is one
             self._panes.put(pane, row, self.now_us)
+
+
+def _is_in(pane: PaneId, pieces: Iterable[PanePiece]) -> bool:
+    return any(
+        pane.stream == each.stream and each.first_us <= pane.pane_us < each.end_us
+        for each in pieces
+    )

@@ -8,9 +8,10 @@ What streams say becomes panes, which land like all others
 (`device_agent.agent.scans.stream_panes`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from crdts import ControlLog
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes
 from device_agent.agent.intake.intake import Intake
@@ -24,10 +25,17 @@ from lasp_edge.evaluation.history import StreamHistory
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryRow
 from lasp_edge.language.declarations import Window
-from lasp_edge.language.streaming import StreamRow, stream_plan
+from lasp_edge.language.streaming import (
+    NO_ENTRIES,
+    StreamRow,
+    log_of_entries,
+    stream_plan,
+    streamed_log,
+)
 from lasp_edge.language.updates import Update, ValueOf
 from lasp_edge.ordered.cells import CELL_US
-from lasp_edge.ordered.engine import Rebuilt, StreamChanges, StreamEngine
+from lasp_edge.ordered.engine import Rebuilt, StreamChanges
+from lasp_edge.ordered.following import FollowingEngine
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.protocol.limits import FUTURE_US
 from lasp_edge.protocol.publication import Publication
@@ -67,6 +75,7 @@ class Streams(Part):
         self._leaving = LeavingOutputs(agent, panes)
         self._sent = [each for each in plan.item_streams.values() if each.outputs]
         self._store: StoreReader | None = None
+        self._log = ControlLog()
         self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.device_streams]
         self._events = plan.evaluated_events
@@ -79,16 +88,35 @@ class Streams(Part):
         self._retained = Retained()
         self._failing: set[tuple[str, Any]] = set()
 
-    def _load(self) -> None:
-        """Begin with what the store will say."""
+    def _load(self, log: ControlLog = NO_ENTRIES) -> None:
+        """Begin with what the store will say, under the entries that it has."""
         plan, device = self._agent.plan, self._agent.replica.device
-        self.begun = False
+        self.begun, self._followed = False, log
         self._history = StreamHistory(plan, device, self._stored)
         live_most = self._agent.settings.live_items
-        self.engine = StreamEngine(stream_plan(plan, device), self._history, live_most)
+        self.engine = FollowingEngine(stream_plan(plan, device, log), self._history, live_most)
+        self._stream_panes.follow(log)
         self.books = {
             name: ResultBook(result, self._history) for name, result in plan.device_results.items()
         }
+
+    @property
+    def leaves_out(self) -> Callable[[int], bool]:
+        """Tells of the start of a pane under parameters that nothing is to be made of it."""
+        return self._stream_panes.leaves_out
+
+    @leaves_out.setter
+    def leaves_out(self, leaves_out: Callable[[int], bool]) -> None:
+        self._stream_panes.leaves_out = leaves_out
+
+    def follow(self, log: ControlLog) -> None:
+        """Take the operators' entries: what they change is evaluated with the next commit."""
+        self._log = streamed_log(self._agent.plan, self._agent.replica.device, log)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next commit has entries of operators to follow."""
+        return self._log != self._followed
 
     def _stored(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
         """Read what is kept of a stream; only while a commit is prepared."""
@@ -105,7 +133,7 @@ class Streams(Part):
 
     def is_due(self, now_us: int) -> bool:
         """Return whether time alone has brought something."""
-        if not self.begun:
+        if not self.begun or self.waits:
             return True
         low_us, timer_us = self._low_us(now_us), self.engine.graph.due_us
         if low_us is None:
@@ -120,12 +148,14 @@ class Streams(Part):
         """Take the readings that came since the last time, before they are committed."""
         self._now_us = self._stream_panes.now_us = now_us
         taken = [item for item in self._intake.items if item.event in self._events]
-        if self.begun and not taken and not self._waits:
+        if self.begun and not taken and not self._waits and not self.waits:
             return
         self._waits = False
         self._store = store
         if not self.begun:
             self._begin(store)
+        if self.waits:
+            self._follow(store)
         before_us = self.engine.since_us
         outcome = self.engine.take(taken, self._low_us(now_us))
         self._bring(outcome, before_us, store, self._windows)
@@ -141,6 +171,9 @@ class Streams(Part):
         self._load()
 
     def _begin(self, store: StoreReader) -> None:
+        progress = self._history.progress()
+        if progress is not None and progress.entries:
+            self._load(log_of_entries(progress.entries))
         self.begun = True
         pruned_us = self._intake.progress.pruned_us
         rebuilt = self.engine.begin(pruned_us)
@@ -148,6 +181,30 @@ class Streams(Part):
             book.begin(self.engine.since_us)
         if rebuilt is not None:
             self._rebuild(rebuilt, pruned_us // CELL_US * CELL_US, store)
+
+    def _follow(self, store: StoreReader) -> None:
+        """Evaluate again what the operators' entries change, and make the panes of new meanings."""
+        plan, log = self._agent.plan, self._log
+        changed = self._log.entries.items() ^ self._followed.entries.items()
+        since_us = min(at.from_us for at, _ in changed)
+        before_us, self._followed = self.engine.since_us, log
+        deltas = self.engine.follow(stream_plan(plan, self._agent.replica.device, log), since_us)
+        renewed = {name: each for name, each in self._stream_panes.follow(log).items() if each}
+        for window in self._windows:
+            delta = deltas.get(window.source.name, {})
+            if delta:
+                again = renewed.get(window.name, [])
+                self._stream_panes.fold(window, delta, store, without=again)
+        if renewed:
+            first_us = min(piece.first_us for each in renewed.values() for piece in each)
+            windows = [plan.windows[name] for name in renewed]
+            contents = self.engine.contents({w.source.name for w in windows}, first_us)
+            for window in windows:
+                content = contents[window.source.name]
+                self._stream_panes.renew(window, renewed[window.name], content, store)
+        self._bring(StreamChanges(deltas, []), before_us, store, [])
+        for sent in self._sent:
+            self._leaving.leave(sent, deltas.get(sent.name, {}), store, self._now_us)
 
     def _rebuild(self, rebuilt: Rebuilt, least_us: int, store: StoreReader) -> None:
         """Bring streams that the last program did not have to rows and new windows.
@@ -159,7 +216,11 @@ class Streams(Part):
             first_us = -(-rebuilt.since_us // window.span_us) * window.span_us
             changes = rebuilt.deltas.get(window.source.name, {})
             delta = {place: change for place, change in changes.items() if place[0] >= first_us}
-            held = store.newest_panes(window.stream, FOR_EVER_US)
+            held = [
+                each
+                for stream in self._stream_panes.streams_of(window)
+                for each in store.newest_panes(stream, FOR_EVER_US)
+            ]
             self._stream_panes.fold(
                 window, delta, store, [each for each in held if each[0].pane_us >= first_us]
             )
@@ -200,6 +261,9 @@ class Streams(Part):
             now_us: the time.
         """
         due_us, frontier_us = self.engine.graph.due_us, self.engine.frontier_us
+        if low_us is not None and self.waits:
+            changed = self._log.entries.items() ^ self._followed.entries.items()
+            low_us = min(low_us, *(at.from_us for at, _ in changed))
         if low_us is None or due_us is not None:
             return low_us if low_us is None or due_us is None else min(low_us, due_us)
         if frontier_us is None or not self._intake.sources.all_done:

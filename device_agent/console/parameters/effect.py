@@ -92,6 +92,9 @@ def misfits(plan: Plan, before: ControlLog, after: ControlLog) -> Iterator[str]:
         if not window.is_fixed:
             old, new = (WindowForms(window, plan.functions, log) for log in (before, after))
             yield from [why for at_us, why in new.unfit if (at_us, why) not in old.unfit]
+    for scan in plan.functions.streams.values():
+        if hasattr(scan, "unfit"):  # the modules of streams are not needed for this
+            yield from sorted(scan.unfit(after) - scan.unfit(before))
     for variable in plan.variables.values():
         if variable.bound is not None:
             from lasp_edge.language.bounds import unfit  # noqa: PLC0415 - few programs need it
@@ -102,9 +105,10 @@ def misfits(plan: Plan, before: ControlLog, after: ControlLog) -> Iterator[str]:
 
 
 def is_seen_by_readings(plan: Plan, parameter: Parameter) -> bool:
-    """Return whether a window asks for a parameter at each reading's time, on its device."""
+    """Return whether something asks for a parameter at each reading's time, on its device."""
     controls = [window.controls for window in plan.windows.values()]
-    return any(parameter in each.uses and each.counts for each in controls)
+    in_windows = any(parameter in each.uses and each.counts for each in controls)
+    return in_windows or any(parameter in each.uses for each in plan.streams.values())
 
 
 def _panes(pieces: Iterable[PanePiece], floor_us: int, now_us: int) -> Iterator[int]:

@@ -5,109 +5,23 @@ from random import Random
 
 import pytest
 
-from crdts import ControlLog, Replica
-from device_agent.agent.settings import Settings
+from crdts import ControlLog
 from lasp_edge import Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
-from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame
 from lasp_edge.units import SECOND_US as S
-from simulations.oracle import Reading, windows
+from tests.device_agent.agent.rebuilding.support_operated import (
+    OPERATOR,
+    PLAN,
+    SETTINGS,
+    Fleet,
+    wander,
+)
 from tests.device_agent.agents import NOW_US, Device, ack_of
 from tests.device_agent.agents import greenhouse as plain_greenhouse
 from tests.lasp_edge.language.support_controlled import greenhouse
 from tests.support_commands import schedule_command
-
-OPERATOR = Replica(1, 5, "operator")
-PLAN = greenhouse().plan()
-SETTINGS = Settings(keep_readings=True, fence_wait_us=0)
-VALUES = {
-    "above": ("-50", "0", "5.5"),
-    "offset": ("0", "-1.5", "10"),
-    "span_s": ("40", "60", "30"),
-    "step_s": ("20", "10", "30"),
-    "mode": ("day", "night"),
-    "error": ("0.01", "0.02"),
-}
-
-
-class Fleet:
-    """One device, and the operator whose log it hears."""
-
-    def __init__(self, directory, plan=PLAN):
-        self.device = Device(directory, plan, settings=SETTINGS, name="cellar")
-        self.plan, self.log, self.frames = plan, ControlLog(), 0
-
-    def say(self, parameter, scope, from_us, value):
-        self.log |= self.log.set(parameter, scope, from_us, value, "ann")
-        self.tell(parameter, scope)
-
-    def tell(self, parameter, scope):
-        self.frames += 1
-        self.device.hear(schedule_command(OPERATOR, self.frames, parameter, scope, self.log))
-
-    def build(self):
-        for _ in range(200):
-            self.device.tick()
-            if not self.device.core.missing.waits:
-                return
-        raise AssertionError("it builds without end")
-
-    def readings(self):
-        return [
-            Reading("cellar", row["event"], row["value"], row["time_us"], row["tags"], stamped=True)
-            for row in self.device.store.readings()
-        ]
-
-    def truth(self, name):
-        found = windows(self.plan, name, self.readings(), self.log)
-        return {at: each.partial for at, each in found.items()}
-
-    def windows(self, name):
-        """Return (key, start) -> partial, from the entries in the store."""
-        window = self.plan.windows[name]
-        regimes = WindowRegimes(window, self.plan.functions, self.log, "cellar")
-        found = {}
-        for pane, row in self.device.rows():
-            for piece in regimes.pieces:
-                if piece.stream == pane.stream and piece.first_us <= pane.pane_us < piece.end_us:
-                    for start_us, form in regimes.starts_over(piece, pane.pane_us):
-                        before = found.get((pane.key, start_us), form.fold.zero)
-                        found[pane.key, start_us] = form.fold.combine(before, row.partial)
-        return found
-
-    def check(self):
-        for name in self.plan.windows:
-            assert self.windows(name) == self.truth(name), name
-
-
-def wander(fleet, drawn, steps=40):
-    """Let anything happen in any order."""
-    device = fleet.device
-    for _ in range(steps):
-        what = drawn.random()
-        if what < 0.5:
-            count = drawn.choice((1, 3, 12))
-            times = [
-                device.now_us - drawn.choice((0, 1, 5, 30, 300)) * S - drawn.randrange(S)
-                for _ in range(count)
-            ]
-            if drawn.random() < 0.3:
-                times = [None] * count
-            values = [drawn.randint(-300, 300) / 10 for _ in range(count)]
-            device.read(values, times, {"room": drawn.choice(("hall", "shed"))})
-        elif what < 0.7:
-            parameter = drawn.choice(sorted(VALUES))
-            at_us = device.now_us + drawn.choice((-300, -60, -7, 0, 25)) * S + drawn.randrange(3)
-            known = [at.from_us for at in fleet.log.entries if at.parameter == parameter]
-            at_us = drawn.choice([at_us, *known])
-            value = drawn.choice([None, "", *VALUES[parameter]])
-            fleet.say(parameter, drawn.choice(("", "", "cellar", "attic")), at_us, value)
-        elif what < 0.8:
-            device.restart()
-        else:
-            device.tick(drawn.choice((1, 1, 7, 40)))
 
 
 @pytest.mark.parametrize("seed", range(12))
