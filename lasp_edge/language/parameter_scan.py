@@ -1,10 +1,10 @@
 """Scans whose arguments are parameters: each event is stepped by the values of its own time.
 
 Values of parameters hold from a place in the order of time, so a state before the place goes on
-behind it under other arguments. A timer belongs to the event or timer that set it: it is due, and
-rings, by the values of that one's time; so the state of a scan with timers holds that time, too. An
-entry that comes late changes what all events behind its place were stepped by, and these are
-stepped again, as behind a late reading.
+behind it under other arguments. So do timers: one is due, and rings, by the values that hold then;
+what is overdue by new values rings at their place. For that the state of a scan with timers holds
+the time of what brought it. An entry that comes late changes what all events behind its place were
+stepped by, and these are stepped again, as behind a late reading.
 
 Values under which there is no scan, or one of another form (its first state, parts or step, or
 timers where there were none), count for nothing: the scan before them goes on.
@@ -22,6 +22,7 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.forms import steps_of, value_at
 from lasp_edge.language.parameters import ParameterValues, canonical, plain
+from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.scan import Scan, Stepped
 
@@ -125,10 +126,18 @@ class ParameterScan(Scan):
         return (event.time_us, after), values
 
     def due(self, state: Any) -> int | None:
-        return self._at(state[0]).due(state[1])
+        first = max(0, bisect_right(self._times_us, state[0]) - 1)
+        ends_us = [*self._times_us[first + 1 :], FOR_EVER_US]
+        for scan, from_us, end_us in zip(
+            self._scans[first:], self._times_us[first:], ends_us, strict=True
+        ):
+            due_us = scan.due(state[1])
+            if due_us is not None and due_us < end_us:
+                return max(due_us, from_us)
+        return None
 
     def ring(self, state: Any, at_us: int) -> Stepped:
-        after, values = self._at(state[0]).ring(state[1], at_us)
+        after, values = self._at(at_us).ring(state[1], at_us)
         return (at_us, after), values
 
     @property

@@ -77,7 +77,7 @@ def nodes_of(plan: Plan, device: str, log: ControlLog = NO_ENTRIES) -> list[Any]
 class TrueScan(Scan):
     """A scan with parameters: made for each event, by the values of its time on its device.
 
-    A timer is due by the values at the time of what set it, and rings by them.
+    A timer is due, and rings, by the values that hold then, or by new ones at once.
     """
 
     def __init__(self, plan: Plan, name: str, device: str, log: ControlLog) -> None:
@@ -122,10 +122,15 @@ class TrueScan(Scan):
         return (event.time_us, after), values
 
     def due(self, state: Any) -> int | None:
-        return self._at(state[0]).due(state[1])
+        later_us = [each for each in self._marks_us if each > state[0]]
+        for since_us, until_us in zip([state[0], *later_us], [*later_us, 2**62], strict=True):
+            due_us: int | None = self._at(since_us).due(state[1])
+            if due_us is not None and due_us < until_us:
+                return max(due_us, since_us)
+        return None
 
     def ring(self, state: Any, at_us: int) -> Stepped:
-        after, values = self._at(state[0]).ring(state[1], at_us)
+        after, values = self._at(at_us).ring(state[1], at_us)
         return (at_us, after), values
 
 
