@@ -103,7 +103,7 @@ class AgentParts:
             return []
         found: list[Callable[[ControlLog], None]] = [self.missing.follow, self.samples.hear]
         if self.streams is not None:
-            self.streams.leaves_out = self.missing.leaves_out
+            self.streams.panes.leaves_out = self.missing.leaves_out
             found.append(self.streams.follow)
         return found
 

@@ -118,7 +118,7 @@ def _scan(given: ScanArguments, parameters: tuple[Parameter, ...], step: Resolut
     if isinstance(scan, type) and issubclass(scan, Scan):
         scan = scan()
     if parameters:
-        return ParameterScan(what, _need_function_of(scan, what), parameters, step)
+        return ParameterScan(what, scan, parameters, step)
     if not isinstance(scan, Scan):
         raise ValueError(
             f"{what}: a scan such as scans.differences(), or of a class that extends scans.Scan, "
@@ -156,15 +156,6 @@ def _parameters(draft: Draft, given: ScanArguments) -> tuple[Parameter, ...]:
     if known and not given.per_device:
         raise ValueError(_OF_ONE_DEVICE.format(given.what))
     return tuple(sorted(set(known), key=lambda each: each.name))
-
-
-def _need_function_of(scan: Any, what: str) -> Any:
-    if isinstance(scan, Scan) or not callable(scan):
-        raise ValueError(
-            f"{what}: uses= names what the function of a scan asks for; write "
-            "scan=lambda at: scans.sessions(gap_s=at[gap])"
-        )
-    return scan
 
 
 def _check_synchronised(scan: Scan, what: str, *, per_device: bool, local: Any) -> None:

@@ -11,7 +11,7 @@ timers where there were none), count for nothing: the scan before them goes on.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import Any
 
@@ -43,10 +43,15 @@ class ParameterScan(Scan):
     def __init__(
         self,
         what: str,
-        function: Callable[[ParameterValues], Any],
+        function: Any,
         uses: tuple[Parameter, ...],
         step: Resolution | None,
     ) -> None:
+        if isinstance(function, Scan) or not callable(function):
+            raise ValueError(
+                f"{what}: uses= names what the function of a scan asks for; write "
+                "scan=lambda at: scans.sessions(gap_s=at[gap])"
+            )
         self._what, self.function, self.uses, self._step = what, function, uses, step
         defaults = {each.name: each.default for each in uses}
         declared = self._declared = self._made(defaults)
@@ -76,7 +81,7 @@ class ParameterScan(Scan):
         return {str(each) for each in found if isinstance(each, ValueError)}
 
     def _stretches(self, log: ControlLog, device: str) -> Iterator[tuple[int, Scan | ValueError]]:
-        """Yield from when on which scan holds, or why there is none."""
+        """Yield from when on which scan holds, or why no scan does."""
         scopes = (device,) if device else ()
         steps = {each.name: steps_of(log, each, *scopes) for each in self.uses}
         for mark_us in sorted({mark_us for each in steps.values() for mark_us, _ in each}):

@@ -269,12 +269,6 @@ class Plan:
         return [w for w in self.windows.values() if not w.is_plain and w.source.name in self.events]
 
     @property
-    def windows_of_streams(self) -> list[Window]:
-        """The windows over streams that parameters change."""
-        found = self.windows.values()
-        return [w for w in found if not w.is_fixed and w.source.name in self.streams]
-
-    @property
     def pane_streams(self) -> tuple[Window | StreamResult, ...]:
         """The windows, and the rows of results that each device makes."""
         return (*self.windows.values(), *self.device_results.values())
@@ -328,6 +322,11 @@ class Plan:
 def made_by_devices(streams: Mapping[str, Stream]) -> frozenset[str]:
     """Return the streams that only a device can make: its scans, and what is made of them."""
     return frozenset(n for n, each in streams.items() if not (each.fleet or each.stateless))
+
+
+def windows_of_streams(plan: Plan) -> list[Window]:
+    """Return the windows over streams that parameters change."""
+    return [w for w in plan.windows.values() if not w.is_fixed and w.source.name in plan.streams]
 
 
 def fleet_sources(plan: Plan) -> tuple[str, ...]:

@@ -126,7 +126,7 @@ class TrueScan(Scan):
         for since_us, until_us in zip([state[0], *later_us], [*later_us, 2**62], strict=True):
             due_us: int | None = self._at(since_us).due(state[1])
             if due_us is not None and due_us < until_us:
-                return max(due_us, since_us)
+                return int(max(due_us, since_us))
         return None
 
     def ring(self, state: Any, at_us: int) -> Stepped:

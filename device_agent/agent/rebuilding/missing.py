@@ -36,6 +36,7 @@ from device_agent.agent.rebuilding.counting import (
 )
 from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge.event import StreamItem
+from lasp_edge.language.plan import windows_of_streams
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 
 BUILT_AT_ONCE_US: Final = 60 * BLOCK_US
@@ -59,7 +60,7 @@ class MissingPanes(Part):
     def __init__(self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache) -> None:
         self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
         self._windows = agent.plan.windows_of_readings
-        self._of_streams = agent.plan.windows_of_streams
+        self._of_streams = windows_of_streams(agent.plan)
         self._plain = _plain_beside(agent)
         self._events = {window.source.name for window in self._windows}
         found = (agent.plan.functions, agent.replica.device, agent.counters.note)

@@ -17,6 +17,7 @@ from lasp_edge.event import Event, StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fields import FieldsFold
 from lasp_edge.language.declarations import StreamResult, Window
+from lasp_edge.language.plan import windows_of_streams
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.cells import Item
@@ -62,7 +63,7 @@ class StreamPanes:
         """
         functions, device = self._agent.plan.functions, self._agent.replica.device
         renewed: Renewing = {}
-        for window in self._agent.plan.windows_of_streams:
+        for window in windows_of_streams(self._agent.plan):
             new = WindowRegimes(window, functions, log, device)
             come = difference(new.pieces, self._regimes[window.name].pieces)
             self._regimes[window.name] = new
@@ -109,7 +110,7 @@ class StreamPanes:
             taken_back[pane] = fold.combine(taken_back.get(pane, fold.zero), row.partial)
         for place in sorted(delta):
             for event, partials in zip(delta[place], sums, strict=True):
-                found = self._tried(window, event, is_told=partials is added)
+                found = self._tried(window, event, is_counted=partials is added)
                 for pane, lifted in found:
                     is_meant = only is None or _is_in(pane, only)
                     if is_meant and not _is_in(pane, without):
@@ -118,14 +119,14 @@ class StreamPanes:
             self._change(pane, added.get(pane, fold.zero), taken_back.get(pane), store)
 
     def _tried(
-        self, window: Window, event: Event | None, *, is_told: bool
+        self, window: Window, event: Event | None, *, is_counted: bool
     ) -> list[tuple[PaneId, Partial]]:
-        """Return the panes and partials of an output; a failure is counted where it is told."""
+        """Return the panes and partials of an output; count a failure where that is asked for."""
         try:
             return [] if event is None else self._lifted(window, event)
         except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
             pass_interrupt(error)
-            if is_told:
+            if is_counted:
                 self._agent.guard.failed(f"window {window.name}", error)
         return []
 

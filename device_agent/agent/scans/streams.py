@@ -8,7 +8,7 @@ What streams say becomes panes, which land like all others
 (`device_agent.agent.scans.stream_panes`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crdts import ControlLog
@@ -57,6 +57,8 @@ class Streams(Part):
         engine: the streams.
         books: the rows of each result.
         begun: the rows of the store are in the books.
+        panes: makes those of windows, and of rows.
+        waits: the next commit has entries of operators to follow.
     """
 
     name = "streams"
@@ -71,7 +73,7 @@ class Streams(Part):
     ) -> None:
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._variables, self._value_of = variables, value_of
-        self._stream_panes = StreamPanes(agent, panes)
+        self.panes = StreamPanes(agent, panes)
         self._leaving = LeavingOutputs(agent, panes)
         self._sent = [each for each in plan.item_streams.values() if each.outputs]
         self._store: StoreReader | None = None
@@ -92,31 +94,19 @@ class Streams(Part):
         """Begin with what the store will say, under the entries that it has."""
         plan, device = self._agent.plan, self._agent.replica.device
         self.begun, self._followed = False, log
+        self.waits = self._log != log
         self._history = StreamHistory(plan, device, self._stored)
         live_most = self._agent.settings.live_items
         self.engine = FollowingEngine(stream_plan(plan, device, log), self._history, live_most)
-        self._stream_panes.follow(log)
+        self.panes.follow(log)
         self.books = {
             name: ResultBook(result, self._history) for name, result in plan.device_results.items()
         }
 
-    @property
-    def leaves_out(self) -> Callable[[int], bool]:
-        """Tells of the start of a pane under parameters that nothing is to be made of it."""
-        return self._stream_panes.leaves_out
-
-    @leaves_out.setter
-    def leaves_out(self, leaves_out: Callable[[int], bool]) -> None:
-        self._stream_panes.leaves_out = leaves_out
-
     def follow(self, log: ControlLog) -> None:
         """Take the operators' entries: what they change is evaluated with the next commit."""
         self._log = streamed_log(self._agent.plan, self._agent.replica.device, log)
-
-    @property
-    def waits(self) -> bool:
-        """Whether the next commit has entries of operators to follow."""
-        return self._log != self._followed
+        self.waits = self._log != self._followed
 
     def _stored(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
         """Read what is kept of a stream; only while a commit is prepared."""
@@ -146,7 +136,7 @@ class Streams(Part):
 
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take the readings that came since the last time, before they are committed."""
-        self._now_us = self._stream_panes.now_us = now_us
+        self._now_us = self.panes.now_us = now_us
         taken = [item for item in self._intake.items if item.event in self._events]
         if self.begun and not taken and not self._waits and not self.waits:
             return
@@ -163,8 +153,11 @@ class Streams(Part):
             self._leaving.leave(sent, outcome.deltas.get(sent.name, {}), store, now_us)
         for each in outcome.retracted:
             self._agent.counters.add("retracted")
-            self._stream_panes.take_back(each, store)
-        self._count_failures()
+            self.panes.take_back(each, store)
+        failing = self.engine.graph.failing
+        for name, place in failing.keys() - self._failing:  # it did not fail there before
+            self._agent.counters.note(f"failed: {name}: {failing[name, place]}")
+        self._failing = set(failing)
 
     def give_up(self) -> None:
         """Store nothing of an evaluation that has failed, and go on from what is stored."""
@@ -187,21 +180,21 @@ class Streams(Part):
         plan, log = self._agent.plan, self._log
         changed = self._log.entries.items() ^ self._followed.entries.items()
         since_us = min(at.from_us for at, _ in changed)
-        before_us, self._followed = self.engine.since_us, log
+        before_us, self._followed, self.waits = self.engine.since_us, log, False
         deltas = self.engine.follow(stream_plan(plan, self._agent.replica.device, log), since_us)
-        renewed = {name: each for name, each in self._stream_panes.follow(log).items() if each}
+        renewed = {name: each for name, each in self.panes.follow(log).items() if each}
         for window in self._windows:
             delta = deltas.get(window.source.name, {})
             if delta:
                 again = renewed.get(window.name, [])
-                self._stream_panes.fold(window, delta, store, without=again)
+                self.panes.fold(window, delta, store, without=again)
         if renewed:
             first_us = min(piece.first_us for each in renewed.values() for piece in each)
             windows = [plan.windows[name] for name in renewed]
             contents = self.engine.contents({w.source.name for w in windows}, first_us)
             for window in windows:
                 content = contents[window.source.name]
-                self._stream_panes.renew(window, renewed[window.name], content, store)
+                self.panes.renew(window, renewed[window.name], content, store)
         self._bring(StreamChanges(deltas, []), before_us, store, [])
         for sent in self._sent:
             self._leaving.leave(sent, deltas.get(sent.name, {}), store, self._now_us)
@@ -218,10 +211,10 @@ class Streams(Part):
             delta = {place: change for place, change in changes.items() if place[0] >= first_us}
             held = [
                 each
-                for stream in self._stream_panes.streams_of(window)
+                for stream in self.panes.streams_of(window)
                 for each in store.newest_panes(stream, FOR_EVER_US)
             ]
-            self._stream_panes.fold(
+            self.panes.fold(
                 window, delta, store, [each for each in held if each[0].pane_us >= first_us]
             )
         for sent in [each for each in self._sent if each.stream not in self._known]:
@@ -241,10 +234,10 @@ class Streams(Part):
         for window in windows:
             delta = outcome.deltas.get(window.source.name)
             if delta:
-                self._stream_panes.fold(window, delta, store)
+                self.panes.fold(window, delta, store)
         for name, book in self.books.items():
             delta = book.fitting(outcome.deltas.get(name, {}))
-            self._stream_panes.deliver(book.result, delta, store)
+            self.panes.deliver(book.result, delta, store)
             unfit = book.unfit
             final = book.take(delta, since_us, before_us, frontier_us)
             for placed in final if self._agent.plan.functions.results.get(name) else ():
@@ -284,14 +277,6 @@ class Streams(Part):
             else:
                 self._variables.record(pending, self._agent.clock.time_us(self._now_us))
 
-    def _count_failures(self) -> None:
-        """Count the functions of streams that fail at a place where they did not before."""
-        failing = self.engine.graph.failing
-        for (name, place), why in failing.items():
-            if (name, place) not in self._failing:
-                self._agent.counters.note(f"failed: {name}: {why}")
-        self._failing = set(failing)
-
     def take_changes(self) -> Changes | None:
         taken = self._history.take_changes()
         return Changes(history=taken) if taken else None
@@ -308,14 +293,7 @@ class Streams(Part):
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Publish the newest rows of each key, where that is asked for."""
         if self._timer is not None and self._timer.is_due(now_us):
-            yield from self._retained.publications(self._wanted())
-
-    def _wanted(self) -> Iterator[Content]:
-        device = self._agent.replica.device
-        for name, book in self.books.items():
-            for key, newest in sorted(book.newest.items()):
-                topic = self._agent.topics.result(name, device, key or None)
-                yield Content(topic, newest.mark, newest.as_json)
+            yield from self._retained.publications(_wanted(self._agent, self.books))
 
     def shown(self) -> Iterator[tuple[str, str]]:
         """Yield result and key of each row that people are shown."""
@@ -333,3 +311,11 @@ class Streams(Part):
                 },
             }
         }
+
+
+def _wanted(agent: Agent, books: Mapping[str, ResultBook]) -> Iterator[Content]:
+    """Yield the newest rows of each key, for people."""
+    for name, book in books.items():
+        for key, newest in sorted(book.newest.items()):
+            topic = agent.topics.result(name, agent.replica.device, key or None)
+            yield Content(topic, newest.mark, newest.as_json)

@@ -7,6 +7,7 @@ import pytest
 from lasp_edge import Program, folds
 from lasp_edge.examples.greenhouse import program as without_parameters
 from lasp_edge.language.parameters import canonical, is_value, need_value, plain, shown
+from lasp_edge.language.plan import windows_of_streams
 from tests.lasp_edge.language.support_controlled import greenhouse
 
 
@@ -171,14 +172,15 @@ def test_a_parameter_of_another_program_is_refused():
         program.window("hot", source=temperature, fold=folds.count(), size_s=other)
 
 
-def test_windows_over_streams_take_no_parameters():
-    program, temperature = begun()
+def test_windows_over_streams_take_parameters():
+    program = Program("house")
+    temperature = program.event("temperature", resolution="0.1")
     doubled = program.map(temperature, lambda event: event.value * 2, "doubled", resolution="0.1")
     span = program.parameter("span_s", "60")
-    with pytest.raises(
-        ValueError, match=r"and .doubled. is a stream; leave them out here: an alert"
-    ):
-        program.window("hot", source=doubled, fold=folds.count(), size_s=span)
+    window = program.window("w", source=doubled, fold=folds.max(), size_s=span)
+    plan = program.plan()
+    assert (window.controls.size, windows_of_streams(plan)) == (span, [window])
+    assert plan.windows_of_readings == []
 
 
 def test_a_factory_of_folds_is_no_function_of_parameters():
