@@ -56,6 +56,9 @@ class Lake:
     def window_names(self) -> list[str]:
         """Return the names of the windows in the lake, sorted.
 
+        >>> lake.window_names()  # doctest: +SKIP
+        ['temperature_by_room']
+
         Raises:
             NotFound: there is no such lake.
         """
@@ -63,6 +66,9 @@ class Lake:
 
     def value_names(self) -> list[str]:
         """Return the names of the fleet-wide values in the lake, sorted.
+
+        >>> lake.value_names()  # doctest: +SKIP
+        ['global_average']
 
         Raises:
             NotFound: there is no such lake.
@@ -72,6 +78,10 @@ class Lake:
     def windows(self, name: str) -> WindowRows:
         """Return the rows of a window, by the window's name in the program.
 
+        >>> rows = lake.windows("temperature_by_room")  # doctest: +SKIP
+        >>> rows.current(columns=["key", "mean"]).to_pylist()  # doctest: +SKIP
+        [{'key': 'attic', 'mean': 21.5}, {'key': 'cellar', 'mean': 12.0}]
+
         Raises:
             NotFound: there is no such lake, or no such window in it.
         """
@@ -79,6 +89,9 @@ class Lake:
 
     def values(self, name: str) -> ValueRows:
         """Return the fleet-wide values of a dynamic fold, by the fold's name in the program.
+
+        >>> lake.values("global_average").current().column_names[:4]  # doctest: +SKIP
+        ['name', 'key', 'mean', 'count']
 
         Raises:
             NotFound: there is no such lake, or no such fold in it.
@@ -88,6 +101,9 @@ class Lake:
     def result_names(self) -> list[str]:
         """Return the names of the streams' results in the lake, sorted.
 
+        >>> lake.result_names()  # doctest: +SKIP
+        ['risen']
+
         Raises:
             NotFound: there is no such lake.
         """
@@ -95,6 +111,9 @@ class Lake:
 
     def results(self, name: str) -> StreamRows:
         """Return the rows of a stream's result, by the stream's name in the program.
+
+        >>> lake.results("risen").current().column_names[:5]  # doctest: +SKIP
+        ['device', 'key', 'time_us', 'place', 'difference']
 
         Raises:
             NotFound: there is no such lake, or no such result in it.
@@ -104,6 +123,9 @@ class Lake:
     def shared_names(self) -> list[str]:
         """Return the names of the shared variables in the lake, sorted.
 
+        >>> lake.shared_names()  # doctest: +SKIP
+        ['opened']
+
         Raises:
             NotFound: there is no such lake.
         """
@@ -111,6 +133,9 @@ class Lake:
 
     def shared(self, name: str) -> SharedValues:
         """Return the value of a shared variable, by its name in the program.
+
+        >>> lake.shared("opened").value  # doctest: +SKIP
+        frozenset()
 
         Raises:
             NotFound: there is no such lake, or no such variable in it.
@@ -121,6 +146,9 @@ class Lake:
 
     def table_as_of(self, frontier: Time) -> pa.Table:
         """Return the table of all windows as it was when results were final up to a time.
+
+        >>> lake.table_as_of(1_767_600_060_000_000).column("status").to_pylist()  # doctest: +SKIP
+        ['final', 'final']
 
         Rows are the current ones of that moment, sorted by (window, key, start_us): `final` ones
         end at the frontier or before it, others were still `tentative`. The columns are those of
@@ -148,6 +176,9 @@ class Lake:
     def frontiers(self) -> list[int]:
         """Return every frontier at which windows were written, ascending, in microseconds.
 
+        >>> lake.frontiers()  # doctest: +SKIP
+        [1767600060000000, 1767600120000000]
+
         Raises:
             NotFound: there is no such lake.
         """
@@ -160,6 +191,9 @@ class Lake:
         self, *, roster: Collection[str] | None = None, dead_after_s: float = DEAD_AFTER_S
     ) -> pa.Table:
         """Return how far each device has come, sorted by device.
+
+        >>> lake.coverage().column_names  # doctest: +SKIP
+        ['device', 'state', 'low_us', 'heard_us', 'holds']
 
         | column | type | what it is |
         |---|---|---|

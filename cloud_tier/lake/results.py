@@ -101,6 +101,10 @@ class RevisedRows:
     def changes(self, since_version: int | None = None) -> AppendedRows:
         """Return the rows that were appended after a version of the table.
 
+        >>> appended = lake.windows("temperature_by_room").changes()  # doctest: +SKIP
+        >>> appended.rows.num_rows, appended.version  # doctest: +SKIP
+        (3, 1)
+
         For a consumer downstream: it keeps `version` of what it got, and asks with that the next
         time. Each row comes once, whatever was compacted in between; a row replaces the one of
         the same entry whose `revision` is smaller.
@@ -177,6 +181,10 @@ class TimedRows(RevisedRows):
     def current(self, **only: Unpack[Choice]) -> pa.Table:
         """Return the newest row of each entry, sorted by key and time; none that was taken back.
 
+        >>> rows = lake.windows("temperature_by_room").current(key="attic")  # doctest: +SKIP
+        >>> rows.select(["mean", "status"]).to_pylist()  # doctest: +SKIP
+        [{'mean': 21.5, 'status': 'revised'}]
+
         Files and columns that this leaves out are not read.
 
         Args:
@@ -191,16 +199,29 @@ class TimedRows(RevisedRows):
     def revisions(self, **only: Unpack[Choice]) -> pa.Table:
         """Return all rows of each entry, sorted by key, time and `revision`.
 
+        >>> rows = lake.windows("temperature_by_room").revisions(key="attic")  # doctest: +SKIP
+        >>> rows.column("mean").to_pylist()  # doctest: +SKIP
+        [21.75, 21.5]
+
         Args and errors are those of `current`.
         """
         return self._chosen(**only, all_revisions=True)
 
     def readable(self, **only: Unpack[Choice]) -> pa.Table:
-        """Return what `current` does with times as times, and values as doubles in their unit."""
+        """Return what `current` does with times as times, and values as doubles in their unit.
+
+        >>> rows = lake.windows("temperature_by_room").readable()  # doctest: +SKIP
+        >>> rows.column("start").to_pylist()[0].isoformat()  # doctest: +SKIP
+        '2026-01-05T08:00:00+00:00'
+        """
         return readable(self._chosen(**only))
 
     def to_pandas(self, **only: Unpack[Choice]) -> Any:
-        """Return what `readable` does as a frame of pandas, which has to be installed."""
+        """Return what `readable` does as a frame of pandas, which has to be installed.
+
+        >>> lake.windows("temperature_by_room").to_pandas()["mean"].tolist()  # doctest: +SKIP
+        [21.5, 12.0]
+        """
         return as_pandas(self.readable(**only))
 
     def _chosen(
@@ -255,6 +276,9 @@ that an earlier release wrote |
 
     def newest_start_us(self) -> int | None:
         """Return when the last window starts, in microseconds; None where there is no row.
+
+        >>> lake.windows("temperature_by_room").newest_start_us()  # doctest: +SKIP
+        1767600000000000
 
         Raises:
             NotFound: there is no such lake.
@@ -329,6 +353,9 @@ shows the same has made it from the same |
     def current(self, *, key: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the newest row of each key, sorted by key.
 
+        >>> lake.values("global_average").current(columns=["mean"]).num_rows  # doctest: +SKIP
+        0
+
         Args:
             key: only this key.
             columns: only these, in this order.
@@ -342,7 +369,11 @@ shows the same has made it from the same |
     def revisions(
         self, *, key: str | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """Return all rows of each key, sorted by key and `revision`; else as `current`."""
+        """Return all rows of each key, sorted by key and `revision`; else as `current`.
+
+        >>> lake.values("global_average").revisions().num_rows  # doctest: +SKIP
+        0
+        """
         return self._rows(_of_key(key), columns, all_revisions=True)
 
 

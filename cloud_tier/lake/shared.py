@@ -64,6 +64,9 @@ class SharedValues:
     def current(self) -> pa.Table:
         """Return the value as rows, sorted by part, key and value.
 
+        >>> lake.shared("opened").current().column_names  # doctest: +SKIP
+        ['part', 'key', 'value']
+
         Raises:
             NotFound: there is no such lake.
         """
@@ -77,6 +80,9 @@ class SharedValues:
     def value(self) -> Any:
         """The value in Python, as a device has it: a number, a set, a dictionary ...
 
+        >>> lake.shared("opened").value  # doctest: +SKIP
+        frozenset()
+
         Raises:
             NotFound: there is no such lake.
         """
@@ -86,6 +92,9 @@ class SharedValues:
     def state(self) -> Lattice:
         """The joined state itself, of a type of `crdts`.
 
+        >>> lake.shared("opened").state  # doctest: +SKIP
+        GSet(elements=set())
+
         Raises:
             NotFound: there is no such lake.
         """
@@ -93,6 +102,9 @@ class SharedValues:
 
     def query(self, source: str = "shared") -> str:
         """Return the SELECT that makes `current` of the table `shared`, whatever tool runs it.
+
+        >>> lake.shared("opened").query().startswith("WITH merged AS (")  # doctest: +SKIP
+        True
 
         Args:
             source: under which name the table is known there.

@@ -1,10 +1,11 @@
 """`as_of(left, right, within_s)`: each event of one kind with the newest one of another.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> both = AsOfJoin("temperature", "humidity", within_s=60)
+    >>> both = scans.as_of("temperature", "humidity", within_s=60)
     >>> said_by(both, [20.0, 50, 21.5], names=["temperature", "humidity", "temperature"])
     [(21.5, 50)]
-    >>> last_known = AsOfJoin("temperature", "humidity", missing=-1)
+    >>> last_known = scans.as_of("temperature", "humidity", missing=-1)
     >>> said_by(last_known, [20.0, 50, 21.5], names=["temperature", "humidity", "temperature"])
     [(20.0, -1), (21.5, 50)]
 

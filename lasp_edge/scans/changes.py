@@ -1,7 +1,8 @@
 """`changes()`: only what differs from the value before.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> said_by(ValueChanges(), [0, 1, 1, 0, 0, 1])
+    >>> said_by(scans.changes(), [0, 1, 1, 0, 0, 1])
     [0, 1, 0, 1]
 
 Laws: no two outputs in a row are the same; applied twice, it gives what it gives once. Cost: a late

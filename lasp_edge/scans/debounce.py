@@ -1,7 +1,8 @@
 """`debounce(for_s)`: a value once it has stayed for a while: chatter of a contact is left out.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> said_by(SteadyValues(for_s=3), [0, 1, 0, 1, 1, 0], times_s=[0, 10, 11, 12, 20, 30])
+    >>> said_by(scans.debounce(for_s=3), [0, 1, 0, 1, 1, 0], times_s=[0, 10, 11, 12, 20, 30])
     [0, 1, 0]
 
 Laws: no two outputs in a row are the same; each was there, and nothing else, for `for_s` before its

@@ -1,11 +1,12 @@
 """`differences()`: each value less the one before, such as a meter's consumption.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> said_by(ConsecutiveDifferences(), [100, 130, 90])
+    >>> said_by(scans.differences(), [100, 130, 90])
     [30, -40]
-    >>> said_by(ConsecutiveDifferences(reset=True), [100, 130, 5, 25])
+    >>> said_by(scans.differences(reset=True), [100, 130, 5, 25])
     [30, 5, 20]
-    >>> said_by(ConsecutiveDifferences().at(Resolution("0.1")), [0.1, 0.3])
+    >>> said_by(scans.differences().at(Resolution("0.1")), [0.1, 0.3])
     [0.2]
 
 Laws: without resets, the outputs up to a place add up to the value there less the first one;

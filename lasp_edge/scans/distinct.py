@@ -1,9 +1,10 @@
 """`distinct()`: a value when it comes for the first time, or for the first time in a while.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> said_by(FirstOccurrences(), ["a", "b", "a", "c", "b"])
+    >>> said_by(scans.distinct(), ["a", "b", "a", "c", "b"])
     ['a', 'b', 'c']
-    >>> said_by(FirstOccurrences(within_s=2), ["a", "a", "b", "a", "a"])
+    >>> said_by(scans.distinct(within_s=2), ["a", "a", "b", "a", "a"])
     ['a', 'b', 'a']
 
 Law: applied twice, it gives what it gives once. Cost: a late event revises the results of its own

@@ -1,7 +1,8 @@
 """`held_for(predicate, for_s)`: a condition that has held for a while, once for each time.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> hot = ConditionHeld(lambda event: event.value > 80, for_s=5)
+    >>> hot = scans.held_for(lambda event: event.value > 80, for_s=5)
     >>> said_by(hot, [85, 90, 70, 81, 82], times_s=[0, 9, 10, 20, 22])
     [(0,), (20000000,)]
 

@@ -1,9 +1,10 @@
 """`last(n)`: the last n values, this one included.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> said_by(LastValues(2), [5, 7, 6])
+    >>> said_by(scans.last(2), [5, 7, 6])
     [(5,), (5, 7), (7, 6)]
-    >>> said_by(LastValues(2, partial=False), [5, 7, 6])
+    >>> said_by(scans.last(2, partial=False), [5, 7, 6])
     [(5, 7), (7, 6)]
 
 Law: each output is the last n values up to its place. Cost: a late event revises n - 1 results.

@@ -2,6 +2,7 @@
 
 FlameStream counts words like this: of the last two, (result, word) makes the next result.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.scans.last import LastValues
     >>> from lasp_edge.testing import said_by
     >>> def count(seen):
@@ -10,7 +11,7 @@ FlameStream counts words like this: of the last two, (result, word) makes the ne
     ...     if [kind for kind, _ in seen] == ["result", "word"]:
     ...         return [("result", seen[0][1] + 1)]
     ...     return []  # (word, result) is counted already
-    >>> said_by(Loop(LastValues(2), count), [("word", 1)] * 3)
+    >>> said_by(scans.loop(LastValues(2), count), [("word", 1)] * 3)
     [('result', 1), ('result', 2), ('result', 3)]
 
 Law: it is the scan whose step goes round until nothing comes back. Cost: that of the inner scan,

@@ -1,11 +1,12 @@
 """`pattern(..)`: events that meet predicates one after the other, or then nothing for a while.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
     >>> def opened(event): return event.value == 1
     >>> def closed(event): return event.value == 0
-    >>> said_by(Pattern(opened, closed, within_s=60), [1, 0, 1], times_s=[10, 30, 40])
+    >>> said_by(scans.pattern(opened, closed, within_s=60), [1, 0, 1], times_s=[10, 30, 40])
     [(10000000, 30000000)]
-    >>> said_by(Pattern(opened, absent_s=600), [1, 0, 1], times_s=[10, 30, 40])
+    >>> said_by(scans.pattern(opened, absent_s=600), [1, 0, 1], times_s=[10, 30, 40])
     [(40000000,)]
 
 The second one is "opened, and nothing came for ten minutes", which time alone brings.

@@ -1,9 +1,10 @@
 """`rate(per_s)`: how fast a value changes: the difference to the one before, by the time between.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> said_by(ChangeRate(resolution="0.1"), [100, 130, 90], times_s=[0, 60, 80])
+    >>> said_by(scans.rate(resolution="0.1"), [100, 130, 90], times_s=[0, 60, 80])
     [0.5, -2.0]
-    >>> litres_an_hour = ChangeRate(per_s=3600, reset=True)
+    >>> litres_an_hour = scans.rate(per_s=3600, reset=True)
     >>> said_by(litres_an_hour, [100, 130, 5], times_s=[0, 60, 120])
     [1800.0, 300.0]
 

@@ -1,7 +1,8 @@
 """`running(function, zero)`: what follows from everything so far, after each event.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> said_by(RunningState(lambda total, event: total + event.value, 0), [5, 7, 6])
+    >>> said_by(scans.running(lambda total, event: total + event.value, 0), [5, 7, 6])
     [5, 12, 18]
 
 Law: each output is the function, applied to all events up to its place, one after the other. Cost:

@@ -1,11 +1,12 @@
 """`sessions(gap_s)`: what comes with less than a gap between, folded, once the gap is over.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge import folds
     >>> from lasp_edge.testing import said_by
-    >>> runs = Sessions(gap_s=2, fold=folds.sum()).at(Resolution("1"))
+    >>> runs = scans.sessions(gap_s=2, fold=folds.sum()).at(Resolution("1"))
     >>> said_by(runs, [5, 7, 6], times_s=[1, 2, 10])
     [(1000000, 2000000, 12.0), (10000000, 10000000, 6.0)]
-    >>> said_by(Sessions(gap_s=2, so_far=True), [5, 7, 6], times_s=[1, 2, 10])
+    >>> said_by(scans.sessions(gap_s=2, so_far=True), [5, 7, 6], times_s=[1, 2, 10])
     [(1000000, 1000000, 1), (1000000, 2000000, 2), (10000000, 10000000, 1)]
 
 Laws: sessions do not overlap, and lie at least a gap apart; their folds' combination is the fold

@@ -1,7 +1,8 @@
 """`time_weighted_mean(every_s)`: the mean over time: each value counts for as long as it held.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> minutes = TimeWeightedMean(every_s=60, resolution="0.1")
+    >>> minutes = scans.time_weighted_mean(every_s=60, resolution="0.1")
     >>> said_by(minutes, [10, 20, 40], times_s=[0, 45, 70])
     [12.5, 36.7, 40.0]
 

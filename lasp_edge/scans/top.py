@@ -1,9 +1,10 @@
 """`top(n)`: the n greatest values so far, whenever they change; or those of a span, at each event.
 
+    >>> from lasp_edge import scans
     >>> from lasp_edge.testing import said_by
-    >>> said_by(TopValues(2), [5, 7, 6, 4, 9])
+    >>> said_by(scans.top(2), [5, 7, 6, 4, 9])
     [(5,), (7, 5), (7, 6), (9, 7)]
-    >>> said_by(TopValues(2, within_s=2), [5, 7, 6, 4, 9])
+    >>> said_by(scans.top(2, within_s=2), [5, 7, 6, 4, 9])
     [(5,), (7, 5), (7, 6), (6, 4), (9, 4)]
 
 Laws: each output is the n greatest values up to its place, greatest first; without a
