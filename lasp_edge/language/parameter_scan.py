@@ -131,6 +131,8 @@ class ParameterScan(Scan):
         return (event.time_us, after), values
 
     def due(self, state: Any) -> int | None:
+        if not self.timed:
+            return None
         first = max(0, bisect_right(self._times_us, state[0]) - 1)
         ends_us = [*self._times_us[first + 1 :], FOR_EVER_US]
         for scan, from_us, end_us in zip(

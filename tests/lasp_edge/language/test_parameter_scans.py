@@ -4,6 +4,7 @@ import pytest
 
 from crdts import ControlLog
 from lasp_edge import Event, Program, folds, scans
+from lasp_edge.checking.streams import tried_streams
 from lasp_edge.language.streaming import NO_ENTRIES, graph_of
 from lasp_edge.ordered.places import reading_place
 from lasp_edge.ordered.scan import Scan
@@ -97,6 +98,20 @@ def test_what_cannot_be_declared_is_named(changed, expected):
     _, declare, _ = laundry()
     with pytest.raises(ValueError, match=expected):
         declare(**changed)
+
+
+def test_check_finds_a_scan_with_parameters_that_remembers():
+    program, declare, _ = laundry()
+    given = iter(range(10**6))
+
+    class Remembering(Scan):
+        name, zero, parts = "remembering", 0, {"n": "1"}
+
+        def step(self, state, event):
+            return state, (next(given),)
+
+    program.result(declare(scan=lambda _at: Remembering(), uses=("pause_s", "mode")))
+    assert any("step from 0 at" in flaw for flaw in tried_streams(program.plan()).wrong)
 
 
 def test_another_default_is_another_stream():
