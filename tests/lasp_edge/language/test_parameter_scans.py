@@ -39,7 +39,7 @@ def said(plan, log, times_s):
         for at in times_s
     }
     found = graph.update({"power": came}, 10**12)["runs"]
-    return [tuple(new.value) for _, (_, new) in sorted(found.items())]
+    return [(place[0] // 1_000_000, *new.value) for place, (_, new) in sorted(found.items())]
 
 
 def test_events_and_timers_go_by_the_values_of_their_times():
@@ -51,8 +51,9 @@ def test_events_and_timers_go_by_the_values_of_their_times():
     log |= log.set("pause_s", "", 2_000_000, "1", "ann")
     log |= log.set("pause_s", "pi-1", 9_000_000, "5", "ann")
     log |= log.set("pause_s", "pi-2", 0, "60", "ann")
-    # By then the first session is overdue; the last two readings are no more than 5 s apart.
-    assert [count for *_, count in said(plan, log, (0, 2, 4, 9, 13))] == [1, 1, 1, 2]
+    # At 2 s the first session is overdue; the last two readings are no more than 5 s apart.
+    found = [(at_s, count) for at_s, *_, count in said(plan, log, (0, 2, 4, 9, 13))]
+    assert found == [(2, 1), (3, 1), (5, 1), (18, 2)]
 
 
 def test_a_value_under_which_there_is_no_scan_leaves_the_one_before_it():

@@ -26,8 +26,8 @@ VALUES = {
 class Fleet:
     """One device, and the operator whose log it hears."""
 
-    def __init__(self, directory, plan=PLAN):
-        self.device = Device(directory, plan, settings=SETTINGS, name="cellar")
+    def __init__(self, directory, plan=PLAN, settings=SETTINGS):
+        self.device = Device(directory, plan, settings=settings, name="cellar")
         self.plan, self.log, self.frames = plan, ControlLog(), 0
 
     def say(self, parameter, scope, from_us, value):
