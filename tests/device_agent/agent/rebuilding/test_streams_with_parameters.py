@@ -32,7 +32,7 @@ def test_an_entry_behind_the_cuts_changes_all_since(tmp_path):
         device.read([n / 10, -n / 10], [NOW_US + 7 * n * S, NOW_US + 7 * n * S + 3], {"room": "a"})
         device.tick()
     assert device.core.streams.engine.since_us > NOW_US + 60 * S
-    for parameter, value in (("offset", "10"), ("mode", "night"), ("span_s", "60")):
+    for parameter, value in (("offset", "10"), ("span_s", "60")):
         before = {name: fleet.windows(name) for name in PLAN.windows}
         fleet.say(parameter, "", NOW_US + 9 * S, value)
         fleet.build()
