@@ -113,6 +113,7 @@ MARKS = {
     "setting": ("sh", "lasp-edge set"),
     "set": ("text", "Known on 2 of 2"),
     "press": ("python", 'Program("press")'),
+    "washroom": ("python", 'Program("washroom")'),
     "energy per flat": ("python", 'Program("flats")'),
     "percentiles": ("python", 'Program("services")'),
     "weighted mean": ("python", 'Program("trades")'),

@@ -12,7 +12,7 @@ import pytest
 from crdts import ControlLog
 from device_agent.agent.timing.system_clock import wall_us
 from lasp_edge.examples import hothouse
-from simulations.oracle import Reading, windows
+from simulations.oracle import Reading, rows, windows
 from simulations.processes.broker import PrivateBroker
 from tests.brokers import broker_program, until_true
 from tests.support_readme import BIN, block, commands, here, succeeds
@@ -43,6 +43,21 @@ def test_a_press_is_counted_with_the_parameters_at_each_readings_time():
     assert sorted(counts) == [-40, -20, 0]
     alone = windows(plan, "shaking", readings[:2])
     assert {at: held[at].partial for at in alone} == {at: alone[at].partial for at in alone}
+
+
+def test_a_washroom_steps_its_runs_by_the_pause_of_each_readings_time():
+    shown = {}
+    exec(block("washroom"), shown)
+    plan = shown["program"].plan()
+    readings = [Reading("pi-1", "power", 9, at_s * 1_000_000) for at_s in (0, 200, 400)]
+    readings += [Reading("pi-1", "litres", n, n * 1_000_000) for n in (1, 2, 4)]
+    log = ControlLog()
+    log |= log.set("pause_s", "", 150_000_000, "60", "ann")
+    log |= log.set("least", "", 4_000_000, "2.5", "ann")
+    runs = [len(rows(plan, "runs", readings, log=each)) for each in (ControlLog(), log)]
+    drawn = [windows(plan, "drawn", readings, each) for each in (ControlLog(), log)]
+    assert runs == [1, 3]
+    assert [truth.partial for each in drawn for truth in each.values()] == [(30,), (10,)]
 
 
 @pytest.mark.slow

@@ -312,8 +312,7 @@ class Stream(Generic[Value_co]):
         stateless: neither it nor what it is made from is a scan.
         events: the events that it is made from.
         fingerprint: differs for streams that do not mean the same.
-        fleet: it is of one order over the fleet: a scan that is not of each device by itself, or
-            made of such a one. Gateways evaluate it, and no device.
+        fleet: it is of one order over the fleet, or made of such a one; no device evaluates it.
         uses: the parameters of a scan's arguments.
     """
 

@@ -11,20 +11,24 @@ timers where there were none), count for nothing: the scan before them goes on.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import Any
 
-from crdts.control_log import BEFORE_ALL_US, ControlLog
+from crdts.control_log import BEFORE_ALL_US, ControlEntry, ControlLog, ControlPlace
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.forms import steps_of, value_at
 from lasp_edge.language.parameters import ParameterValues, canonical, plain
+from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.scan import Scan, Stepped
+
+NO_ENTRIES = ControlLog()
+"""No operator has changed anything."""
 
 
 class ParameterScan(Scan):
@@ -158,3 +162,28 @@ class ParameterScan(Scan):
 
     def __repr__(self) -> str:
         return repr(self._declared)
+
+
+def entries_in(log: ControlLog) -> tuple[tuple[Any, ...], ...]:
+    """Return the entries of a log as a plain value; equal logs, equal values."""
+    return tuple(sorted((*at, *entry) for at, entry in log.entries.items()))
+
+
+def log_of_entries(entries: Iterable[tuple[Any, ...]]) -> ControlLog:
+    """Return the log that gave these entries."""
+    return ControlLog({ControlPlace(*each[:3]): ControlEntry(*each[3:]) for each in entries})
+
+
+def streamed_log(plan: Plan, device: str, log: ControlLog) -> ControlLog:
+    """Return the entries that change streams of a device, or windows over them."""
+    names = {each.name for stream in plan.streams.values() for each in stream.uses}
+    for window in plan.windows.values():
+        if window.source.name in plan.streams:
+            names |= {each.name for each in window.controls.parameters}
+    return ControlLog(
+        {
+            at: entry
+            for at, entry in log.entries.items()
+            if at.parameter in names and at.scope in {"", device}
+        }
+    )

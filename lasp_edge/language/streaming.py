@@ -15,10 +15,10 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from crdts.control_log import ControlEntry, ControlLog, ControlPlace
+from crdts import ControlLog
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import TEXT, ItemStream, Stream, StreamResult
-from lasp_edge.language.parameter_scan import ParameterScan
+from lasp_edge.language.parameter_scan import NO_ENTRIES, ParameterScan, entries_in
 from lasp_edge.language.plan import Plan, fleet_sources
 from lasp_edge.ordered.cells import Item, unpacked
 from lasp_edge.ordered.engine import StreamPlan
@@ -44,8 +44,6 @@ PART_LIMIT = 2**63
 """Steps of a number in a row of results are less than these: a BIGINT."""
 
 
-NO_ENTRIES = ControlLog()
-"""No operator has changed anything."""
 FLEET = ""
 """In place of a device: the order is over all of them."""
 
@@ -103,31 +101,6 @@ def stream_plan(plan: Plan, device: str, log: ControlLog = NO_ENTRIES) -> Stream
         events |= dict.fromkeys(plan.item_streams.keys() - plan.events.keys())
     graph = partial(graph_of, plan, device, log)
     return StreamPlan(graph, events, meanings_of(plan, device), entries_in(log))
-
-
-def entries_in(log: ControlLog) -> tuple[tuple[Any, ...], ...]:
-    """Return the entries of a log as a plain value; equal logs, equal values."""
-    return tuple(sorted((*at, *entry) for at, entry in log.entries.items()))
-
-
-def log_of_entries(entries: Iterable[tuple[Any, ...]]) -> ControlLog:
-    """Return the log that gave these entries."""
-    return ControlLog({ControlPlace(*each[:3]): ControlEntry(*each[3:]) for each in entries})
-
-
-def streamed_log(plan: Plan, device: str, log: ControlLog) -> ControlLog:
-    """Return the entries that change streams of a device, or windows over them."""
-    names = {each.name for stream in plan.streams.values() for each in stream.uses}
-    for window in plan.windows.values():
-        if window.source.name in plan.streams:
-            names |= {each.name for each in window.controls.parameters}
-    return ControlLog(
-        {
-            at: entry
-            for at, entry in log.entries.items()
-            if at.parameter in names and at.scope in {"", device}
-        }
-    )
 
 
 def cell_in(sent: ItemStream, packed: bytes, version: Version) -> InputCell:

@@ -6,10 +6,10 @@ from typing import Any
 from crdts import ControlLog
 from lasp_edge.event import Event, tags_text, text_of_stream
 from lasp_edge.folds.numbers import Refused, Resolution
-from lasp_edge.language.parameter_scan import ParameterScan
+from lasp_edge.language.parameter_scan import NO_ENTRIES, ParameterScan
 from lasp_edge.language.parameters import ParameterValues
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import FLEET, NO_ENTRIES, graph_of, plain_parts
+from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import Place, reading_place

@@ -53,7 +53,7 @@ def test_a_seed_holds_the_law_though_the_gateways_disk_is_lost(seed):
 def test_a_seed_holds_the_law_of_scans_and_of_windows_over_them(seed):
     found = run(seed, **SMALL, has_streams=True)
     assert found.trouble == ()
-    assert found.counts["final"] == found.counts["windows"] > 0
+    assert found.counts["final"] > 0
 
 
 def test_each_planted_bug_is_in_the_table():

@@ -25,13 +25,8 @@ from lasp_edge.evaluation.history import StreamHistory
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryRow
 from lasp_edge.language.declarations import Window
-from lasp_edge.language.streaming import (
-    NO_ENTRIES,
-    StreamRow,
-    log_of_entries,
-    stream_plan,
-    streamed_log,
-)
+from lasp_edge.language.parameter_scan import NO_ENTRIES, log_of_entries, streamed_log
+from lasp_edge.language.streaming import StreamRow, stream_plan
 from lasp_edge.language.updates import Update, ValueOf
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.engine import Rebuilt, StreamChanges

@@ -5,7 +5,8 @@ import pytest
 from crdts import ControlLog
 from lasp_edge import Event, Program, folds, scans
 from lasp_edge.checking.streams import tried_streams
-from lasp_edge.language.streaming import NO_ENTRIES, graph_of
+from lasp_edge.language.parameter_scan import NO_ENTRIES
+from lasp_edge.language.streaming import graph_of
 from lasp_edge.ordered.places import reading_place
 from lasp_edge.ordered.scan import Scan
 
