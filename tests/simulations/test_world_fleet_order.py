@@ -8,7 +8,7 @@ from simulations.explore import main
 from simulations.planted.bug import BUGS
 from simulations.planted.hunt import hunt
 from simulations.world.faults import Fault
-from simulations.world.fleet_streamed import BEFORE, SCANS, WAITS_S, order_of
+from simulations.world.fleet_streamed import BEFORE, NEVER_S, SCANS, WAITS_S, order_of
 from simulations.world.run import run
 from simulations.world.scenario import ARCHIVE, Scenario, scenario_of
 
@@ -71,6 +71,15 @@ def test_a_misfortune_alone_changes_no_row_and_does_where_a_bug_is_planted(kind,
     assert outcome.seen[kind] > 1
     with BUGS[bug].plant():
         assert run(scenario).trouble
+
+
+def test_what_waits_for_all_devices_is_known_after_the_power_was_lost():
+    calm = Scenario(8, size=2, steps=30, ordered=True, gateways=("lake",))
+    scenario = replace(calm, schedule=(Fault(26, "power_lost", "", 0),))
+    assert order_of(scenario).wait_s == NEVER_S
+    assert run(scenario).trouble == ()
+    with BUGS["what_waits_for_x_is_forgotten_at_a_restart"].plant():
+        assert "is None, and the oracle's" in run(scenario).trouble[0]
 
 
 def test_every_kind_of_order_is_drawn():
