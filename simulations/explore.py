@@ -3,7 +3,8 @@
 A seed draws a fleet, a program, a workload and a schedule of faults. Each run ends healed and
 settled, and is held against the truth. A failing seed prints the command that replays it, and its
 schedule shrunk to the faults that matter. Every kind of fault must have been seen, or the run is
-red. The last lines say what an hour of one processor gives.
+red. The last lines say what an hour of one processor gives, and how many seeds fit into the time
+of a bare loop on the same machine: machines differ by that, and a busy one is slower.
 """
 
 import argparse
@@ -28,6 +29,12 @@ RARE = 200
 """Seeds from which on every kind of fault must have been seen."""
 GOAL_SEEDS, GOAL_FAULTS = 50_000, 1_000_000
 """What an hour of one processor is to give."""
+
+
+BARE_ADDITIONS = 20_000_000
+"""Additions of the bare loop; a fourth of them is measured before the seeds, and one after."""
+COLLECTED_SEEDS = 20
+"""Seeds between two collections of garbage: a world is a few megabytes of it, in circles."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,13 +91,16 @@ def _replay(scenario: Scenario) -> int:
 def _explore(
     scenarios: Sequence[Scenario], arguments: argparse.Namespace, kinds: tuple[str, ...]
 ) -> int:
-    began_s, run_s, seen = time.process_time(), 0.0, Counter[str]()
+    bare_s, run_s, seen = _bare_loop_s(), 0.0, Counter[str]()
+    began_s = time.process_time()
     failed = done = 0
     for scenario in scenarios:
         before_s = time.process_time()
         outcome = run(scenario)
         run_s += time.process_time() - before_s  # shrinking is not counted
         done += 1
+        if done % COLLECTED_SEEDS == 0:
+            gc.collect()
         seen.update(outcome.seen)
         if outcome.trouble:
             failed += 1
@@ -98,7 +108,7 @@ def _explore(
         if time.process_time() - began_s > arguments.seconds:
             break
     unseen = [kind for kind in kinds if not seen[kind]] if done >= RARE else []
-    _summary(seen, done, run_s)
+    _summary(seen, done, run_s, (bare_s + _bare_loop_s()) / 2)
     if unseen:
         _say(f"RED: never seen in {done} seeds: {', '.join(unseen)}")
     _say(f"{failed} of {done} seeds failed")
@@ -120,7 +130,15 @@ def _show(outcome: RunOutcome, options: str) -> None:
     _say("\n".join(f"  {line}" for line in lines(small)))
 
 
-def _summary(seen: Counter[str], done: int, cpu_s: float) -> None:
+def _bare_loop_s() -> float:
+    """Return the CPU seconds that a loop of additions takes here, now."""
+    began_s, total = time.process_time(), 0
+    while total < BARE_ADDITIONS // 4:
+        total += 1
+    return 4 * (time.process_time() - began_s)
+
+
+def _summary(seen: Counter[str], done: int, cpu_s: float, bare_s: float) -> None:
     for kind, count in sorted(seen.items()):
         _say(f"{kind:>18} {count:>9,}")
     faults = sum(count for kind, count in seen.items() if kind not in MESSAGES)
@@ -128,6 +146,8 @@ def _summary(seen: Counter[str], done: int, cpu_s: float) -> None:
     _say(f"{done:,} seeds in {cpu_s:.1f} CPU-seconds, {faults:,} structural faults")
     _say(f"an hour of one processor: {done / hours:,.0f} seeds (goal {GOAL_SEEDS:,}),")
     _say(f"  {faults / hours:,.0f} structural faults (goal {GOAL_FAULTS:,})")
+    _say(f"a bare loop of {BARE_ADDITIONS:,} additions: {bare_s:.2f} CPU-seconds,")
+    _say(f"  in which {done / cpu_s * bare_s:.1f} seeds run")
 
 
 def _say(text: str) -> None:
@@ -135,7 +155,6 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    # A world is garbage in circles, and few of them are in memory: they may be looked for seldom.
     gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
+    gc.disable()  # `_explore` collects
     sys.exit(main())
