@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from device_agent.agent.intake.batch import Batch
+from device_agent.agent.intake.routes import text_number
 from device_agent.agent.runtime import fresh_nonce
 from device_agent.agent.sources.choice import BrokenSourceError, SourceSpec, source_of
 from device_agent.agent.sources.source import Source
@@ -155,6 +156,7 @@ def _value(plan: Plan, name: str, value: Any) -> str:
     if type(value) is Retraction:
         return f"{_value(plan, name, value.value)}, taken back"
     if event.text:
+        text_number(value)  # as an agent refuses what is no text, or a long one
         return f"{name} {value!r}"
     counts = float(event.resolution.exact * event.scale.quantise(value))
     unit = f" {event.unit}" if event.unit else ""

@@ -133,3 +133,20 @@ def test_an_address_of_a_broker_is_no_topic(capsys):
     words = ("--source", "mqtt://10.0.0.1/z/#", "--broker", "mqtt://10.0.0.1")
     assert main(["try", *words]) == Exit.USAGE
     assert "--source 'mqtt:z/#' --broker mqtt://10.0.0.1\n" in capsys.readouterr().err
+
+
+def test_a_number_in_place_of_a_text_is_refused_as_agents_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "callers.py").write_text(
+        "from lasp_edge import Program\n"
+        "program = Program('callers')\n"
+        "program.map(program.event('who', text=True), lambda event: event.value, 'called')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ["try", "callers:program", "--source", "jsonl:calls.jsonl", "--time", "ts"]
+    codes = []
+    for who in ("5", '"bob"'):
+        (tmp_path / "calls.jsonl").write_text(f'{{"ts": 1764028800, "who": {who}}}\n')
+        codes.append(main(words))
+    assert codes == [Exit.DIFFERS, Exit.FINE]
+    assert "who 5 is refused: not a text" in capsys.readouterr().out
