@@ -9,7 +9,7 @@ from typing import Any
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.store import existing_fleet
 from device_agent.gateway.table import meaning_in
-from lasp_edge.errors import UsageError
+from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.evaluation.packed_rows import place_of, rows_in
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.described import RESULT, ResultDefinition
@@ -33,13 +33,18 @@ def found(directory: str, wanted: RowsWanted) -> FoundRows:
     What was taken back comes only where all revisions are wanted.
 
     Raises:
-        NotFound: there is no such directory or result.
+        NotFound: there is no such directory or result, or an older release wrote it.
         UsageError: it is wanted what was known at another time.
     """
     if wanted.as_of_us is not None:
         raise UsageError("--as-of: a gateway does not keep what was known when; a lake does")
     store = existing_fleet(Path(directory))
     try:
+        if not store.has_results():
+            raise NotFound(
+                f"{store.path} is of an older release and keeps no rows of results: start "
+                "`lasp-edge gateway` with it once"
+            )
         meaning = meaning_in(store, RESULT, wanted.name)
         result = StreamResult(
             meaning.name, tuple(zip(meaning.parts, meaning.steps, strict=True)), meaning.stream

@@ -37,6 +37,12 @@ class HistoryFile(SealedFile):
         return [(at_us, HistoryRow(last_us, content)) for _, at_us, last_us, content in found]
 
     @finding_damage
+    def has_results(self) -> bool:
+        """Return whether there can be rows of results: a file of an older release has no table."""
+        query = "SELECT 1 FROM sqlite_master WHERE name = 'result_part'"
+        return self._db.execute(query).fetchone() is not None
+
+    @finding_damage
     def result_parts(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, int, bytes]]:
         """Return cell, number and content of the parts of rows with least_us <= cell < end_us."""
         found = self._rows(_PARTS_BETWEEN, (stream, least_us, end_us))

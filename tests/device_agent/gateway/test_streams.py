@@ -6,10 +6,13 @@ import pytest
 
 from device_agent.gateway import fleet_history
 from device_agent.gateway import streams as streams_module
+from device_agent.gateway.result_table import found
 from device_agent.gateway.store import FleetStore
 from lasp_edge import scans
+from lasp_edge.errors import NotFound
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, cell_of
 from lasp_edge.protocol.limits import NEVER_US
+from lasp_edge.tool.printing import RowsWanted
 from simulations.world.keeper import SimulatedKeeper
 from tests.device_agent.gateway.support_streams import (
     DEVICES,
@@ -178,6 +181,14 @@ def test_what_is_forgotten_is_not_needed_for_a_late_item(keeper, monkeypatch):
     fleet.land([fleet.reads("pi-0", (late_us - FIRST_US) / SECOND_US, 3)])
     truth = {at: row for at, row in fleet.truth("all").items() if at[0] >= since_us}
     assert {at: row for at, row in fleet.rows("all").items() if at[0] >= since_us} == truth
+
+
+def test_rows_are_asked_of_a_file_of_an_older_release(tmp_path):
+    store = FleetStore(tmp_path)
+    store._db.execute("DROP TABLE result_part")
+    store.close()
+    with pytest.raises(NotFound, match="is of an older release and keeps no rows of results"):
+        found(str(tmp_path), RowsWanted("visits"))
 
 
 NEVER = TERMS._replace(tentative_after_us=NEVER_US)
