@@ -18,11 +18,13 @@ from typing import Any
 
 from simulations.world.faults import KINDS
 from simulations.world.run import RunOutcome, run
-from simulations.world.scenario import Scenario, scenario_of
+from simulations.world.scenario import Scenario, scenario_of, synced
 from simulations.world.shrink import EXTRAS, fails_alike, lines, shrunk
 
 SEEDS = 400
 """Seeds of a run by default: each kind of fault is on in two of five, and surely seen."""
+SYNCED_EVERY = 16
+"""Every sixteenth seed has a scan over the fleet with local events."""
 MESSAGES = ("loss", "doubled", "delayed", "unsent", "unanswered")
 """What befalls messages: it is counted apart from structural faults."""
 RARE = 200
@@ -67,7 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     has: dict[str, Any] = dict.fromkeys(extras, True)
 
     def drawn(seed: int) -> Scenario:
-        return replace(scenario_of(seed, kinds), **has)
+        scenario = replace(scenario_of(seed, kinds), **has)
+        return synced(scenario) if scenario.synced or seed % SYNCED_EVERY == 0 else scenario
 
     if arguments.seed is not None:
         return _replay(drawn(arguments.seed))

@@ -131,6 +131,8 @@ def _inputs(plan: Plan, name: str) -> set[str]:
     made = plan.fleet_streams.get(name)
     if made is None:
         return {name}
+    if made.local:
+        return set(made.events)
     return {each for source in made.sources for each in _inputs(plan, source)}
 
 

@@ -39,12 +39,12 @@ from device_agent.agent.variables.samples import Samples
 from device_agent.agent.variables.sharing import Sharing
 from device_agent.agent.variables.variables import Reactions, Variables
 from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.updates import ValueOf
 
 if TYPE_CHECKING:
     from device_agent.agent.rebuilding.missing import MissingPanes
     from device_agent.agent.rebuilding.renewed import RenewedWindows
     from device_agent.agent.scans.leaving import LeavingItems
+    from device_agent.agent.scans.shares import Shares
     from device_agent.agent.scans.streams import Streams
 
 
@@ -59,6 +59,7 @@ class AgentParts:
 
     Attributes:
         agent: what all parts share.
+        shares: takes what gateways publish of scans with local events; None without any.
         streams: runs the program's streams of a device; None where it declares no such stream.
         leaving: sends readings for streams over the fleet; None where there is no such stream.
         missing: makes the panes of windows that are not plain, if there are any.
@@ -88,7 +89,7 @@ class AgentParts:
         self.waiting = Waiting(agent, self.timing, sources, self.fence, restored.waiting)
         found = (agent, restored, sources, known, memory, self.variables, self.waiting)
         self.intake = Intake(*found, self._value_of)
-        self.streams = _streams(agent, self.intake, memory, self.variables, self._value_of)
+        self.streams = self._made_streams(memory)
         self.leaving = _leaving(agent, self.intake, memory)
         self.missing = _missing(agent, self.intake, memory, cache)
         self.renewed = _renewed(agent, restored, self.intake, memory)
@@ -106,6 +107,16 @@ class AgentParts:
             self.streams.panes.leaves_out = self.missing.leaves_out
             found.append(self.streams.follow)
         return found
+
+    def _made_streams(self, memory: Panes) -> "Streams | None":
+        """Return the part that runs streams; without any a device does without the modules."""
+        self.shares = _shares(self.agent)
+        if not self.agent.plan.evaluated_events:
+            return None
+        from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
+
+        given = (self.intake, memory, self.variables, self._value_of, self.shares)
+        return Streams(self.agent, *given)
 
     def _make_exchange(self) -> None:
         """Make the parts that exchange values with other devices, and act on them."""
@@ -134,7 +145,7 @@ class AgentParts:
             self.intake,  # joins what was read, so that all others see it
             *(
                 part
-                for part in (self.streams, self.leaving, self.missing, self.renewed)
+                for part in (self.shares, self.streams, self.leaving, self.missing, self.renewed)
                 if part is not None
             ),
             self.variables,
@@ -179,15 +190,13 @@ class AgentParts:
         return any(part is not None and part.waits for part in parts)
 
 
-def _streams(
-    agent: Agent, intake: Intake, memory: Panes, variables: Variables, value_of: ValueOf
-) -> "Streams | None":
-    """Return the part that runs streams; without any a device does without the modules."""
-    if not agent.plan.evaluated_events:
+def _shares(agent: Agent) -> "Shares | None":
+    """Return the part that takes shares; without local events a device does without the modules."""
+    if not any(each.local for each in agent.plan.streams.values()):
         return None
-    from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
+    from device_agent.agent.scans.shares import Shares  # noqa: PLC0415 - see above
 
-    return Streams(agent, intake, memory, variables, value_of)
+    return Shares(agent.plan)
 
 
 def _leaving(agent: Agent, intake: Intake, memory: Panes) -> "LeavingItems | None":

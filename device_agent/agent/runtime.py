@@ -82,7 +82,8 @@ class Runtime:
         broker: where to gossip.
         sources: where readings come from.
         reporter: prints reports.
-        exit_when_done: end once every source is finished and everything has landed.
+        exit_when_done: end once every source is finished and everything has landed. Where events
+            stay on their devices it does not end: gateways ask for what was made of them.
         seal: signs what is published, and checks what comes in; None for neither.
         caller: calls out alerts; None: nobody is called.
     """
@@ -103,7 +104,7 @@ class Runtime:
         self._guard = core.agent.guard
         self._sources = [GuardedSource(source, self._guard) for source in sources]
         self._reporter = reporter
-        self._exit_when_done = exit_when_done
+        self._exits = exit_when_done and core.shares is None
         will = core.beats.presence(online=False)
         self.link = Link(
             broker,
@@ -155,7 +156,7 @@ class Runtime:
         self._observe_clock(self._clock.now_us())
         self.link.start()
         try:
-            while self._stop_signal is None and not (self._exit_when_done and self._core.done):
+            while self._stop_signal is None and not (self._exits and self._core.done):
                 self._turn()
             self._core.handle_stop()
             self._durable.commit(self._clock.now_us())

@@ -191,15 +191,33 @@ class GatewayCore:
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
         if self.streams is not None:
-            due_us = self.waiting.due_us(self._terms.tentative_after_us)
-            frontier_us, is_over = self.coverage.frontier, self._is_over()
-            self.streams.advance(frontier_us, changes, due_us=due_us, is_over=is_over)
+            self._advance(self.streams, changes, listening)
         self._state = self._state_after(accepted)
         if self._state != before:
             changes.state = self._state
         self._prune(changes, before_us)
         self._panes.forget()
         return GatewayTurn(changes, accepted, self.coverage, too_late)
+
+    def _advance(
+        self, streams: "FleetStreams", changes: FleetChanges, listening: Listening | None
+    ) -> None:
+        """Evaluate the streams over the fleet."""
+        frontier_us, expected, excluded = self.coverage
+        wait_us = self._terms.tentative_after_us
+        due_us = self.waiting.due_us(wait_us)
+        if listening is not None:
+            streams.parted.least = max(1, listening.now_us // SECOND_US)
+        streams.advance(
+            frontier_us,
+            changes,
+            due_us=due_us,
+            is_over=_is_over(self.promises, self.coverage),
+            devices=[each for each in expected if each not in excluded],
+            # Who does not wait at all waits for answers all the same: each one that is late would
+            # change a share, and all that devices make of it.
+            answers_due_us=due_us if wait_us else None,
+        )
 
     def _state_after(self, accepted: Accepted) -> FleetState:
         """Return the state after a turn; what was not touched is the same object as before."""
@@ -275,12 +293,6 @@ class GatewayCore:
             self._begun = {at: each for at, each in {**self._begun, **begun}.items() if each}
         return steps_of(found[d] for d in accepted.promises.entries if found[d] != known.get(d))
 
-    def _is_over(self) -> bool:
-        """Return whether all that are waited for have read their last reading, and sent it."""
-        promises, (_, expected, excluded) = self.promises, self.coverage
-        left = [promises.get(device) for device in expected if device not in excluded]
-        return bool(left) and all(promise is not None and promise.done for promise in left)
-
     def _join_waiting(self, steps: list[Step], before_us: int | None) -> None:
         """Join since when windows wait; while F cannot move yet, nobody is late."""
         listening, roster = self._liveness.listening, self._terms.roster
@@ -347,6 +359,13 @@ class GatewayCore:
         changes.panes_below = {**floors, **items_us}
         kept_us = max(self._terms.history_us, self._terms.retain_us) + longest_us
         changes.rows_below = frontier_us - kept_us
+
+
+def _is_over(promises: Mapping[str, Promise], coverage: Coverage) -> bool:
+    """Return whether all that are waited for have read their last reading, and sent it."""
+    _, expected, excluded = coverage
+    left = [promises.get(device) for device in expected if device not in excluded]
+    return bool(left) and all(promise is not None and promise.done for promise in left)
 
 
 def _streams(plan: Plan, keeper: FleetKeeper, terms: WaitingTerms) -> "FleetStreams | None":

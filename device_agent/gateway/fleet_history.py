@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from device_agent.gateway.kept import FleetKeeper
+from device_agent.gateway.kept import FleetKeeper, KeptEntry
 from lasp_edge.evaluation.fleet import FleetHistory
 from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, place_of, rows_in
 from lasp_edge.evaluation.stored import RowsPartId
@@ -31,6 +31,9 @@ class GatewayHistory(FleetHistory):
     Args:
         plan: the plan.
         keeper: keeps the entries.
+
+    Attributes:
+        coming: entries that the engine takes in this turn.
     """
 
     def __init__(self, plan: Plan, keeper: FleetKeeper) -> None:
@@ -39,6 +42,15 @@ class GatewayHistory(FleetHistory):
         self._streams = plan.item_streams
         self._rows_changed: dict[RowsPartId, bytes | None] = {}
         self._parts: dict[tuple[int, int], list[int]] = {}
+        self.coming: list[KeptEntry] = []
+        self._came: list[KeptEntry] = []
+
+    def taken(self) -> None:
+        self._came = self.coming
+
+    def committed(self) -> None:
+        """What came with the last turn is in the store."""
+        self._came = []
 
     def stored_cells(
         self, event: str, least_us: int, end_us: int
@@ -48,12 +60,19 @@ class GatewayHistory(FleetHistory):
         if made is None:
             return
         parts: dict[CellId, list[InputCell]] = {}
-        for entry in self._keeper.entries(made.stream, max(0, least_us), end_us - 1):
+        stored = self._keeper.entries(made.stream, max(0, least_us), end_us - 1)
+        for entry in (*stored, *self._came_between(made.stream, least_us, end_us)):
             at = CellId(event, entry.writer.device, entry.pane_us)
             version = (*entry.writer[1:], entry.seq)
             parts.setdefault(at, []).append(cell_in(made, entry.partial[0], version))
         for at, cells in parts.items():
             yield at, newest(cells) if made.outputs else united(cells)
+
+    def _came_between(self, stream: int, least_us: int, end_us: int) -> Iterator[KeptEntry]:
+        """Yield what the engine has taken in this turn, and the store has not yet."""
+        for entry in self._came:
+            if entry.stream == stream and least_us <= entry.pane_us < end_us:
+                yield entry
 
     def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, Rows]]:
         """Yield the start and rows of each cell of a result with least_us <= start < end_us."""

@@ -10,7 +10,7 @@ the process has those of the machine (`device_agent.gateway.process`), a simulat
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from crdts import Replica
 from device_agent.gateway.alerts import FleetAlerts
@@ -33,6 +33,9 @@ from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.timers import Timer
 from lasp_edge.units import SECOND_US
+
+if TYPE_CHECKING:
+    from device_agent.gateway.shares import SharesPublisher
 
 log = logging.getLogger(__name__)
 
@@ -139,16 +142,23 @@ class GatewayRun:
         )
         sender = Replica(1, nonce, f"gateway-{settings.name}")
         self.core = GatewayCore(plan, self.acceptance, store, sender, settings.terms, former)
-        stored = store.facts().get(ALERTS, "")
         self.alerts = FleetAlerts(
-            plan, settings.name, lambda: self.acceptance.commands.control, stored
+            plan,
+            settings.name,
+            lambda: self.acceptance.commands.control,
+            store.facts().get(ALERTS, ""),
         )
         self._results = self._made_results(topics)
+        self._shares = self._made_shares(plan, sender, topics)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
         self._results.take(restored, self.core.coverage)
         self._take_alerts(restored)
         self.will = self._results.will
-        self.subscriptions = [*_subscriptions(topics), *self._results.subscriptions]
+        self.subscriptions = [
+            *_subscriptions(topics),
+            *self._results.subscriptions,
+            *([] if self._shares is None else [self._shares.subscription]),
+        ]
         self._clock, self.must_restart = clock, False
         self._records: list[Record] = []
         self._bytes = 0
@@ -165,6 +175,15 @@ class GatewayRun:
         newest = streams.newest if streams is not None else tuple
         given = (self.core.fold_at, newest, self.alerts)
         return FleetResults(self._plan, topics, *published, *given)
+
+    def _made_shares(self, plan: Plan, sender: Replica, topics: Topics) -> "SharesPublisher | None":
+        """Return what publishes shares; a program without local events does without the module."""
+        streams = self.core.streams
+        if streams is None or not streams.parted.scans:
+            return None
+        from device_agent.gateway.shares import SharesPublisher  # noqa: PLC0415 - see above
+
+        return SharesPublisher(plan, streams.parted, sender, topics)
 
     @property
     def is_idle(self) -> bool:
@@ -202,6 +221,8 @@ class GatewayRun:
         self._clock.begin()
         self.acceptance.connected(self._clock.now_us)
         self._results.connected()
+        if self._shares is not None:
+            self._shares.connected()
 
     def disconnected(self) -> None:
         """Note that the connection is over."""
@@ -218,6 +239,8 @@ class GatewayRun:
         """
         now_us = self._clock.now_us
         if self._results.hear(topic, payload, now_us):
+            return
+        if self._shares is not None and self._shares.hear(topic, payload):
             return
         # What is longer is refused in any case; its length shows with one byte too many.
         payload = payload[: MAX_MESSAGE_BYTES + 1]
@@ -275,6 +298,9 @@ class GatewayRun:
             publish = partial(self._publish, link)
             self.core.replies.answer(publish, now_us)
             self.core.replies.remind(publish, now_us, is_connected=connected)
+            for publication in () if self._shares is None else self._shares.publications(now_us):
+                if not link.publish(publication.topic, publication.payload, retain=True):
+                    break
             for publication in self._results.publications(now_us):
                 topic, payload, retain = publication[:3]
                 if not link.publish(topic, payload, retain=retain):

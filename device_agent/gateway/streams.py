@@ -8,12 +8,13 @@ gateway that is killed goes on where its store stands, and devices send again wh
 acknowledged.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
 from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, FleetEvaluator
+from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, cell_in, plain_parts, stream_plan
@@ -63,6 +64,11 @@ class FleetStreams:
         progress = self._history.progress()
         frontier_us = None if progress is None else progress.frontier_us
         self._evaluator.begin(BEFORE_ALL_US if frontier_us is None else self.floor_us(frontier_us))
+
+    @property
+    def parted(self) -> PartedScans:
+        """The scans with local events."""
+        return self._history.parted
 
     def has(self, stream: int) -> bool:
         """Return whether entries of a stream are cells of items."""
@@ -135,6 +141,15 @@ class FleetStreams:
         """How far rows are final; None for nothing yet."""
         return self._engine.frontier_us
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing waits to be taken, and all events in order are answered."""
+        return self._evaluator.is_settled
+
+    def settled_us(self, name: str) -> int | None:
+        """Return the time before which the rows of a result are final."""
+        return self._evaluator.settled_us(name)
+
     def advance(
         self,
         frontier_us: int | None,
@@ -142,6 +157,8 @@ class FleetStreams:
         *,
         due_us: int | None = None,
         is_over: bool = False,
+        devices: Collection[str] = (),
+        answers_due_us: int | None = None,
     ) -> None:
         """Evaluate what was taken, and add what is to be kept to the changes of a turn.
 
@@ -150,10 +167,21 @@ class FleetStreams:
             changes: of the turn.
             due_us: items before this time are waited for no longer, though F has not passed them.
             is_over: nothing more is expected at all: timers ring ahead of time.
+            devices: those that count.
+            answers_due_us: for their answers before this time nobody waits any longer.
         """
         changes.entries += self._entries
+        self._history.committed()
+        self._history.coming = self._entries
         came, self._taken, self._entries = self._taken, [], []
-        self._evaluator.advance(came, frontier_us, due_us=due_us, is_over=is_over)
+        self._evaluator.advance(
+            came,
+            frontier_us,
+            due_us=due_us,
+            is_over=is_over,
+            devices=devices,
+            answers_due_us=answers_due_us,
+        )
         changes.history |= self._history.take_changes()
         changes.result_parts |= self._history.take_rows()
 

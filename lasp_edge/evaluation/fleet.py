@@ -7,17 +7,19 @@ stored items were taken: those before it. The others wait. Whatever is behind th
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from lasp_edge.evaluation.history import Read, StreamHistory
+from lasp_edge.evaluation.parted import PartedScans, made_of
 from lasp_edge.evaluation.rows import ResultBook
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
-from lasp_edge.ordered.inputs import InputCell, PlacedCell
+from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.plain import decoded, encoded
@@ -39,6 +41,13 @@ class FleetHistory(StreamHistory):
     def __init__(self, plan: Plan, read: Read) -> None:
         super().__init__(plan, FLEET, read)
         self._taken_us: int | None = None
+        self.parted = PartedScans(plan, self._entries, self._put_row, self.stored_cells)
+
+    def _put_row(self, at: HistoryId, row: HistoryRow) -> None:
+        self.changes[at] = row
+
+    def taken(self) -> None:
+        """Note that the engine has taken all that came with this turn."""
 
     @property
     def taken_us(self) -> int:
@@ -65,6 +74,9 @@ class FleetHistory(StreamHistory):
 
         Without the items that wait: the engine has not taken them.
         """
+        if self.parted.has(event):
+            yield from self.parted.marks(event, least_us, end_us)
+            return
         until_us = self.taken_us
         for at, cell in self.stored_cells(event, least_us, min(end_us, until_us)):
             if at.cell_us + CELL_US <= until_us:
@@ -92,6 +104,10 @@ class FleetEvaluator:
         self, engine: StreamEngine, history: FleetHistory, books: Mapping[str, ResultBook]
     ) -> None:
         self._engine, self._history, self.books = engine, history, books
+        self._parted = history.parted
+        of_streams = made_of(history.plan, self._parted.scans)
+        self._scans = {name: of_streams[name] for name in books if of_streams[name]}
+        self._since = dict.fromkeys(self._scans, BEFORE_ALL_US)
         self._waiting: dict[int, list[PlacedCell]] = {}
         self._failing: set[tuple[str, object]] = set()
         self.failed: Counter[str] = Counter()
@@ -102,13 +118,33 @@ class FleetEvaluator:
         Args:
             pruned_us: what lies wholly before it may have left the store.
         """
+        self._parted.begin()
         self._wait_for(self._stored_behind(self._history.taken_us))
         rebuilt = self._engine.begin(pruned_us)
-        for book in self.books.values():
-            book.begin(self._engine.since_us)
+        for name, book in self.books.items():
+            if name in self._scans:
+                self._since[name] = self._kept_since(name, self._engine.frontier_us)
+            book.begin(self._since.get(name, self._engine.since_us))
         if rebuilt is not None:
             since_us, frontier_us = max(rebuilt.since_us, pruned_us), self._engine.frontier_us
             self.compare(rebuilt._replace(since_us=since_us), self._engine.since_us, frontier_us)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing waits to be taken, and all events in order are answered."""
+        is_open = any(each.is_open for each in self._parted.gathered.values())
+        return not self._scans or not (is_open or any(self._waiting.values()))
+
+    def settled_us(self, name: str) -> int | None:
+        """Return the time before which the rows of a result are final."""
+        frontier_us = self._engine.frontier_us
+        return self._parted.settled_us(self._scans.get(name, ()), frontier_us)
+
+    def _kept_since(self, name: str, frontier_us: int | None) -> int:
+        """Return since when the rows of a result are in memory: those that are open, too."""
+        settled_us = self._parted.settled_us(self._scans[name], frontier_us)
+        least_us = BEFORE_ALL_US if settled_us is None else cell_of(settled_us)
+        return max(self._since[name], min(self._engine.since_us, least_us))
 
     def _stored_behind(self, taken_us: int) -> Iterator[PlacedCell]:
         """Yield the stored items from a time on: they waited when the last process ended."""
@@ -161,12 +197,32 @@ class FleetEvaluator:
         *,
         due_us: int | None = None,
         is_over: bool = False,
+        devices: Collection[str] = (),
+        answers_due_us: int | None = None,
     ) -> None:
-        """Evaluate what came, and bring it to the rows; see `step`."""
+        """Evaluate what came, and bring it to the rows; see `step`.
+
+        Args:
+            came: items; what repeats changes nothing.
+            frontier_us: nothing older is expected.
+            due_us: see `step`.
+            is_over: see `step`.
+            devices: those that count, whose answers scans with local events wait for.
+            answers_due_us: for answers before this time they wait no longer.
+        """
         before_us = self._engine.since_us
         deltas = self.step(came, frontier_us, due_us=due_us, is_over=is_over)
+        if self._scans:
+            deltas = deltas or {}
+            self._history.taken()
+            self._parted.settle(deltas, self._take_marks, devices, answers_due_us)
         if deltas is not None:
             self._bring(deltas, before_us, self._engine.frontier_us)
+
+    def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:
+        found = self._engine.take(marks, self._engine.frontier_us).deltas
+        self._count_failures()
+        return found
 
     def step(
         self,
@@ -200,12 +256,23 @@ class FleetEvaluator:
 
     def _bring(self, deltas: dict[str, Delta], before_us: int, frontier_us: int | None) -> None:
         """Bring the outputs of streams to their rows."""
-        since_us = self._engine.since_us
         for name, book in self.books.items():
             unfit = book.unfit
-            book.take(book.fitting(deltas.get(name, {})), since_us, before_us, frontier_us)
+            terms = self._terms(name, before_us, frontier_us)
+            book.take(book.fitting(deltas.get(name, {})), *terms)
             if book.unfit > unfit:
                 self.failed[book.why] += book.unfit - unfit
+
+    def _terms(
+        self, name: str, before_us: int, frontier_us: int | None
+    ) -> tuple[int, int, int | None]:
+        """Return the last cut of a result's rows, the one before, and what is final of them."""
+        if name not in self._scans:
+            return self._engine.since_us, before_us, frontier_us
+        before_us = self._since[name]
+        self._since[name] = self._kept_since(name, frontier_us)
+        settled_us = self._parted.settled_us(self._scans[name], frontier_us)
+        return self._since[name], before_us, settled_us
 
     def _count_failures(self) -> None:
         """Count the functions that fail at a place where they did not before."""

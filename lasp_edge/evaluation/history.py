@@ -14,7 +14,8 @@ from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, pla
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import events_of, items_stream, standing_stream, states_stream
-from lasp_edge.ordered.cells import CELL_US, Cell, CellId, cell_of, packed, unpacked
+from lasp_edge.ordered.cells import CELL_US, CellId, cell_of, packed, unpacked
+from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.item_store import FOR_EVER_US, Cut, EngineProgress
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.places import Place
@@ -43,7 +44,7 @@ class StreamHistory:
     def __init__(self, plan: Plan, device: str, read: Read) -> None:
         self._device, self._read = device, read
         self._items = {name: items_stream(plan, name) for name in sorted(events_of(plan, device))}
-        self._plan, self._progress = plan, standing_stream(plan)
+        self.plan, self._progress = plan, standing_stream(plan)
         self._states = states_stream(plan, 0)
         self._results = plan.stream_results
         self.changes: dict[HistoryId, HistoryRow] = {}
@@ -65,7 +66,7 @@ class StreamHistory:
 
     def enter(self, era: int) -> None:
         """Turn to the cuts of an era."""
-        self._states = states_stream(self._plan, era)
+        self._states = states_stream(self.plan, era)
 
     def cut_at(self, time_us: int) -> Cut:
         """Return the last cut at a time or before it."""
@@ -85,12 +86,12 @@ class StreamHistory:
         if cut.states is not None:
             self._put(self._states, cut.time_us, cut.end_us, cut.states)
 
-    def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
+    def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, InputCell]]:
         """Yield the cells of an event with least_us <= start < end_us."""
         for at_us, row in self._entries(self._items[event], least_us, end_us):
             yield CellId(event, self._device, at_us), unpacked(row.content)
 
-    def put_cell(self, where: CellId, cell: Cell, end_us: int) -> None:
+    def put_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
         """Store a cell of items, which stays until a time."""
         self._put(self._items[where.event], where.cell_us, end_us, packed(cell))
 

@@ -15,7 +15,8 @@ from lasp_edge.evaluation.packed_rows import place_of, rows_in
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import StreamResult
-from lasp_edge.language.streaming import StreamRow, parts_of, rounded, shown_parts, surely_fits
+from lasp_edge.language.row_limits import surely_fits
+from lasp_edge.language.streaming import StreamRow, parts_of, rounded, shown_parts
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.item_store import FOR_EVER_US

@@ -292,9 +292,7 @@ AnyFold = LocalFold | DynamicFold
 
 @dataclass(frozen=True, slots=True)
 class Stream(Generic[Value_co]):
-    """What is made of events or other streams, item by item, where order may matter.
-
-    `Program.scan` and others make it; a `Stream[float]` has numbers as its values.
+    """What is made of events or other streams, item by item; `Stream[float]` is one of numbers.
 
     >>> from lasp_edge import Program, scans
     >>> program = Program("water")
@@ -304,7 +302,7 @@ class Stream(Generic[Value_co]):
     ('used', ('litres',))
 
     Attributes:
-        operator: "map", "filter", "flat_map", "union" or "scan".
+        operator: "map", "filter", "flat_map", "union", "scan" or one of `halves.HALVES`.
         sources: names of events and streams that it is made from.
         keyed: a scan with a key function.
         resolution: the step of its values, where they are numbers with a step.
@@ -314,6 +312,7 @@ class Stream(Generic[Value_co]):
         fingerprint: differs for streams that do not mean the same.
         fleet: it is of one order over the fleet, or made of such a one; no device evaluates it.
         uses: the parameters of a scan's arguments.
+        local: the events that stay on their devices.
     """
 
     name: str
@@ -327,6 +326,7 @@ class Stream(Generic[Value_co]):
     fingerprint: str
     fleet: bool = False
     uses: tuple[Parameter, ...] = ()
+    local: tuple[str, ...] = ()
 
     @property
     def runs_on(self) -> tuple[Tier, ...]:
@@ -340,8 +340,7 @@ class StreamResult:
     Attributes:
         parts: name -> the step of a number as decimal text, or "text".
         stream: signed 64-bit id of what its rows mean.
-        times: the parts that are times, in microseconds since 1970.
-        span_us: each row is a pane of its own.
+        times: the parts that are times, in microseconds since 1970. Each row is a pane.
     """
 
     name: str
@@ -388,10 +387,9 @@ class ItemStream:
     @property
     def fold(self) -> "ItemForm | OutputForm":
         """The form in which its cells travel."""
-        from lasp_edge.ordered.sent_items import ItemForm  # noqa: PLC0415 - see StreamResult
-        from lasp_edge.ordered.sent_outputs import OutputForm  # noqa: PLC0415
+        from lasp_edge.ordered import sent_items, sent_outputs  # noqa: PLC0415 - of streams
 
-        return OutputForm() if self.outputs else ItemForm(self.text)
+        return sent_outputs.OutputForm() if self.outputs else sent_items.ItemForm(self.text)
 
 
 def _without_code(entry: Window | LocalFold) -> tuple[Any, ...]:

@@ -201,14 +201,19 @@ class Declaring(DerivedSets):
             per_device: each device scans what it reads itself; else the readings of all devices
                 are in one order, which gateways evaluate.
             version: raise it when the meaning of a function of the scan, or of `key`, changes.
-            local: of a `scans.Synchronised`, the events that stay on their devices. It is refused:
-                all readings that the scan takes are sent.
+            local: of a `scans.Synchronised`, the events that stay on their devices: one, several,
+                or True for as many as may. It changes what is sent, and no row.
             uses: the parameters that the function of a scan of each device asks for.
         """
         from lasp_edge.language.ordering import ScanArguments, declare_scan  # noqa: PLC0415
 
-        given = (name, source, scan, key, per_device, version, local, tuple(uses))
-        return declare_scan(self._draft, ScanArguments(*given))
+        args = (name, source, scan, key, per_device, version, local, tuple(uses))
+        given = ScanArguments(*args)
+        if local is None:
+            return declare_scan(self._draft, given)
+        from lasp_edge.language.parting import declare_parted  # noqa: PLC0415 - few need it
+
+        return declare_parted(self._draft, given)
 
     def result(
         self, stream: Stream[Value] | str, *, parts: Mapping[str, str] | None = None

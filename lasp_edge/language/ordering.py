@@ -55,11 +55,11 @@ def declare_stream(
     found = _sources(draft, sources, what)
     if operator != "union":
         found = [_one(draft, found, name)]
-    step = _step(found) if operator in {"filter", "union"} else None
+    step = step_of(found) if operator in {"filter", "union"} else None
     parts = _parts(found) if operator in {"filter", "union"} else ()
     if resolution is not None:
         step, parts = Resolution(resolution), ()
-    return _add(draft, _Made(operator, name, function, step, parts, version), found)
+    return _add(draft, Made(operator, name, function, step, parts, version), found)
 
 
 class ScanArguments(NamedTuple):
@@ -87,25 +87,33 @@ def declare_scan(draft: Draft, given: ScanArguments) -> Stream:
         ValueError: something does not fit; nothing is declared then.
     """
     what, name, per_device = given.what, given.name, given.per_device
-    _need_name(draft, name, "scan")
-    need_key(given.key, given.version, what)
     parameters = _parameters(draft, given)
-    found = _sources(draft, given.source, what)
-    scan = _scan(given, parameters, _step(found))
-    _check_synchronised(scan, what, per_device=per_device, local=given.local)
-    _check_sources(draft, given, scan, found)
+    scan, found = checked_scan(draft, given, parameters)
     source = _one(draft, found, name, fleet=not per_device)
     try:
-        made = scan.at(_step([source]))
+        made = scan.at(step_of([source]))
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
     parts = tuple(made.parts.items())
     sides = (given.key is not None, not per_device, parameters)
-    meaning = _Made("scan", name, made, made.resolution, parts, given.version, *sides)
+    meaning = Made("scan", name, made, made.resolution, parts, given.version, *sides)
     added = _add(draft, meaning, [source])
     if given.key is not None:
         draft.keys[name] = given.key
     return added
+
+
+def checked_scan(
+    draft: Draft, given: ScanArguments, parameters: tuple[Parameter, ...] = ()
+) -> tuple[Scan, list[EventType | Stream]]:
+    """Return the scan that was given, and its sources; raises ValueError as `declare_scan`."""
+    _need_name(draft, given.name, "scan")
+    need_key(given.key, given.version, given.what)
+    found = _sources(draft, given.source, given.what)
+    scan = _scan(given, parameters, step_of(found))
+    _check_synchronised(scan, given.what, per_device=given.per_device)
+    _check_sources(draft, given, scan, found)
+    return scan, found
 
 
 def _scan(given: ScanArguments, parameters: tuple[Parameter, ...], step: Resolution | None) -> Scan:
@@ -158,17 +166,12 @@ def _parameters(draft: Draft, given: ScanArguments) -> tuple[Parameter, ...]:
     return tuple(sorted(set(known), key=lambda each: each.name))
 
 
-def _check_synchronised(scan: Scan, what: str, *, per_device: bool, local: Any) -> None:
+def _check_synchronised(scan: Scan, what: str, *, per_device: bool) -> None:
     """Check what a scan says of the order across devices.
 
     Raises:
         ValueError: it cannot be used so.
     """
-    if local is not None:
-        raise ValueError(
-            f"{what}: local= cannot be used yet: all readings that the scan takes are sent, and "
-            "the rows are the same; leave it out"
-        )
     if not isinstance(scan, Synchronised):
         return
     if per_device:
@@ -309,12 +312,12 @@ def _one(
     """Return the only source, or the union of several, which has a name of its own."""
     if len(sources) == 1:
         return sources[0]
-    step, parts = _step(sources), _parts(sources)
-    made = _Made("union", f"{name}: sources", None, step, parts, fleet=fleet)
+    step, parts = step_of(sources), _parts(sources)
+    made = Made("union", f"{name}: sources", None, step, parts, fleet=fleet)
     return _add(draft, made, sources)
 
 
-class _Made(NamedTuple):
+class Made(NamedTuple):
     """How a stream is made of its sources."""
 
     operator: str
@@ -328,7 +331,7 @@ class _Made(NamedTuple):
     uses: tuple[Parameter, ...] = ()
 
 
-def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream:
+def _add(draft: Draft, made: Made, sources: list[EventType | Stream]) -> Stream:
     operator, name, function, resolution, parts, version, keyed, fleet, uses = made
     fleet = fleet or any(getattr(source, "fleet", False) for source in sources)
     events = [event for each in sources for event in getattr(each, "events", (each.name,))]
@@ -346,7 +349,7 @@ def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream
         parts=parts,
         stateless=operator != "scan" and all(getattr(s, "stateless", True) for s in sources),
         events=tuple(dict.fromkeys(events)),
-        fingerprint=json.dumps([*meaning, *(_fingerprint(draft, made, s) for s in sources)]),
+        fingerprint=json.dumps([*meaning, *(fingerprint_of(draft, made, s) for s in sources)]),
         fleet=fleet,
         uses=uses,
     )
@@ -356,7 +359,7 @@ def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream
     return stream
 
 
-def _fingerprint(draft: Draft, made: _Made, source: EventType | Stream) -> Any:
+def fingerprint_of(draft: Draft, made: Made, source: EventType | Stream) -> Any:
     """Return the meaning of a source as a part of the meaning of what is made of it."""
     if isinstance(source, EventType):
         return [source.name, source.resolution.canonical, source.text]
@@ -376,7 +379,7 @@ def _rounds(draft: Draft, source: EventType | Stream) -> bool:
     return source.operator in {"map", "flat_map"} and source.resolution is not None
 
 
-def _step(sources: list[EventType | Stream]) -> Resolution | None:
+def step_of(sources: list[EventType | Stream]) -> Resolution | None:
     """Return the step of the values of all sources; None where they have no single one."""
     steps = {
         None if isinstance(each, EventType) and each.text else each.resolution for each in sources

@@ -18,12 +18,24 @@ from typing import Any, NamedTuple
 from crdts import ControlLog
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import TEXT, ItemStream, Stream, StreamResult
+from lasp_edge.language.halves import (
+    HALVES,
+    half_of,
+    is_ours,
+    marks_of,
+    parted_scans,
+    shares_of,
+    sources_of,
+    stepper_of,
+)
 from lasp_edge.language.parameter_scan import NO_ENTRIES, ParameterScan, entries_in
 from lasp_edge.language.plan import Plan, fleet_sources
+from lasp_edge.language.row_limits import PART_LIMIT, TEXT_BYTES
 from lasp_edge.ordered.cells import Item, unpacked
 from lasp_edge.ordered.engine import StreamPlan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.inputs import InputCell
+from lasp_edge.ordered.parted import RowsStage
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.scan import InSteps
 from lasp_edge.ordered.sent_outputs import outputs_in
@@ -38,12 +50,6 @@ from lasp_edge.ordered.stages import (
 )
 from lasp_edge.protocol.streams import stream_id
 
-TEXT_BYTES = 1_024
-"""Bytes of a text in a row of results, at most: as of a reading that is a text."""
-PART_LIMIT = 2**63
-"""Steps of a number in a row of results are less than these: a BIGINT."""
-
-
 FLEET = ""
 """In place of a device: the order is over all of them."""
 
@@ -54,26 +60,50 @@ def streams_of(plan: Plan, device: str) -> Mapping[str, Stream]:
 
 
 def graph_of(plan: Plan, device: str, log: ControlLog = NO_ENTRIES) -> StreamGraph:
-    """Return the streams of a plan, as one device runs them, or a sink those of the fleet.
+    """Return what the streams of a plan mean, those of one device or those of the fleet.
+
+    A scan with local events means one over all its events.
 
     Args:
         plan: the program.
         device: its name; `FLEET` for the fleet's.
         log: the operators' entries.
     """
-    return StreamGraph(_nodes(plan, streams_of(plan, device).values(), device, log))
+    return StreamGraph(_meant(plan, streams_of(plan, device).values(), device, log))
 
 
 def whole_graph(plan: Plan, device: str) -> StreamGraph:
     """Return all streams of a plan, wherever they run, over the readings of one device."""
-    return StreamGraph(_nodes(plan, plan.streams.values(), device))
+    return StreamGraph(_meant(plan, plan.streams.values(), device))
+
+
+def evaluated_graph(plan: Plan, device: str, log: ControlLog = NO_ENTRIES) -> StreamGraph:
+    """Return the streams of a plan as one device runs them, or an evaluator those of the fleet."""
+    return StreamGraph(_nodes(plan, streams_of(plan, device).values(), device, log))
+
+
+def _meant(
+    plan: Plan, streams: Iterable[Stream], device: str, log: ControlLog = NO_ENTRIES
+) -> list[StreamNode]:
+    nodes: list[StreamNode] = []
+    for stream in streams:
+        if stream.local:
+            sources = f"{stream.name}: sources"
+            scan = ScanStage(
+                stepper_of(plan, stream), stream.name, plan.functions.keys.get(stream.name), device
+            )
+            nodes.append(StreamNode(sources, UnionStage(), stream.events))
+            nodes.append(StreamNode(stream.name, scan, (sources,)))
+        elif stream.operator not in HALVES:
+            nodes += _nodes(plan, [stream], device, log)
+    return nodes
 
 
 def _nodes(
     plan: Plan, streams: Iterable[Stream], device: str, log: ControlLog = NO_ENTRIES
 ) -> list[StreamNode]:
     return [
-        StreamNode(stream.name, _stage(plan, stream, device, log), stream.sources)
+        StreamNode(stream.name, _stage(plan, stream, device, log), sources_of(stream))
         for stream in streams
     ]
 
@@ -99,7 +129,9 @@ def stream_plan(plan: Plan, device: str, log: ControlLog = NO_ENTRIES) -> Stream
     }
     if not device:
         events |= dict.fromkeys(plan.item_streams.keys() - plan.events.keys())
-    graph = partial(graph_of, plan, device, log)
+    beside = shares_of if device else marks_of
+    events |= dict.fromkeys(beside(f"{name}: ") for name in parted_scans(plan))
+    graph = partial(evaluated_graph, plan, device, log)
     return StreamPlan(graph, events, meanings_of(plan, device), entries_in(log))
 
 
@@ -142,22 +174,22 @@ def _stage(plan: Plan, stream: Stream, device: str, log: ControlLog) -> StreamSt
     functions = plan.functions
     if stream.operator == "union":
         return UnionStage()
-    function = functions.streams[stream.name]
+    if stream.operator in HALVES:
+        return half_of(plan, stream, device)
+    if stream.local:
+        return RowsStage(stream.name)
     if stream.operator == "scan":
+        function = functions.streams[stream.name]
         if isinstance(function, ParameterScan):
             function = function.under(log, device)
         if stream.resolution is not None and not is_ours(type(function).__module__):
             function = InSteps(function, stream.resolution)
         return ScanStage(function, stream.name, functions.keys.get(stream.name), device)
+    function = functions.streams[stream.name]
     if stream.operator == "filter":
         return FilterStage(function)
     kind = MapStage if stream.operator == "map" else FlatMapStage
     return kind(function, stream.name, stream.resolution)
-
-
-def is_ours(module: str) -> bool:
-    """Return whether a scan is one of lasp-edge's own: they give whole steps by themselves."""
-    return module.startswith("lasp_edge.scans.")
 
 
 def items_stream(plan: Plan, event: str) -> int:
@@ -209,32 +241,6 @@ def parts_of(result: StreamResult, value: Any) -> dict[str, int | str]:
         else:
             found[f"{name}_q"] = _steps(result, name, step, part)
     return found
-
-
-def surely_fits(result: StreamResult, value: Any) -> bool:
-    """Return whether a value has the parts of a result, by a short look; False: `parts_of` tells.
-
-    >>> result = StreamResult("counts", (("word", "text"), ("share", "0.01")), 0)
-    >>> surely_fits(result, ("dog", 0.125)), surely_fits(result, ("dog", 1e300))
-    (True, False)
-    """
-    values, most = value if type(value) is tuple else (value,), _most(result.parts)
-    if len(values) != len(most):
-        return False
-    for part, limit in zip(values, most, strict=True):
-        kind = type(part)
-        if kind is str:
-            if limit or len(part) > TEXT_BYTES // 4:
-                return False
-        elif (kind is not float and kind is not int) or not -limit < part < limit:
-            return False
-    return True
-
-
-@lru_cache(maxsize=256)
-def _most(parts: tuple[tuple[str, str], ...]) -> tuple[float, ...]:
-    """Return below what a number surely fits, of each part; 0 of a text."""
-    return tuple(0.0 if step == TEXT else float(step) * PART_LIMIT / 2 for _, step in parts)
 
 
 def plain_parts(result: StreamResult, value: Any) -> tuple[int | str, ...]:

@@ -29,6 +29,7 @@ from lasp_edge.protocol.frames import (
     PresenceFrame,
     VariableFrame,
 )
+from lasp_edge.protocol.shares import SharesFrame
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 
 
@@ -159,6 +160,15 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
             Publisher.OPERATOR,  # devices repeat commands where the broker lets them
             nothing_refused,  # by no rule that looks at a sender: see `commands.command_refusal`
             "take_command",
+            retained=True,
+        ),
+        FrameKind(
+            SharesFrame,
+            "shares",
+            _DEVICES,
+            Publisher.LANDER,
+            nothing_refused,
+            "take_shares",
             retained=True,
         ),
     )

@@ -6,6 +6,7 @@ from typing import Any
 from crdts import ControlLog
 from lasp_edge.event import Event, tags_text, text_of_stream
 from lasp_edge.folds.numbers import Refused, Resolution
+from lasp_edge.language.halves import HALVES
 from lasp_edge.language.parameter_scan import NO_ENTRIES, ParameterScan
 from lasp_edge.language.parameters import ParameterValues
 from lasp_edge.language.plan import Plan
@@ -160,7 +161,8 @@ def _items(
         by_device.setdefault(of, {}).setdefault(name, {})[place] = sample.event
     if fleet:
         contents = by_device.pop(FLEET, {})
-        for name in plan.item_streams.keys() - plan.events.keys():
+        halves = {n for n, each in plan.streams.items() if each.operator in HALVES}
+        for name in plan.item_streams.keys() - plan.events.keys() - halves:
             contents[name] = dict(_of_devices(plan, name, readings, frontiers_us, log))
         by_device[FLEET] = contents
     for device, contents in sorted(by_device.items()):

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
+from lasp_edge.protocol.shares import SharesFrame
 from lasp_edge.protocol.topics import Topics
 
 QUEUED = 40
@@ -34,11 +35,17 @@ class Receivers(NamedTuple):
         everybody: all devices.
         device: the one device; "" for none.
         landers: the landers.
+        itself: the gateway that it is of: it takes what was published in its name; "" for none.
     """
 
     everybody: bool
     device: str
     landers: bool
+    itself: str = ""
+
+    def has(self, sink: str) -> bool:
+        """Return whether a sink is one of them."""
+        return self.landers or self.itself == sink
 
 
 NOWHERE = Receivers(False, "", False)  # noqa: FBT003 - a row
@@ -84,7 +91,10 @@ class VirtualBroker:
             return NOWHERE
         to = row.subscribers
         addressee = about if to & Subscriber.ADDRESSEE and not to & Subscriber.DEVICES else ""
-        return Receivers(bool(to & Subscriber.DEVICES), addressee, bool(to & Subscriber.LANDER))
+        itself = about if row.frame is SharesFrame else ""
+        return Receivers(
+            bool(to & Subscriber.DEVICES), addressee, bool(to & Subscriber.LANDER), itself
+        )
 
     def keep(self, topic: str, payload: bytes) -> None:
         """Retain a message; an empty one deletes."""
@@ -114,9 +124,9 @@ class VirtualBroker:
         ]
         return [*waiting, *kept]
 
-    def kept_for_landers(self) -> list[tuple[str, bytes]]:
+    def kept_for_landers(self, name: str) -> list[tuple[str, bytes]]:
         """Return what a sink that connects gets of what is retained."""
-        return [each for each in sorted(self.retained.items()) if self.route(each[0]).landers]
+        return [each for each in sorted(self.retained.items()) if self.route(each[0]).has(name)]
 
     def disconnect(self, device: str) -> LastWill | None:
         """Return the Last Will of a device whose connection broke."""

@@ -33,7 +33,7 @@ from simulations.world.fleet_outputs import (
     oldest_of_new_outputs,
     wrong_outputs,
 )
-from simulations.world.fleet_streamed import NEVER_S, RESULT, FleetOrder, order_of
+from simulations.world.fleet_streamed import NEVER_S, RESULT, SYNCED, TIMED, FleetOrder, order_of
 from simulations.world.landed import LandedState
 from simulations.world.meters import MeterFile
 from simulations.world.sinks import AnySink
@@ -41,7 +41,6 @@ from simulations.world.streamed import METERED
 from simulations.world.truth import LONG_S, came_later
 from simulations.world.world import World
 
-TIMED = "timed"
 SPARE_S = 20
 """Seconds by which what is older than a short retention may be missing earlier."""
 _cell = lru_cache(maxsize=8_192)(unpacked)
@@ -53,6 +52,7 @@ class _Look(NamedTuple):
 
     Attributes:
         mark: what differs where something was done since.
+        settled_us: before which rows are final.
         rows: place -> the row there, encoded, and its status.
         items: event -> device -> items.
         outputs: stream of each device -> device -> its outputs.
@@ -61,6 +61,7 @@ class _Look(NamedTuple):
     mark: tuple[object, ...]
     plan: Plan
     frontier_us: int | None
+    settled_us: int | None
     rows: Mapping[Place, tuple[bytes, str]]
     items: Mapping[str, ItemsByDevice]
     outputs: Mapping[str, Mapping[str, OutputCell]]
@@ -92,7 +93,7 @@ class FleetOrderChecks:
             if look is None:
                 world.trouble.append(f"{sink.sink} has no streams over the fleet")
                 continue
-            world.trouble += _wrong_rows(sink, look, order)
+            world.trouble += _wrong_rows(world, sink, look, order)
             for device in world.devices.values():
                 if order.of_outputs:
                     world.trouble += wrong_outputs(world, sink, device)
@@ -132,7 +133,8 @@ def _looked(sink: AnySink, before: _Look | None) -> _Look | None:
     streams = lander.core.streams
     if streams is None:
         return None
-    mark = (streams.frontier_us, streams.written, lander.taken)
+    settled_us = streams.settled_us(RESULT)
+    mark = (streams.frontier_us, settled_us, streams.written, lander.taken)
     if before is not None and before.mark == mark and before.plan is plan:
         return before
     rows = {
@@ -140,7 +142,7 @@ def _looked(sink: AnySink, before: _Look | None) -> _Look | None:
         for place, row in streams.stored(RESULT)
     }
     held = _items(lander, plan), landed_outputs(lander, plan)
-    return _Look(mark, plan, streams.frontier_us, rows, *held)
+    return _Look(mark, plan, streams.frontier_us, settled_us, rows, *held)
 
 
 def _items(lander: LandedState, plan: Plan) -> dict[str, ItemsByDevice]:
@@ -168,9 +170,11 @@ def _joined(known: Cell, more: Cell) -> Cell:
 
 def _wrong_statuses(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
     """Yield rows whose status is not that of F."""
-    frontier_us = look.frontier_us
+    frontier_us, is_synced = look.settled_us, order.scan in SYNCED
     for place, (_, status) in look.rows.items():
         is_final = frontier_us is not None and place[0] < frontier_us
+        if is_synced and not is_final:
+            continue  # it may have been final: what comes late opens places again
         if is_final == (status == TENTATIVE):
             yield f"{sink.sink}: the row at {place} is {status} at {frontier_us}"
         elif status == TENTATIVE and order.wait_s == NEVER_S:
@@ -189,7 +193,7 @@ def _changed(sink: AnySink, before: _Look, after: _Look) -> Iterator[str]:
     came_us = min(came_us, oldest_of_new_outputs(before.outputs, after.outputs))
     for place in sorted(before.rows.keys() | after.rows.keys()):
         known, now = before.rows.get(place, (b"", ""))[0], after.rows.get(place, (b"", ""))[0]
-        if known != now and place[0] < min(before.frontier_us, came_us):
+        if known != now and place[0] < min(before.settled_us or 0, came_us):
             yield (
                 f"{sink.sink}: what was final for the fleet changed, and nothing came late: "
                 f"{place} from {known!r} to {now!r}"
@@ -222,7 +226,7 @@ def _oldest_of_new(
     )
 
 
-def _wrong_rows(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
+def _wrong_rows(world: World, sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
     """Yield the first row that is not what the oracle says of all that has landed."""
     waiting, frontier_us = sink.lander.core.waiting, look.frontier_us
     coverage_us = sink.lander.core.coverage.frontier
@@ -232,6 +236,10 @@ def _wrong_rows(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
     until_us = max(each for each in (due_us, frontier_us, -inf) if each is not None)
     content = _content(look.plan, look.items, until_us)
     content |= content_of_outputs(look.outputs, until_us)
+    if order.scan in SYNCED:
+        if any(map(is_unsure_of_parts, world.devices.values())):
+            return
+        content[TIMED] = _local(world, look.plan)
     truth = outputs_of(graph_of(look.plan, FLEET).nodes, content, frontier_us)[RESULT]
     result = look.plan.fleet_results[RESULT]
     expected = {
@@ -247,6 +255,22 @@ def _wrong_rows(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
         )
 
 
+def is_unsure_of_parts(device: VirtualDevice) -> bool:
+    """Return whether nobody can tell which readings of a device are in its parts."""
+    return device.forgot or device.uncertain or device.is_copy or device.counted(*OUTCOMES) > 0
+
+
+def _local(world: World, plan: Plan) -> Content:
+    """Return the readings of all devices that stay with them."""
+    event = plan.events[TIMED]
+    found: Content = {}
+    for device in world.devices.values():
+        for line in device.recording:
+            item = Item(line.time_us, line.value, tags_text({"room": line.room}))
+            found[item.place(TIMED, device.name)] = item.event(TIMED, device.name, event.resolution)
+    return found
+
+
 def _content(plan: Plan, items: Mapping[str, ItemsByDevice], until_us: float) -> dict[str, Content]:
     """Return what is present before a time, of all devices, as the oracle takes it."""
     return {
@@ -257,6 +281,7 @@ def _content(plan: Plan, items: Mapping[str, ItemsByDevice], until_us: float) ->
             if state == PRESENT and item.time_us < until_us
         }
         for event, devices in items.items()
+        if event in plan.events
     }
 
 

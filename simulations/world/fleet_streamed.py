@@ -5,7 +5,7 @@ FleetOrder(scan='as_of', before='', keyed=True, widens=False, wait_s=0, of_outpu
 """
 
 from random import Random
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lasp_edge import Event, Program, folds, scans
 from lasp_edge.language.declarations import EventType, Stream
@@ -13,6 +13,7 @@ from lasp_edge.ordered.scan import Scan
 from lasp_edge.protocol.limits import NEVER_US
 from lasp_edge.units import SECOND_US
 from simulations.world.scenario import Scenario
+from simulations.world.streamed import METERED
 
 SCANS: Final = (*("sessions", "changes", "pattern", "absence", "last", "total", "words", "as_of"),)
 """The scans from which one is drawn; `words` is the word count, by its cycle."""
@@ -20,11 +21,15 @@ OVER_OUTPUTS: Final = ("changes", "absence", "last", "total", "words")
 """Those of them that may be made of what a scan of each device emits."""
 OWN: Final = "own_steps"
 """The scan of each device."""
+SYNCED: Final = ("fixed", "passed_on")
+"""Synchronised scans, whose timed readings stay on their devices: the share is the same at all
+times, or follows from the state."""
 BEFORE: Final = ("", "filter", "flat_map")
 """What may stand between the readings and the scan."""
 NEVER_S: Final = NEVER_US // SECOND_US
 WAITS_S: Final = (0, 0, 0, 4, NEVER_S)
 """X: for how many seconds rows wait for devices before they are there, tentatively."""
+TIMED: Final = "timed"
 RESULT: Final = "all_of_them"
 """The result of the scan."""
 GAP_S, WITHIN_S, HIGH, LOW = 2, 4, 5, 3
@@ -36,7 +41,7 @@ class FleetOrder(NamedTuple):
     """What a world's program has over its fleet.
 
     Attributes:
-        scan: of `SCANS`.
+        scan: of `SCANS` or `SYNCED`.
         before: of `BEFORE`.
         keyed: it is of each tap and room by itself.
         widens: the second release lets more readings pass than the first one.
@@ -69,6 +74,8 @@ def order_of(scenario: Scenario) -> FleetOrder:
     changes = any(fault.kind == "other_release" for fault in scenario.schedule)
     widens = widens and bool(before) and changes and not scenario.narrow
     wait_s = random.choice(WAITS_S)
+    if scenario.synced:
+        return FleetOrder(random.choice(SYNCED), "", keyed, widens=False, wait_s=wait_s)
     may_be = not changes and scan in OVER_OUTPUTS
     if may_be and Random(f"{scenario.seed} outputs").random() < 0.4:  # noqa: PLR2004
         return FleetOrder(scan, "", keyed, widens=False, wait_s=wait_s, of_outputs=True)
@@ -95,17 +102,54 @@ def declare_fleet_streams(
         _count_words(program, source)
         return
     sources: list[EventType | Stream] = [source]
-    if order.scan == "as_of":
+    if order.scan in {"as_of", *SYNCED}:
         sources.append(timed)
     key = place_of if order.keyed else None
     name = f"{RESULT}_first" if order.scan in {"last", "absence"} else RESULT
     left = source if order.before == "flat_map" else metered
-    found = program.scan(name, source=sources, scan=_scan(order.scan, left, timed), key=key)
+    local = timed if order.scan in SYNCED else None
+    scan = _scan(order.scan, left, timed)
+    found = program.scan(name, source=sources, scan=scan, key=key, local=local)
     if order.scan == "last":
         found = program.map(found, lambda event: sum(event.value), RESULT, resolution="1")
     if order.scan == "absence":
         found = program.map(found, _with_device, RESULT)
     program.result(found, parts=_PARTS.get(order.scan))
+
+
+class Since(scans.Synchronised):
+    """How many timed readings there were since the metered one before, and their sum."""
+
+    name, zero, empty, parts = "since", (0, 0), (0, 0), {"count": "1", "sum": "1"}
+    depends = ((METERED, TIMED), (METERED, METERED))
+
+    def step(self, state: Any, event: Event) -> tuple[Any, list[Any]]:
+        if event.name == METERED:
+            return (0, 0), [state]
+        return (state[0] + 1, state[1] + round(event.value)), []
+
+    def join(self, state: Any, part: Any) -> Any:
+        return state[0] + part[0], state[1] + part[1]
+
+
+class Epochs(scans.Synchronised):
+    """Timed readings with the number of their epoch: what was made of two shares shows."""
+
+    name, zero, parts = "epochs", (0, 0, 0), {"epoch": "1", "count": "1", "epochs": "1"}
+    depends = ((METERED, TIMED), (METERED, METERED))
+
+    def step(self, state: Any, event: Event) -> tuple[Any, list[Any]]:
+        epoch, count, epochs = state
+        if event.name == METERED:
+            return (epoch + 1 + count % 3, 0, 0), [state]
+        is_shown = event.value >= HIGH
+        return (epoch, count + 1, epochs + epoch), [(epoch, -1, 0)] if is_shown else []
+
+    def share(self, state: Any) -> Any:
+        return state[0], 0, 0
+
+    def join(self, state: Any, part: Any) -> Any:
+        return state[0], state[1] + part[1], state[2] + part[2]
 
 
 _PARTS: Final = {
@@ -131,6 +175,8 @@ def _scan(name: str, left: EventType | Stream, timed: EventType) -> Scan:
         "last": scans.last(2),
         "total": scans.running(lambda state, event: state + event.value, 0),
         "as_of": scans.as_of(left, timed, within_s=WITHIN_S),
+        "fixed": Since(),
+        "passed_on": Epochs(),
     }
     return found[name]
 

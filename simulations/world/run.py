@@ -15,6 +15,7 @@ from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
+from simulations.world.fleet_scanning import is_unsure_of_parts
 from simulations.world.fleet_streamed import order_of
 from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
@@ -73,6 +74,7 @@ def _run(scenario: Scenario) -> RunOutcome:
         if waits_for_silence(scenario) and not world.trouble:
             check_absence(world)
         former = scenario.ordered and order_of(scenario).widens  # what it sent is refused for ever
+        former = former or _waits_for_ever(world)
         if not world.trouble and scenario.seed % 4 == 0 and not former:
             _demand_silence(world, checks)
     finally:
@@ -140,6 +142,8 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
     refuses = world.seen["retire"] or world.seen["former_lander"]  # what is refused waits longer
     # A store in place of one whose clock was ahead is late by that, until that one was silent long.
     refuses = refuses or (world.seen["gateway_jump"] and world.seen["new_lake"])
+    # Where a share follows from the one before, each event in order takes an exchange.
+    refuses = refuses or world.scenario.synced
     sweeps = world.scenario.narrow  # what is in the store alone waits for its turn
     if not reconnects(world.scenario) or refuses or sweeps:
         return
@@ -180,9 +184,41 @@ def somebody_asks(world: World) -> bool:
 
 
 def landers_know(world: World) -> bool:
-    """Return whether all that devices which agree know of shared variables has landed."""
+    """Return whether all that devices which agree know of shared variables has landed.
+
+    And whether sinks have all that they wait for of streams over the fleet.
+    """
     device, *_ = world.running()
-    return all(_has_landed(device, sink.lander) for sink in world.sinks)
+    landers = [sink.lander for sink in world.sinks]
+    if not all(_has_landed(device, each) for each in landers):
+        return False
+    is_known = all(_knows_shares(world, each) for each in world.running())
+    return _waits_for_ever(world) or (is_known and all(map(_is_gathered, landers)))
+
+
+def _waits_for_ever(world: World) -> bool:
+    """Return whether a sink may wait for an event in order, which a device lost with its store."""
+    unsure = map(is_unsure_of_parts, world.devices.values())
+    return world.scenario.synced and any(unsure)
+
+
+def _is_gathered(lander: LandedState) -> bool:
+    """Return whether all devices have answered at all events in order."""
+    streams = lander.core.streams
+    return streams is None or streams.is_settled
+
+
+def _knows_shares(world: World, device: VirtualDevice) -> bool:
+    """Return whether a device has all that the gateway which it follows has published."""
+    shares = device.core.shares
+    followed = [s for s in world.sinks if shares is not None and s.name == shares.followed]
+    if shares is None or not followed or followed[0].lander.core.streams is None:
+        return True
+    numbers = followed[0].lander.core.streams.parted.numbers
+    if shares.is_waiting(device.now_us(world.now_us)):
+        return False
+    versions = {cell_us: version for (_, cell_us), version in shares.versions.items()}
+    return all(versions.get(cell_us, 0) >= number for (_, cell_us), number in numbers.items())
 
 
 def _has_landed(device: VirtualDevice, lander: LandedState) -> bool:

@@ -30,6 +30,7 @@ EXTRAS = (
     "acting",
     "scans",
     "ordered",
+    "synced",
     "narrow",
     "roster",
     "columns",

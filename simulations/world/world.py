@@ -179,7 +179,7 @@ class World:
         unanswered, draw = self.links.faults.unanswered, self.random.random
         for sink in self.sinks:
             if not sink.is_connected and sink.is_due(self.step_number):
-                for topic, payload in self.broker.kept_for_landers():
+                for topic, payload in self.broker.kept_for_landers(sink.name):
                     sink.hear(topic, payload, self.step_number, retained=True)
             for topic, payload, is_kept, frame in _committed(sink, self):
                 if unanswered and draw() < unanswered:
@@ -330,8 +330,8 @@ class World:
         to = self.broker.route(topic)
         if not payload:
             return
-        if to.landers:
-            self.send(LegMessage(tuple(self._by_key), topic, payload))
+        if sinks := tuple(key for key, sink in self._by_key.items() if to.has(sink.name)):
+            self.send(LegMessage(sinks, topic, payload))
         if to.everybody:
             if not self.scenario.apart:
                 self.send(LegMessage(self.addresses.everybody, topic, payload))

@@ -10,7 +10,7 @@ from simulations.planted.hunt import hunt
 from simulations.world.faults import Fault
 from simulations.world.fleet_streamed import BEFORE, NEVER_S, SCANS, WAITS_S, order_of
 from simulations.world.run import run
-from simulations.world.scenario import ARCHIVE, Scenario, scenario_of
+from simulations.world.scenario import ARCHIVE, Scenario, scenario_of, synced
 
 WIDENED = (Fault(8, "other_release", "pi-0", 1), Fault(14, "other_release", "pi-1", 1))
 
@@ -80,6 +80,12 @@ def test_what_waits_for_all_devices_is_known_after_the_power_was_lost():
     assert run(scenario).trouble == ()
     with BUGS["what_waits_for_x_is_forgotten_at_a_restart"].plant():
         assert "is None, and the oracle's" in run(scenario).trouble[0]
+
+
+@pytest.mark.parametrize("seed", [0, 8, 16, 28])
+def test_a_scan_with_local_events_has_the_oracles_rows_under_every_fault(seed):
+    outcome = run(synced(scenario_of(seed)))
+    assert outcome.trouble == ()
 
 
 def test_every_kind_of_order_is_drawn():

@@ -27,6 +27,7 @@ from lasp_edge.ordered.cells import (
     unpacked,
 )
 from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.parted import LeafStage, kept_answers
 from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.sent_items import item_of, united
 from lasp_edge.ordered.sent_outputs import (
@@ -163,6 +164,8 @@ class LeavingOutputs:
 
     def leave(self, sent: ItemStream, delta: Delta, store: StoreReader, now_us: int) -> None:
         """Let the outputs of a stream leave that are new, have changed or are gone."""
+        if self._agent.plan.streams[sent.name].operator == LeafStage.operator:
+            delta = kept_answers(delta)
         cells: dict[int, dict[OutputAt, OutputContent | None]] = {}
         for place, (_, event) in delta.items():
             content = None if event is None else self._small(sent.name, content_of(event))

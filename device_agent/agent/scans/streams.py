@@ -9,7 +9,7 @@ What streams say becomes panes, which land like all others
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crdts import ControlLog
 from device_agent.agent.agent import Agent
@@ -37,6 +37,9 @@ from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import Timer
 from lasp_edge.units import SECOND_US
 
+if TYPE_CHECKING:
+    from device_agent.agent.scans.shares import Shares
+
 
 class Streams(Part):
     """Runs the streams of a program.
@@ -47,6 +50,7 @@ class Streams(Part):
         panes: the entries of windows.
         variables: what handlers of results change.
         value_of: returns what folds are worth, for handlers that ask.
+        shares: the places that gateways publish; None where no scan has local events.
 
     Attributes:
         engine: the streams.
@@ -65,7 +69,9 @@ class Streams(Part):
         panes: Panes,
         variables: Variables,
         value_of: ValueOf,
+        shares: "Shares | None" = None,
     ) -> None:
+        self._shares = shares
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._variables, self._value_of = variables, value_of
         self.panes = StreamPanes(agent, panes)
@@ -91,6 +97,8 @@ class Streams(Part):
         self.begun, self._followed = False, log
         self.waits = self._log != log
         self._history = StreamHistory(plan, device, self._stored)
+        if self._shares is not None:
+            self._history = self._parted = self._shares.history(device, self._stored)
         live_most = self._agent.settings.live_items
         self.engine = FollowingEngine(stream_plan(plan, device, log), self._history, live_most)
         self.panes.follow(log)
@@ -118,7 +126,7 @@ class Streams(Part):
 
     def is_due(self, now_us: int) -> bool:
         """Return whether time alone has brought something."""
-        if not self.begun or self.waits:
+        if not self.begun or self.waits or _has_news(self._shares, now_us):
             return True
         low_us, timer_us = self._low_us(now_us), self.engine.graph.due_us
         if low_us is None:
@@ -133,7 +141,9 @@ class Streams(Part):
         """Take the readings that came since the last time, before they are committed."""
         self._now_us = self.panes.now_us = now_us
         taken = [item for item in self._intake.items if item.event in self._events]
-        if self.begun and not taken and not self._waits and not self.waits:
+        if self.begun and not (
+            taken or self._waits or self.waits or _has_news(self._shares, now_us)
+        ):
             return
         self._waits = False
         self._store = store
@@ -142,7 +152,12 @@ class Streams(Part):
         if self.waits:
             self._follow(store)
         before_us = self.engine.since_us
-        outcome = self.engine.take(taken, self._low_us(now_us))
+        low_us, shares = self._low_us(now_us), self._shares
+        if shares is None:
+            outcome = self.engine.take(taken, low_us)
+        else:
+            pruned_us = self._intake.progress.pruned_us
+            outcome = shares.evaluated(self.engine, self._parted, taken, low_us, pruned_us)
         self._bring(outcome, before_us, store, self._windows)
         for sent in self._sent:
             self._leaving.leave(sent, outcome.deltas.get(sent.name, {}), store, now_us)
@@ -156,6 +171,8 @@ class Streams(Part):
 
     def give_up(self) -> None:
         """Store nothing of an evaluation that has failed, and go on from what is stored."""
+        if self._shares is not None:
+            self._shares.give_up()
         self._load()
 
     def _begin(self, store: StoreReader) -> None:
@@ -164,6 +181,8 @@ class Streams(Part):
             self._load(log_of_entries(progress.entries))
         self.begun = True
         pruned_us = self._intake.progress.pruned_us
+        if self._shares is not None:
+            self._shares.begin(self._parted)
         rebuilt = self.engine.begin(pruned_us)
         for book in self.books.values():
             book.begin(self.engine.since_us)
@@ -314,3 +333,8 @@ def _wanted(agent: Agent, books: Mapping[str, ResultBook]) -> Iterator[Content]:
         for key, newest in sorted(book.newest.items()):
             topic = agent.topics.result(name, agent.replica.device, key or None)
             yield Content(topic, newest.mark, newest.as_json)
+
+
+def _has_news(shares: "Shares | None", now_us: int) -> bool:
+    """Return whether a gateway has published something that was not taken yet."""
+    return shares is not None and shares.is_waiting(now_us)

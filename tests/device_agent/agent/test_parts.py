@@ -25,6 +25,7 @@ from lasp_edge.protocol.frames import (
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.shares import SharesFrame
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import NOW_US, Device, ack_of, entry_of
@@ -277,7 +278,8 @@ def test_every_part_is_in_the_table(tmp_path):
     device = worked(tmp_path)
     assert [part.name for part in device.core.part_list.parts] == list(PARTS)
     taken = {kind for part in device.core.part_list.parts for kind in part.handlers}
-    assert taken == {row.frame for row in FRAME_KINDS.values()} - {PaneFrame}
+    # Shares are taken where a scan has local events alone (`scans.test_shares`).
+    assert taken == {row.frame for row in FRAME_KINDS.values()} - {PaneFrame, SharesFrame}
     for part in device.core.part_list.parts:
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
         if part.name not in {"fence", "witness", "clock"}:  # they take what other rows bring

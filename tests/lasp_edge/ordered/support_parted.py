@@ -9,11 +9,21 @@ from collections import defaultdict
 from random import Random
 
 from lasp_edge.event import Event
+from lasp_edge.ordered.deltas import applied, minus
+from lasp_edge.ordered.gathering import Gathering, answers_of
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.oracle import outputs_of
-from lasp_edge.ordered.parted import NOWHERE, DeviceHalf, EvaluatorHalf
+from lasp_edge.ordered.parted import (
+    GatherStage,
+    LeafStage,
+    RootStage,
+    RowsStage,
+    is_about_order,
+    kept_answers,
+    sent_at,
+)
 from lasp_edge.ordered.places import reading_place
-from lasp_edge.ordered.stages import ScanStage
+from lasp_edge.ordered.stages import ScanStage, UnionStage
 
 NEVER_US = 1 << 60
 DEVICES = ("d0", "d1", "d2")
@@ -38,39 +48,52 @@ class Device:
 
     def __init__(self, name, scan):
         self.name, self.scan = name, scan
-        self.items, self.ordered, self.places = {}, {}, {}
-        self.followed, self.version, self.until, self.low_us = "", 0, NOWHERE, 0
+        self.items, self.ordered, self.places, self.answers = {}, {}, {}, {}
+        self.followed, self.version, self.low_us, self.number = "", 0, 0, 0
         self.missing = {sink: {} for sink in (*GATEWAYS, LAKE)}
         self.taken = {sink: set() for sink in self.missing}
         self.begin()
 
     def begin(self):
-        parts = self.leaf.parts if hasattr(self, "leaf") else {}
-        self.leaf = DeviceHalf(self.scan, key_of, self.items, parts)
+        self.stage = LeafStage(self.scan, "leaf", key_of, self.name, [0])
+        self.content, self.shared, self.rows = {}, {}, {}
         self.evaluate()
 
     def evaluate(self):
-        self.leaf.items = self.items
-        for place in self.leaf.evaluate(self.places):
-            for missing in self.missing.values():
-                missing[place] = self.leaf.parts[place].version
+        shared = {
+            sent_at(place).place(""): Event("", (known, share), place[0], "", {}, key)
+            for place, (key, known, share, *_) in self.places.items()
+        }
+        deltas = [minus(self.items, self.content), minus(shared, self.shared)]
+        self.content, self.shared = dict(self.items), shared
+        delta = self.stage.push(deltas)
+        rows = {p: (o, n and n.value[1]) for p, (o, n) in delta.items() if not is_about_order(p)}
+        self.rows = applied(rows, self.rows)
+        kept = self.kept({place: c for place, c in delta.items() if is_about_order(place)})
+        for at, (_, new) in kept.items():
+            value = new and new.value
+            if value != self.answers.get(at, (0, None))[1]:
+                self.number += 1
+                self.answers[at] = (self.number, value)
+                for missing in self.missing.values():
+                    missing[at] = self.number
+
+    @staticmethod
+    def kept(delta):
+        return kept_answers(delta)
 
     def low(self, sink):
-        """Return the promise to a sink, and how far it has answered there."""
-        return min([*self.owed(sink), self.low_us]), self.leaf.progress(self.missing_at(sink))
+        """Return the promise to a sink."""
+        return min([*self.owed(sink), self.low_us])
 
     def owed(self, sink):
         """Return the times of what has not arrived at a sink."""
         owed = [place[0] for place in self.missing[sink]]
         return owed + [place[0] for place in self.ordered if place not in self.taken[sink]]
 
-    def missing_at(self, sink):
-        return self.missing[sink]
-
-    def follow(self, gateway, version, places, until):
+    def follow(self, gateway, version, places):
         if self.is_newer(gateway, version):
-            self.followed, self.version = gateway, version
-            self.places, self.until = places, until
+            self.followed, self.version, self.places = gateway, version, places
 
     def is_newer(self, gateway, version):
         return gateway != self.followed or version > self.version
@@ -80,30 +103,69 @@ class Sink:
     """An evaluator, and what it has stored."""
 
     def __init__(self, scan):
-        self.scan, self.is_followed = scan, False
-        self.items, self.parts, self.lows = {}, defaultdict(dict), {}
+        self.scan = scan
+        self.items, self.answers, self.marks, self.lows = {}, defaultdict(dict), {}, {}
         self.beats, self.excluded, self.has_new = {}, frozenset(), False
-        self.version, self.published = 0, None
-        self.root = None
+        self.version, self.published, self.settled_us = 0, None, 0
+        self.stored = ()
         self.begin()
 
     def begin(self):
-        whole = self.stored_whole() if self.root else {}
-        self.root = EvaluatorHalf(self.scan, key_of, whole)
-        for device, parts in self.parts.items():
-            self.root.take(device, parts)
+        key = None if self.scan.name == "" else key_of
+        self.stages = (
+            GatherStage(key, [1]),
+            RootStage(self.scan, "root"),
+            RowsStage(self.scan.name),
+        )
+        self.gathering = Gathering(self.scan, *self.stored_records())
+        self.content, self.rows = ({}, {}, {}), {}
         self.evaluate()
 
-    def stored_whole(self):
-        return self.root.whole
+    def stored_records(self):
+        answers = defaultdict(dict)
+        for of_device in self.answers.values():
+            content = {at: Event("", value, 0, "", {}) for at, (_, value) in of_device.items()}
+            for place, device, basis in answers_of({a: e for a, e in content.items() if e.value}):
+                answers[place][device] = basis
+        return (*self.stored, answers) if self.stored else ()
 
     def evaluate(self):
-        self.root.items, self.root.is_followed = self.items, self.is_followed
-        self.root.progress = {device: progress for device, (_, progress) in self.lows.items()}
-        self.root.evaluate(self.counting)
-        says = self.root.places, self.settled()
-        if says != self.published:
-            self.version, self.published = self.version + 1, says
+        self.push()
+        for _ in range(2 * len(self.items) + 2):
+            marks = self.gathering.marks(self.counting)
+            if not marks:
+                break
+            self.marks.update(marks)
+            self.push()
+        else:
+            raise AssertionError("marks do not end")
+        self.stored = (dict(self.gathering.records),)
+        if self.gathering.records != self.published:
+            self.version, self.published = self.version + 1, dict(self.gathering.records)
+        self.settled_us = max(self.settled_us, self.settled())
+
+    def push(self):
+        answers = {
+            at: Event("leaf", value, at[0], "", {})
+            for of_device in self.answers.values()
+            for at, (_, value) in of_device.items()
+            if value is not None
+        }
+        marks = {
+            sent_at(place).place(""): Event("", mark, place[0], "", {})
+            for place, mark in self.marks.items()
+            if mark
+        }
+        now, before = (self.items, answers, marks), self.content
+        self.content = (dict(self.items), answers, marks)
+        gather, root, rows = self.stages
+        gathered = gather.push([minus(*pair) for pair in zip(now, before, strict=True)])
+        stepped = root.push([gathered])
+        self.gathering.take(gathered, stepped)
+        delta = rows.push([stepped, {}])
+        self.rows = applied(
+            {p: (old, new and new.value) for p, (old, new) in delta.items()}, self.rows
+        )
 
     @property
     def counting(self):
@@ -112,19 +174,24 @@ class Sink:
         ]
 
     def settled(self):
-        lows = [self.lows.get(device, (0, None))[0] for device in self.counting]
-        return self.root.settled(min(lows, default=0), self.counting)
+        lows = [self.lows.get(device, 0) for device in self.counting]
+        return self.gathering.settled_us(min(lows, default=0))
 
-    def take(self, device, parts, ordered):
+    def take(self, device, answers, ordered):
         self.items.update(ordered)
-        self.root.take(device, parts)
-        self.parts[device] = {p: of[device] for p, of in self.root.parts.items() if device in of}
+        for at, answer in answers.items():
+            if self.is_newer(answer, self.answers[device].get(at)):
+                self.answers[device][at] = answer
 
-    def hear(self, device, number, low, progress):
-        before, _ = self.lows.get(device, (0, None))
+    @staticmethod
+    def is_newer(answer, known):
+        return known is None or answer[0] > known[0]
+
+    def hear(self, device, number, low):
+        before = self.lows.get(device, 0)
         if number >= self.beats.get(device, 0):
             self.beats[device] = number
-            self.lows[device] = max(before, low), progress
+            self.lows[device] = max(before, low)
 
 
 class Exchange:
@@ -145,8 +212,15 @@ class Exchange:
             found = reading(name, self.rng.randrange(160), time_us, self.rng.choice(DEVICES), keys)
             self.todo[found[1].device].append(found)
             content[found[0]] = found[1]
-        nodes = [StreamNode("s", ScanStage(scan, "s", key_of), ("x",))]
-        truth = outputs_of(nodes, {"x": content})["s"]
+        nodes = [
+            StreamNode("u", UnionStage(), ("local", "ordered")),
+            StreamNode("s", ScanStage(scan, "s", key_of), ("u",)),
+        ]
+        sides = {
+            side: {p: e for p, e in content.items() if (e.name in local) == (side == "local")}
+            for side in ("local", "ordered")
+        }
+        truth = outputs_of(nodes, sides)["s"]
         self.truth = {place: event.value for place, event in truth.items()}
         self.devices = {name: Device(name, scan) for name in DEVICES}
         self.sinks = {name: Sink(scan) for name in (*GATEWAYS, LAKE)}
@@ -160,8 +234,7 @@ class Exchange:
                 self.turn(device, step)
             self.is_dead = self.fault == "gateway dies" and step > DIES
             gone = {self.away} if self.away and CALM // 2 < step <= CALM else ()
-            for name, sink in self.sinks.items():
-                sink.is_followed = name == GATEWAYS[self.is_dead]
+            for sink in self.sinks.values():
                 if not self.calm and self.rng.random() < 0.02:
                     sink.begin()
                 sink.excluded, sink.has_new = frozenset(gone), self.fault == "new"
@@ -195,10 +268,10 @@ class Exchange:
         if self.is_cut(device.name) or not (self.calm or rng.random() < 0.4):
             return
         for sink in self.sinks:
-            parts = {place: device.leaf.parts[place] for place in device.missing[sink]}
+            parts = {at: device.answers[at] for at in device.missing[sink]}
             items = {p: e for p, e in device.ordered.items() if p not in device.taken[sink]}
             self.send(device.name, sink, "panes", parts, items)
-            self.send(device.name, sink, "beat", step, *device.low(sink))
+            self.send(device.name, sink, "beat", step, device.low(sink))
 
     def read(self, device, place, event):
         (device.items if event.name in self.local else device.ordered)[place] = event
@@ -207,7 +280,7 @@ class Exchange:
         sink = self.sinks[name]
         if self.calm or self.rng.random() < 0.5:
             for device in DEVICES:
-                self.send(name, device, "places", sink.version, *sink.published)
+                self.send(name, device, "places", sink.version, sink.published)
 
     def is_cut(self, name):
         is_away = name == self.away and not self.calm
@@ -233,7 +306,11 @@ class Exchange:
             elif kind == "panes":
                 self.sinks[to].take(source, *given)
                 self.send(
-                    to, source, "ack", {p: part.version for p, part in given[0].items()}, given[1]
+                    to,
+                    source,
+                    "ack",
+                    {at: number for at, (number, _) in given[0].items()},
+                    given[1],
                 )
             else:
                 device, (versions, items) = self.devices[to], given
@@ -242,11 +319,11 @@ class Exchange:
                 device.taken[source] |= items.keys()
 
     def rows_of_devices(self):
-        return {p: v for device in self.devices.values() for p, v in device.leaf.rows.items()}
+        return {p: v for device in self.devices.values() for p, v in device.rows.items()}
 
     def torn(self):
         """Return a row that was made of two shares, if the scan shows it."""
-        rows = self.sinks[GATEWAYS[0]].root.rows if self.scan.name == "epochs" else {}
+        rows = self.sinks[GATEWAYS[0]].rows if self.scan.name == "epochs" else {}
         for place, (epoch, count, total) in rows.items():
             if total != epoch * count:
                 return f"torn at {place}: {epoch} {count} {total}"
@@ -255,21 +332,16 @@ class Exchange:
     def too_early(self):
         """Return what is final and wrong, or final and missing."""
         for sink in self.sinks.values():
-            settled, rows = sink.settled(), sink.root.rows
+            settled, rows = (sink.settled_us,), sink.rows
             in_order = {p for p in self.truth if p < settled and p[2][0] not in self.local}
             for place in sorted(in_order | {place for place in rows if place < settled}):
                 if rows.get(place) != self.truth.get(place):
                     return f"final at {place}: {rows.get(place)}, not {self.truth.get(place)}"
-        for device in self.devices.values():
-            settled = min((device.low_us,), device.until)
-            for place, value in device.leaf.rows.items():
-                if place < settled and self.truth.get(place) != value:
-                    return f"final on {device.name} at {place}: {value}"
         return None
 
     def is_done(self):
         if any(self.todo.values()) or any(self.held.values()):
             return False
         rows, living = self.rows_of_devices(), list(self.sinks.values())[self.is_dead :]
-        are_settled = all(sink.settled()[0] >= NEVER_US for sink in living)
-        return are_settled and all(rows | sink.root.rows == self.truth for sink in living)
+        are_settled = all(sink.settled() >= NEVER_US for sink in living)
+        return are_settled and all(rows | sink.rows == self.truth for sink in living)

@@ -7,7 +7,8 @@ from functools import cache
 
 import pytest
 
-from lasp_edge.ordered.parted import DeviceHalf, EvaluatorHalf, RootScan
+from lasp_edge.ordered.gathering import Gathering
+from lasp_edge.ordered.parted import RootScan
 from tests.lasp_edge.ordered.support_parted import Device, Exchange, Sink
 from tests.lasp_edge.scans.support_synchronised import SCANS, Epochs, ValueBarrier
 
@@ -34,50 +35,43 @@ def always(*_):
     return True
 
 
-def never(*_):
-    return False
+def is_there(given, _basis):
+    return given is not None
 
 
 def nothing(*_):
     return []
 
 
-def names_the_place(progress, place, _chains):
-    return progress.place >= place
-
-
-def by_the_frontier(_root, frontier_us, _devices):
-    return frontier_us, "", (), ()
+def by_the_frontier(_gathering, frontier_us):
+    return frontier_us
 
 
 PLANTED = {
-    "a part of any share is joined": ([(RootScan, "joins", staticmethod(always))], Epochs, 4, 3),
+    "a part of any share is joined": (
+        [(RootScan, "joins", staticmethod(always)), (Gathering, "counts", staticmethod(is_there))],
+        Epochs,
+        4,
+        3,
+    ),
     "a part counts by its arrival": (
-        [(EvaluatorHalf, "is_newer", staticmethod(always))],
+        [(Sink, "is_newer", staticmethod(always))],
         ValueBarrier,
         0,
-        1,
-    ),
-    "progress names no shares": (
-        [(EvaluatorHalf, "agrees", staticmethod(names_the_place))],
-        ValueBarrier,
-        5,
         1,
     ),
     "what lies before the frontier is final": (
-        [(EvaluatorHalf, "settled", by_the_frontier)],
+        [(Gathering, "settled_us", by_the_frontier)],
         Epochs,
         0,
         1,
     ),
-    "a part is taken back where a share is waited for, and what was whole is forgotten": (
-        [(DeviceHalf, "waits", staticmethod(never)), (Sink, "stored_whole", lambda _: {})],
+    "a promise before events and answers have arrived": (
+        [(Device, "owed", nothing)],
         Epochs,
-        8,
+        0,
         1,
     ),
-    "progress before parts have arrived": ([(Device, "missing_at", nothing)], Epochs, 0, 1),
-    "a promise before events have arrived": ([(Device, "owed", nothing)], Epochs, 0, 1),
     "shares count by their arrival": ([(Device, "is_newer", always)], ValueBarrier, 10, 1),
 }
 """Bug -> what is put in place of what; a scan, a seed and a number of keys whose run finds it."""

@@ -16,6 +16,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.shares import SharesFrame
 from lasp_edge.protocol.sharing import SLOTS, RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.protocol.sinks import SinkLow
 from tests.support_commands import member_command
@@ -176,6 +177,15 @@ FRAMES = {
     SummaryFrame: st.builds(SummaryFrame, replicas, numbers, names, names, int64, st.binary()),
     RepairFrame: st.builds(RepairFrame, replicas, numbers, names, names, int64, st.binary()),
     CommandFrame: control_frames() | member_frames,
+    SharesFrame: st.builds(
+        SharesFrame,
+        replicas,
+        numbers,
+        int64,
+        st.integers(-(2**50), 2**50),
+        st.integers(1, 2**62),
+        st.binary(),
+    ),
 }
 any_frame = st.one_of(*FRAMES.values())
 ME = Replica(1, 7, "pi-1")

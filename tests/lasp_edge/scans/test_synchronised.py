@@ -205,9 +205,3 @@ def test_what_is_missing_is_named_at_once(kind):
 def test_one_of_each_device_by_itself_is_refused():
     with pytest.raises(ValueError, match="about the order across devices; leave out per_device"):
         program_of(ValueBarrier, per_device=True)
-
-
-@pytest.mark.parametrize("local", ["a", ["a"], True])
-def test_events_that_would_stay_on_their_devices_are_refused(local):
-    with pytest.raises(ValueError, match="scan 'found': local= cannot be used yet"):
-        program_of(ValueBarrier, local=local)

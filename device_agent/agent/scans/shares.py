@@ -1,0 +1,246 @@
+"""Shares on a device: which gateway it follows, and the places that this one has published.
+
+A device keeps what it has taken of them in its store, so a restart goes on from there. It follows
+one gateway: the least name among those that were heard lately, as acknowledgements tell. What the
+others publish is remembered, and taken where the one that is followed has fallen silent. A place of
+another gateway stays until the followed one has published its cell: nothing is taken back before.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from device_agent.agent.parts import FrameRefusedError, Handler, Part
+from lasp_edge.evaluation.history import Read, StreamHistory
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow
+from lasp_edge.language.halves import parted_scans, shares_of, shares_stream
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import FLEET
+from lasp_edge.ordered.cells import CELL_US, CellId
+from lasp_edge.ordered.engine import StreamChanges, StreamEngine
+from lasp_edge.ordered.inputs import InputCell, TakenItem
+from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US
+from lasp_edge.ordered.parted import sent_at
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import decoded, encoded, same
+from lasp_edge.ordered.sent_outputs import OutputItem
+from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.shares import SharesFrame
+from lasp_edge.protocol.sinks import MAX_SINKS
+from lasp_edge.protocol.waiting import DEAD_AFTER_US
+
+MOST_CELLS: Final = 50_000
+"""Cells of one gateway that are remembered, at most: 70 events in order an hour, for a month."""
+
+
+class TakenCell(NamedTuple):
+    """What was taken of a cell.
+
+    Attributes:
+        gateway: that published it.
+        version: of what it published.
+        number: grows with each change here, whoever published it.
+        places: the events in order.
+    """
+
+    gateway: str
+    version: int
+    number: int
+    places: dict[Place, SharedPlace]
+
+
+_NOTHING: Final = TakenCell("", 0, 0, {})
+
+
+class PartedHistory(StreamHistory):
+    """What a device's store holds of streams: of scans with local events, the places, too."""
+
+    def __init__(self, plan: Plan, device: str, read: Read) -> None:
+        super().__init__(plan, device, read)
+        self.shared = {
+            shares_of(f"{name}: "): shares_stream(plan, name) for name in parted_scans(plan)
+        }
+        self._ends: dict[tuple[str, int], int] = {}
+
+    def taken(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[int, TakenCell]]:
+        """Yield what was taken of each cell with least_us <= start < end_us."""
+        for cell_us, row in self._entries(self.shared[event], least_us, end_us):
+            gateway, version, number, packed = decoded(row.content)
+            yield cell_us, TakenCell(gateway, version, number, places_in(packed, cell_us))
+
+    def put_taken(self, event: str, cell_us: int, cell: TakenCell) -> None:
+        """Store what was taken of a cell, after the engine has taken it."""
+        end_us = self._ends.pop((event, cell_us), cell_us + CELL_US + BLOCK_US)
+        content = encoded((*cell[:3], packed_places(cell.places)))
+        self.changes[HistoryId(cell_us, self.shared[event])] = HistoryRow(end_us, content)
+
+    def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, InputCell]]:
+        if event not in self.shared:
+            yield from super().cells(event, least_us, end_us)
+            return
+        for cell_us, (_, _, number, places) in self.taken(event, least_us, end_us):
+            yield (
+                CellId(event, FLEET, cell_us),
+                {
+                    sent_at(place): ((number, 0, 0), (event, (known, share), key, ""))
+                    for place, (key, known, share) in places.items()
+                },
+            )
+
+    def put_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
+        if where.event not in self.shared:
+            super().put_cell(where, cell, end_us)
+            return
+        self._ends[where.event, where.cell_us] = end_us
+        for cell_us, taken in self.taken(where.event, where.cell_us, where.cell_us + 1):
+            self.put_taken(where.event, cell_us, taken)
+            self._ends[where.event, where.cell_us] = end_us
+
+
+class Shares(Part):
+    """Takes the places that gateways publish.
+
+    Args:
+        plan: the program.
+
+    Attributes:
+        followed: the gateway whose places count; "" before any is known.
+    """
+
+    name = "shares"
+    is_changed = has_notes = False
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._events = {
+            shares_stream(plan, name): shares_of(f"{name}: ") for name in parted_scans(plan)
+        }
+        self._frames: dict[str, dict[tuple[str, int], tuple[int, dict[Place, SharedPlace]]]] = {}
+        self._heard_us: dict[str, int] = {}
+        self.followed = ""
+        self._pending: set[tuple[str, int]] = set()
+        self._cells: dict[tuple[str, int], TakenCell] = {}
+
+    def history(self, device: str, read: Read) -> PartedHistory:
+        """Return what a device's store holds of the streams."""
+        return PartedHistory(self._plan, device, read)
+
+    @property
+    def handlers(self) -> Mapping[type[Frame], Handler]:
+        return {SharesFrame: self._receive, AckFrame: self._hear}
+
+    @property
+    def versions(self) -> dict[tuple[str, int], int]:
+        """What has come of the gateway that is followed: input and cell -> its version."""
+        return {at: version for at, (version, _) in self._frames.get(self.followed, {}).items()}
+
+    def report(self) -> dict[str, Any]:
+        return {"shares": {"follows": self.followed, "cells": len(self.versions)}}
+
+    def _hear(self, frame: AckFrame, now_us: int) -> None:
+        if frame.sender.device in self._frames or len(self._heard_us) < MAX_SINKS:
+            self._heard_us[frame.sender.device] = now_us
+
+    def _receive(self, frame: SharesFrame, now_us: int) -> None:  # noqa: ARG002 - a handler
+        event, gateway = self._events.get(frame.stream), frame.sender.device
+        if event is None:
+            return
+        if gateway not in self._frames and len(self._frames) >= MAX_SINKS:
+            raise FrameRefusedError("shares: of too many gateways")
+        try:
+            places = places_in(frame.content, frame.cell_us)
+        except ValueError as error:
+            raise FrameRefusedError(f"shares: {error}") from None
+        known = self._frames.setdefault(gateway, {})
+        at = (event, frame.cell_us)
+        if at in known and not self.is_newer(frame.version, known[at][0]):
+            return
+        known[at] = (frame.version, places)
+        if len(known) > MOST_CELLS:
+            del known[min(known, key=lambda each: each[1])]
+        if gateway == self.followed or not self.followed:
+            self._pending.add(at)
+
+    @staticmethod
+    def is_newer(version: int, known: int) -> bool:
+        """Return whether a published cell replaces the one of the same gateway that is known."""
+        return version > known
+
+    def begin(self, history: PartedHistory) -> None:
+        """Follow whom the store says was followed last."""
+        newest = [
+            (cell_us, cell.gateway)
+            for event in self._events.values()
+            for cell_us, cell in history.taken(event, 0, FOR_EVER_US)
+        ]
+        self.followed = max(newest, default=(0, ""))[1]
+
+    def is_waiting(self, now_us: int) -> bool:
+        """Return whether something was published that was not taken yet."""
+        self._follow(now_us)
+        return bool(self._pending)
+
+    def _follow(self, now_us: int) -> None:
+        """Follow the least gateway among those that were heard lately."""
+        lately = [
+            gateway
+            for gateway in self._frames
+            if now_us - self._heard_us.get(gateway, -DEAD_AFTER_US) < DEAD_AFTER_US
+        ]
+        followed = min(lately, default=self.followed or min(self._frames, default=""))
+        if followed != self.followed:
+            self.followed = followed
+            self._pending |= self._frames.get(followed, {}).keys()
+
+    def changes(self, history: PartedHistory, floor_us: int) -> list[TakenItem]:
+        """Return how the places have changed, for the engine; `put` stores that afterwards."""
+        found: list[TakenItem] = []
+        frames = self._frames.get(self.followed, {})
+        pending, self._pending = self._pending & frames.keys(), set()
+        for event, cell_us in sorted(pending):
+            version, places = frames[event, cell_us]
+            before = dict(history.taken(event, cell_us, cell_us + 1)).get(cell_us, _NOTHING)
+            if cell_us < floor_us or (
+                before.gateway == self.followed and not self.is_newer(version, before.version)
+            ):
+                continue
+            cell = TakenCell(self.followed, version, before.number + 1, places)
+            self._cells[event, cell_us] = cell
+            found += _differences(event, before, cell)
+        return found
+
+    def evaluated(
+        self,
+        engine: StreamEngine,
+        history: PartedHistory,
+        taken: Sequence[TakenItem],
+        low_us: int | None,
+        floor_us: int,
+    ) -> StreamChanges:
+        """Let an engine take readings, and how the places have changed; store these."""
+        outcome = engine.take([*taken, *self.changes(history, floor_us)], low_us)
+        self.put(history)
+        return outcome
+
+    def put(self, history: PartedHistory) -> None:
+        """Store what the engine has taken."""
+        for (event, cell_us), cell in self._cells.items():
+            history.put_taken(event, cell_us, cell)
+        self._cells.clear()
+
+    def give_up(self) -> None:
+        """What was taken is not stored: take it again."""
+        self._pending |= self._cells.keys()
+        self._cells.clear()
+
+
+def _differences(event: str, before: TakenCell, after: TakenCell) -> Iterator[TakenItem]:
+    """Yield how the places of a cell differ, as an engine takes it."""
+    version = (after.number, 0, 0)
+    for place in sorted(before.places.keys() | after.places.keys()):
+        old, new = before.places.get(place), after.places.get(place)
+        if old is not None and new is not None and same(tuple(old), tuple(new)):
+            continue
+        content = None if new is None else (event, (new.known, new.share), new.key, "")
+        yield OutputItem(event, sent_at(place), FLEET, version, content)

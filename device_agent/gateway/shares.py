@@ -1,0 +1,87 @@
+"""What a gateway publishes of scans with local events: events in order, and shares.
+
+Each cell that has changed is published once that is durable, and retained. After a connection all
+cells are published again, some at a time: the broker may have lost them.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from crdts import Replica
+from lasp_edge.evaluation.parted import PartedScans
+from lasp_edge.language.halves import shares_stream
+from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.shared_places import SharedPlace, packed_places
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.kinds import FRAME_KINDS, decode
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.protocol.shares import SharesFrame
+from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.timers import Timer
+from lasp_edge.units import SECOND_US
+
+AT_ONCE: Final = 200
+"""Cells that are published at a time, at most: the newest first."""
+REPEAT_US: Final = 30 * SECOND_US
+"""How often cells are published again while a device has not answered."""
+
+
+class SharesPublisher:
+    """Publishes the events in order of a gateway.
+
+    Args:
+        plan: the program.
+        parted: what is gathered.
+        sender: the gateway, as the devices see it.
+        topics: of the fleet.
+    """
+
+    def __init__(self, plan: Plan, parted: PartedScans, sender: Replica, topics: Topics) -> None:
+        self._parted, self._sender, self._topics = parted, sender, topics
+        self._streams = {name: shares_stream(plan, name) for name in parted.scans}
+        self._number, self._timer = 0, Timer(REPEAT_US)
+        self.subscription = f"{topics.of(FRAME_KINDS[SharesFrame.kind].topic, sender.device)}/#"
+
+    def hear(self, topic: str, payload: bytes) -> bool:
+        """Take what a former run published in its name; return whether that is what a message is.
+
+        The run may have had another store, and nobody would take what is not above its versions.
+        """
+        if not topic.startswith(self.subscription[:-1]):
+            return False
+        try:
+            frame = decode(payload)
+        except FrameError:
+            return True
+        if isinstance(frame, SharesFrame) and frame.sender != self._sender:
+            self._parted.overtake(frame.stream, frame.cell_us, frame.version)
+        return True
+
+    def connected(self) -> None:
+        """Publish all again."""
+        self._parted.unpublished |= dict.fromkeys(self._parted.numbers)
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Yield what has changed, and what was not answered for a while."""
+        if self._timer.is_due(now_us):
+            self._parted.repeat()
+        newest = sorted(self._parted.unpublished, key=lambda each: each[::-1], reverse=True)
+        for name, cell_us in newest[:AT_ONCE]:
+            self._number += 1
+            version, content = self._parted.numbers[name, cell_us], self._content(name, cell_us)
+            frame = SharesFrame(
+                self._sender, self._number, self._streams[name], cell_us, version, content
+            )
+            if len(content) < MAX_MESSAGE_BYTES // 2:
+                yield Publication.of(frame, self._topics)
+            # The link has taken it: whoever asks for the next one says so.
+            self._parted.unpublished.pop((name, cell_us), None)
+
+    def _content(self, name: str, cell_us: int) -> bytes:
+        return packed_places(
+            {
+                place: SharedPlace(each.key, each.known, each.share if each.known else None)
+                for place, each in self._parted.records(name, cell_us).items()
+            }
+        )

@@ -1,0 +1,240 @@
+"""Scans with local events at an evaluator: what is gathered of each, and kept in the store.
+
+After each evaluation some places have all their answers: they are marked, and the scan goes on from
+there, until no other place is whole. What is stored of a cell are its events in order, and a number
+that grows whenever they change: the version of what is published.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from lasp_edge.evaluation.stored import HistoryId, HistoryRow
+from lasp_edge.language.halves import marks_of, parted_scans, shares_stream
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import FLEET
+from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
+from lasp_edge.ordered.deltas import Delta, compose_into
+from lasp_edge.ordered.gathering import Gathering, OrderedRecord, answers_of
+from lasp_edge.ordered.inputs import InputCell, TakenItem, content_of_cells
+from lasp_edge.ordered.item_store import FOR_EVER_US
+from lasp_edge.ordered.log import BEFORE_ALL_US
+from lasp_edge.ordered.parted import sent_at
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import decoded, encoded
+from lasp_edge.ordered.sent_outputs import OutputItem
+
+MOST_AN_HOUR: Final = 2_000
+"""Events in order of a scan in an hour: behind them it stops, and that is counted."""
+MOST_SHARE_BYTES: Final = 16_384
+"""Bytes of a share, at most: behind a greater one its scan stops, and that is counted."""
+
+SELDOM: Final = 64
+"""A cell that is not answered for long is published again after this many rounds: half an hour."""
+
+StoredCells = Callable[[str, int, int], Iterable[tuple[CellId, InputCell]]]
+"""Returns the stored cells of an input from one time to another."""
+
+
+class SharedCell(NamedTuple):
+    """The events in order of a scan and a cell.
+
+    Attributes:
+        number: it grows whenever they change.
+        records: by place.
+    """
+
+    number: int
+    records: Mapping[Place, OrderedRecord]
+
+
+def packed_cell(cell: SharedCell) -> bytes:
+    """Return the bytes of a cell in a store."""
+    rows = tuple((*place, *record) for place, record in sorted(cell.records.items()))
+    return encoded((cell.number, rows))
+
+
+def cell_in_store(packed: bytes) -> SharedCell:
+    """Return the cell whose bytes a store has."""
+    number, rows = decoded(packed)
+    return SharedCell(number, {tuple(row[:4]): OrderedRecord(*row[4:]) for row in rows})
+
+
+class PartedScans:
+    """The scans with local events of a program, at an evaluator.
+
+    Args:
+        plan: the program.
+        read: reads what a store keeps of a stream.
+        put: stores it.
+        stored: returns the stored cells of an input.
+
+    Attributes:
+        numbers: scan and cell -> the number of what is published of it.
+        unpublished: the cells that have changed; whoever publishes them takes them out.
+        failed: what has stopped a scan -> how often.
+        least: the least number of a cell that changes: seconds of a clock, so that a store that was
+            put back goes on above what it has published.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        read: Callable[[int, int, int], Iterable[tuple[int, HistoryRow]]],
+        put: Callable[[HistoryId, HistoryRow], None],
+        stored: StoredCells,
+    ) -> None:
+        self._plan, self._read, self._put, self._stored = plan, read, put, stored
+        self.scans = parted_scans(plan)
+        self._streams = {name: shares_stream(plan, name) for name in self.scans}
+        self._of_marks = {marks_of(f"{name}: "): name for name in self.scans}
+        self.gathered: dict[str, Gathering] = {}
+        self._cells: dict[str, dict[int, set[Place]]] = {}
+        self.numbers: dict[tuple[str, int], int] = {}
+        self.unpublished: dict[tuple[str, int], None] = {}
+        self.failed: dict[str, int] = {}
+        self.least = 1
+        self._repeated: dict[tuple[str, int], int] = {}
+        self._overtaken: dict[str, set[int]] = {}
+
+    def begin(self) -> None:
+        """Take what is stored; all that is not settled, with its answers."""
+        for name, stream in self._streams.items():
+            records: dict[Place, OrderedRecord] = {}
+            self._cells[name] = {}
+            for cell_us, row in self._read(stream, BEFORE_ALL_US, FOR_EVER_US):
+                number, found = cell_in_store(row.content)
+                self.numbers[name, cell_us] = number
+                self._cells[name][cell_us] = set(found)
+                records |= found
+            opened = {cell_of(place[0]) for place, each in records.items() if not each.answered}
+            self.gathered[name] = Gathering(
+                self._plan.functions.streams[name], records, self._answers(name, opened)
+            )
+
+    def _answers(self, name: str, cells: Collection[int]) -> dict[Place, dict[str, bytes]]:
+        """Return the stored answers in some cells."""
+        leaf, found = f"{name}: leaf", dict[Place, dict[str, bytes]]()
+        for cell_us in cells:
+            content = content_of_cells({leaf: None}, dict(self._stored(leaf, cell_us, cell_us + 1)))
+            for place, device, basis in answers_of(content[leaf]):
+                found.setdefault(place, {})[device] = basis
+        return found
+
+    def has(self, event: str) -> bool:
+        """Return whether an input of the streams is what this marks."""
+        return event in self._of_marks
+
+    def marks(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, InputCell]]:
+        """Yield the stored marks as cells of an input."""
+        stream = self._streams[self._of_marks[event]]
+        for cell_us, row in self._read(stream, least_us, end_us):
+            number, records = cell_in_store(row.content)
+            marks = {
+                sent_at(place): ((number, 0, 0), (event, record.mark, record.key, ""))
+                for place, record in records.items()
+                if record.mark
+            }
+            yield CellId(event, FLEET, cell_us), marks
+
+    def settle(
+        self,
+        deltas: dict[str, Delta],
+        take: Callable[[list[TakenItem]], dict[str, Delta]],
+        devices: Collection[str],
+        due_us: int | None,
+    ) -> None:
+        """Mark what is whole, and what follows, until nothing more is.
+
+        Args:
+            deltas: how the streams have changed; it is changed in place.
+            take: lets the engine take marks, and returns how the streams change.
+            devices: those that count.
+            due_us: nobody waits for answers before it; None: for all.
+        """
+        self._gather(deltas)
+        while marks := self._marks(devices, due_us):
+            found = take(marks)
+            self._gather(found)
+            for name, delta in found.items():
+                compose_into(deltas.setdefault(name, {}), delta)
+
+    def _gather(self, deltas: Mapping[str, Delta]) -> None:
+        for name, gathering in self.gathered.items():
+            gathered, root = (deltas.get(f"{name}: {part}", {}) for part in ("gathered", "root"))
+            if gathered or root:
+                gathering.take(gathered, root)
+                self._store(name)
+
+    def _marks(self, devices: Collection[str], due_us: int | None) -> list[TakenItem]:
+        found: list[TakenItem] = []
+        for event, name in self._of_marks.items():
+            marks = self.gathered[name].marks(devices, due_us)
+            self._store(name)
+            for place, mark in sorted(marks.items()):
+                key = self.gathered[name].records[place].key
+                # Its cell has a greater number once the mark is there.
+                number = self._next(name, cell_of(place[0]))
+                content = (event, mark, key, "") if mark else None
+                found.append(OutputItem(event, sent_at(place), FLEET, (number, 0, 0), content))
+        return found
+
+    def _store(self, name: str) -> None:
+        """Store the cells of which something has changed."""
+        gathering, cells = self.gathered[name], self._cells[name]
+        changed, gathering.changed = gathering.changed, set()
+        overtaken = self._overtaken.pop(name, set())
+        for cell_us in sorted({cell_of(place[0]) for place in changed} | overtaken):
+            here = cells.setdefault(cell_us, set())
+            here |= {place for place in changed if cell_of(place[0]) == cell_us}
+            records = {p: gathering.records[p] for p in here if p in gathering.records}
+            if not records and cell_us in overtaken:
+                continue  # its events are still to come
+            number = self.numbers[name, cell_us] = self._next(name, cell_us)
+            self.unpublished[name, cell_us] = None
+            self._repeated.pop((name, cell_us), None)
+            content = packed_cell(SharedCell(number, records))
+            at = HistoryId(cell_us, self._streams[name])
+            self._put(at, HistoryRow(cell_us + CELL_US, content))
+
+    def _next(self, name: str, cell_us: int) -> int:
+        return max(self.least, self.numbers.get((name, cell_us), 0) + 1)
+
+    def overtake(self, stream: int, cell_us: int, version: int) -> None:
+        """Publish a cell above a version of it that another run has published."""
+        for name, each in self._streams.items():
+            if each == stream and version >= self.numbers.get((name, cell_us), 0):
+                self.numbers[name, cell_us] = version
+                self._cells[name].setdefault(cell_us, set())
+                self._overtaken.setdefault(name, set()).add(cell_us)
+
+    def repeat(self) -> None:
+        """Publish again what some device may not have received, each cell ever less often."""
+        asked = {
+            (name, cell_of(place[0]))
+            for name, gathering in self.gathered.items()
+            for place in gathering.asked()
+        }
+        self._repeated = {at: self._repeated.get(at, 0) + 1 for at in asked}
+        for at, count in self._repeated.items():
+            if count & (count - 1) == 0 or count % SELDOM == 0:
+                self.unpublished[at] = None
+
+    def settled_us(self, names: Iterable[str], frontier_us: int | None) -> int | None:
+        """Return the time before which some scans are settled, under a frontier."""
+        if frontier_us is None:
+            return None
+        return min([frontier_us, *(self.gathered[name].settled_us(frontier_us) for name in names)])
+
+    def records(self, name: str, cell_us: int) -> dict[Place, OrderedRecord]:
+        """Return the events in order of a cell."""
+        known = self.gathered[name].records
+        return {p: known[p] for p in self._cells[name].get(cell_us, ()) if p in known}
+
+
+def made_of(plan: Plan, scans: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return of each stream over the fleet the scans with local events that it is made of."""
+    found: dict[str, frozenset[str]] = {}
+    for name, each in plan.fleet_streams.items():
+        own = frozenset([name]) if name in scans else frozenset[str]()
+        found[name] = own.union(*(found.get(source, frozenset()) for source in each.sources))
+    return found

@@ -1,0 +1,239 @@
+"""Gathering: which events in order all devices have answered, and what is published of them.
+
+An evaluator keeps a record of each event in order: its key, the share behind it, and the basis with
+which it is marked as whole. It looks again at the places that have changed, and at those behind
+them whose basis follows from them; so a turn costs by what has changed.
+
+- A place is **marked** once each device that counts has answered it by the basis that counts, or
+  when nobody waits for it any longer. It stays so by that basis, whoever counts later; unless a
+  device that counts answers by another one.
+- A place is **open** while it is not marked, or a device that counts has not answered it so. All
+  before the first open place is settled: final is a prefix.
+
+Answers are kept of open places alone: all have answered the others by the basis of their marks.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.parted import (
+    ANSWER,
+    FIRST,
+    SHARE,
+    basis_of,
+    is_about_order,
+    ordered_place,
+)
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import same
+from lasp_edge.ordered.synchronised import Synchronised
+
+
+class OrderedRecord(NamedTuple):
+    """An event in order, as an evaluator keeps and publishes it.
+
+    Attributes:
+        key: of the scan.
+        known: the share behind it is known.
+        share: it; None where it is not known.
+        mark: the basis with which it is whole; b"" where it is not.
+        answered: all devices that count have answered it by that basis.
+    """
+
+    key: str
+    known: bool = False
+    share: Any = None
+    mark: bytes = b""
+    answered: bool = False
+
+
+class Gathering:
+    """The events in order of one scan.
+
+    Args:
+        scan: the scan.
+        records: those that were stored.
+        answers: the basis of each device's answer at those that are not answered; see
+            `answers_of`.
+
+    Attributes:
+        records: by place.
+        changed: the places whose records have changed; whoever stores them clears it.
+    """
+
+    def __init__(
+        self,
+        scan: Synchronised[Any],
+        records: Mapping[Place, OrderedRecord] | None = None,
+        answers: Mapping[Place, Mapping[str, bytes]] | None = None,
+    ) -> None:
+        self._scan = scan
+        self.records = dict(records or {})
+        self._of_key: dict[str, list[Place]] = {}
+        for place, record in sorted(self.records.items()):
+            self._of_key.setdefault(record.key, []).append(place)
+        self._open: dict[Place, Mapping[str, bytes] | None] = {
+            place: (answers or {}).get(place, {})
+            for place, record in self.records.items()
+            if not record.answered
+        }
+        self._touched = set(self._open)
+        self._counting: tuple[str, ...] = ()
+        self._due_us: int | None = None
+        self.changed: set[Place] = set()
+
+    def take(self, gathered: Delta, root: Delta) -> None:
+        """Take how the events in order, their answers and the outputs of the root have changed."""
+        for place, (_, new) in gathered.items():
+            before = self.records.get(place)
+            if before is not None and (new is None or new.key != before.key):
+                self._remove(place, before.key)
+            if new is None:
+                continue
+            if place not in self.records:
+                self.records[place] = OrderedRecord(new.key)
+                self.changed.add(place)
+                insort(self._of_key.setdefault(new.key, []), place)
+                self._touch_behind(place)
+            _, answers, mark, _ = new.value
+            self._open[place] = {device: basis for device, basis, _ in answers}
+            self._touched.add(place)
+            self._put(place, self.records[place]._replace(mark=mark, answered=False))
+        self._take_shares(root)
+
+    def _take_shares(self, root: Delta) -> None:
+        shares: dict[Place, tuple[bool, Any]] = {}
+        for at, (old, new) in root.items():
+            place = (*at[:3], at[3][:-1])
+            if new is not None and new.value[0] == SHARE:
+                shares[place] = (True, new.value[1])
+            elif old is not None and old.value[0] == SHARE:
+                shares.setdefault(place, (False, None))
+        for place, share in shares.items():
+            record = self.records.get(place)
+            if record is not None and not same(record[1:3], share):
+                self._put(place, record._replace(known=share[0], share=share[1]))
+                self._touched.add(place)
+                self._touch_behind(place)
+
+    def _put(self, place: Place, record: OrderedRecord) -> None:
+        before = self.records[place]
+        if before is not record and not same(before, record):
+            self.records[place] = record
+            self.changed.add(place)
+
+    def _remove(self, place: Place, key: str) -> None:
+        self._touch_behind(place)
+        self._of_key[key].remove(place)
+        del self.records[place]
+        self._open.pop(place, None)
+        self._touched.discard(place)
+        self.changed.add(place)
+
+    def _touch_behind(self, place: Place) -> None:
+        """Look again at the place behind another one of its key: its basis may have changed."""
+        of_key = self._of_key[self.records[place].key]
+        at = bisect_left(of_key, place) + 1
+        if at < len(of_key):
+            behind = of_key[at]
+            self._touched.add(behind)
+            self._open.setdefault(behind, None)
+            self._put(behind, self.records[behind]._replace(answered=False))
+
+    def basis(self, place: Place) -> bytes | None:
+        """Return the basis that counts at a place; None where it is not known yet."""
+        of_key = self._of_key[self.records[place].key]
+        at = bisect_left(of_key, place)
+        if not at:
+            return FIRST
+        before = of_key[at - 1]
+        if self._scan.is_share_constant:
+            return basis_of(before, self._scan.empty)
+        record = self.records[before]
+        return basis_of(before, record.share) if record.known else None
+
+    def marks(self, devices: Collection[str], due_us: int | None = None) -> dict[Place, bytes]:
+        """Return the marks that are to be set, and those that are to be taken back (b"").
+
+        Args:
+            devices: those that count.
+            due_us: nobody waits for answers at places before it.
+        """
+        counting = tuple(sorted(devices))
+        if (counting, due_us) != (self._counting, self._due_us):
+            self._touched |= self._open.keys()
+            self._counting, self._due_us = counting, due_us
+        touched, self._touched = self._touched, set()
+        found: dict[Place, bytes] = {}
+        for place in touched:
+            mark = self._marked(place)
+            if mark != self.records[place].mark:
+                found[place] = mark
+        return found
+
+    def _marked(self, place: Place) -> bytes:
+        """Return the mark that a place is to have, and let it be open or not."""
+        record, basis = self.records[place], self.basis(place)
+        if basis is None:
+            return record.mark
+        answers = self._open.get(place)
+        if answers is None:  # all have answered by the basis of its mark
+            answers = dict.fromkeys(self._counting, record.mark)
+        given = [answers.get(device) for device in self._counting]
+        if self._counting and all(self.counts(each, basis) for each in given):
+            if record.mark == basis and record.known:
+                self._open.pop(place, None)
+                self._put(place, record._replace(answered=True))
+            return basis
+        if self._due_us is not None and place[0] < self._due_us:
+            return basis
+        is_contradicted = any(each not in {None, basis} for each in given)
+        return b"" if record.mark == basis and is_contradicted else record.mark
+
+    @staticmethod
+    def counts(given: bytes | None, basis: bytes) -> bool:
+        """Return whether an answer was made of the share that counts."""
+        return given == basis
+
+    def settled_us(self, frontier_us: int) -> int:
+        """Return the time before which all is settled, under a frontier."""
+        first = min(self._open, default=None)
+        return frontier_us if first is None else min(frontier_us, first[0])
+
+    def forget(self, below_us: int) -> None:
+        """Let go the events in order before a time, but for the last one of each key."""
+        for key, of_key in self._of_key.items():
+            at = bisect_left(of_key, (below_us, "", (), ())) - 1
+            for place in of_key[: max(0, at)]:
+                del self.records[place]
+                self._open.pop(place, None)
+                self._touched.discard(place)
+            self._of_key[key] = of_key[max(0, at) :]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a place is open."""
+        return bool(self._open)
+
+    def asked(self) -> set[Place]:
+        """Return the places where devices may lack a share: of others they have shown their answer.
+
+        Those are the open ones, those before them, and the last one of each key.
+        """
+        found = set(self._open)
+        if not self._scan.is_share_constant:
+            found |= {of_key[-1] for of_key in self._of_key.values() if of_key}
+        for place in self._open:
+            of_key = self._of_key[self.records[place].key]
+            at = bisect_left(of_key, place)
+            found |= set(of_key[max(0, at - 1) : at])
+        return found
+
+
+def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, str, bytes]]:
+    """Yield the event in order, device and basis of each answer among outputs of devices."""
+    for at, event in content.items():
+        if is_about_order(at) and event.value[0] == ANSWER:
+            yield ordered_place(at), at[1], event.value[1]

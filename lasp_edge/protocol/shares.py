@@ -1,0 +1,56 @@
+"""Shares: the events in order of a scan with local events, as an evaluator publishes them.
+
+A gateway retains a frame for each cell of ten seconds that has such events, each with the share
+behind it as soon as it is known. A device steps its own events from there. The frame with the
+greatest version counts: a version is in the gateway's file before it is sent.
+
+    >>> from crdts import Replica
+    >>> frame = SharesFrame(Replica(1, 7, "gateway-pi"), 1, 5, 20_000_000, 3, b"...")
+    >>> frame.about, frame.subtopic
+    ('gateway-pi', ('5', '20000000'))
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from lasp_edge.protocol import checks
+from lasp_edge.protocol.envelope import Envelope, Frame
+from lasp_edge.protocol.limits import TIME_LIMIT_US
+
+
+@dataclass(frozen=True, slots=True)
+class SharesFrame(Frame):
+    """The events in order of a cell.
+
+    Attributes:
+        stream: the hash of what the scan means.
+        cell_us: the start of the cell.
+        version: of the content; the greatest of a gateway counts.
+        content: the events (`lasp_edge.ordered.shared_places`).
+    """
+
+    stream: int
+    cell_us: int
+    version: int
+    content: bytes
+
+    kind = 16
+
+    @property
+    def subtopic(self) -> tuple[str, ...]:
+        return (str(self.stream), str(self.cell_us))
+
+    def body(self) -> list[Any]:
+        return [self.stream, self.cell_us, self.version, self.content]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        stream, cell_us, version, content = envelope.body
+        return cls(
+            envelope.sender,
+            envelope.number,
+            checks.integer(stream),
+            checks.integer(cell_us, -TIME_LIMIT_US, TIME_LIMIT_US),
+            checks.integer(version, 1),
+            checks.binary(content),
+        )

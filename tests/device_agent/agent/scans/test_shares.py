@@ -1,0 +1,139 @@
+"""Shares on a device: whom it follows, which version counts, and what a stranger sends."""
+
+import pytest
+
+from crdts import Replica
+from device_agent.agent.parts import FrameRefusedError
+from device_agent.agent.scans.shares import PartedHistory, Shares
+from lasp_edge.language.halves import shares_stream
+from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.shares import SharesFrame
+from lasp_edge.protocol.waiting import DEAD_AFTER_US
+from tests.lasp_edge.language.test_parting import plan_of
+
+PLAN = plan_of("a")
+STREAM, EVENT = shares_stream(PLAN, "found"), "found: shares"
+CELL_US = 20_000_000
+KNOWN = SharedPlace("", known=True, share=0)
+FIRST, SECOND = ((CELL_US + n, "x", ("b", "", n), (1,)) for n in (1, 2))
+
+
+class Store:
+    """Keeps what a history gives, as an agent's store does."""
+
+    def __init__(self):
+        self.rows, self.now_us = {}, 0
+        self.history = PartedHistory(PLAN, "pi", self.read)
+
+    def read(self, stream, least_us, end_us):
+        found = [(at, row) for (at, of), row in self.rows.items() if of == stream]
+        return sorted(each for each in found if least_us <= each[0] < end_us)
+
+    def take(self, shares):
+        """Return the places that change, as the engine takes them, and store that."""
+        shares.is_waiting(self.now_us)
+        found = shares.changes(self.history, 0)
+        shares.put(self.history)
+        self.rows |= self.history.take_changes()
+        return [(each.at, each.content and each.content[1]) for each in found]
+
+
+def frame(gateway, version, places, stream=STREAM, cell_us=CELL_US):
+    content = packed_places(places) if isinstance(places, dict) else places
+    return SharesFrame(Replica(1, 7, f"gateway-{gateway}"), 1, stream, cell_us, version, content)
+
+
+def receive(shares, *frames, now_us=0):
+    for each in frames:
+        shares.handlers[SharesFrame](each, now_us)
+
+
+def acknowledged(shares, gateway, now_us):
+    sender = Replica(1, 7, f"gateway-{gateway}")
+    shares.handlers[AckFrame](AckFrame(sender, 1, "pi", gateway, "s", (), (), None), now_us)
+
+
+def known(share):
+    return {FIRST: KNOWN._replace(share=share)}
+
+
+def shares_of(found):
+    return [content for _, content in found]
+
+
+def test_the_greatest_version_of_a_cell_counts_and_outlives_the_process():
+    shares, store = Shares(PLAN), Store()
+    receive(shares, frame("a", 5, known(1)), frame("a", 4, known(0)))
+    assert shares.is_waiting(0)
+    assert shares_of(store.take(shares)) == [(True, 1)]
+    again = Shares(PLAN)
+    again.begin(store.history)
+    receive(again, frame("a", 4, known(0)))
+    assert store.take(again) == []
+    receive(again, frame("a", 6, known(2)))
+    assert shares_of(store.take(again)) == [(True, 2)]
+
+
+def test_a_place_that_is_published_no_more_is_taken_back():
+    shares, store = Shares(PLAN), Store()
+    receive(shares, frame("a", 1, {**known(1), SECOND: KNOWN._replace(known=False)}))
+    assert len(store.take(shares)) == 2
+    receive(shares, frame("a", 2, known(1)))
+    assert shares_of(store.take(shares)) == [None]
+
+
+def test_the_least_gateway_that_was_heard_lately_is_followed():
+    shares, store = Shares(PLAN), Store()
+    for gateway, share in (("b", 2), ("a", 1)):
+        receive(shares, frame(gateway, 9, known(share)))
+        acknowledged(shares, gateway, 0)
+    assert shares.is_waiting(1)
+    assert shares_of(store.take(shares)) == [(True, 1)]
+    acknowledged(shares, "b", DEAD_AFTER_US)
+    store.now_us = DEAD_AFTER_US + 1
+    assert shares.is_waiting(store.now_us), "a has fallen silent"
+    assert shares_of(store.take(shares)) == [(True, 2)]
+    acknowledged(shares, "a", DEAD_AFTER_US + 2)
+    assert shares.is_waiting(DEAD_AFTER_US + 3)
+    assert shares_of(store.take(shares)) == [(True, 1)]
+
+
+def test_what_failed_is_taken_again():
+    shares, store = Shares(PLAN), Store()
+    receive(shares, frame("a", 1, known(1)))
+    assert shares.is_waiting(0)
+    assert shares.changes(store.history, 0)
+    shares.give_up()
+    assert shares_of(store.take(shares)) == [(True, 1)]
+
+
+HOSTILE = [
+    b"",
+    b"\x90\x90",
+    b"\xff",
+    packed_places({(5, *FIRST[1:]): KNOWN}),
+    packed_places({(*FIRST[:2], ("b",), ()): KNOWN}),
+    packed_places({FIRST: KNOWN._replace(key=1)}),
+    packed_places({FIRST: KNOWN._replace(known=1)}),
+    packed_places({FIRST: KNOWN[:2]}),
+    packed_places({(CELL_US, 7, ("b", "", 1), ()): KNOWN}),
+]
+
+
+@pytest.mark.parametrize("content", HOSTILE)
+def test_what_holds_no_places_is_refused(content):
+    with pytest.raises(FrameRefusedError, match="shares: no events in order of this cell"):
+        receive(Shares(PLAN), frame("a", 1, content))
+    with pytest.raises(ValueError, match="no events in order"):
+        places_in(content, CELL_US)
+
+
+def test_other_scans_and_too_many_gateways_change_nothing():
+    shares, store = Shares(PLAN), Store()
+    receive(shares, frame("a", 1, known(1), stream=STREAM + 1))
+    assert not shares.is_waiting(0)
+    receive(shares, *[frame(str(n), 1, known(1)) for n in range(8)])
+    with pytest.raises(FrameRefusedError, match="of too many gateways"):
+        receive(shares, frame("9", 1, known(1)))
+    assert len(store.take(shares)) == 1
