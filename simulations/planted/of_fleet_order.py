@@ -26,7 +26,7 @@ from lasp_edge.ordered import inputs
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, CellId
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.inputs import InputCell
-from lasp_edge.ordered.sent_outputs import OutputItem
+from lasp_edge.ordered.sent_outputs import OutputCell, OutputItem
 from lasp_edge.ordered.stages import ScanStage, StreamStage
 from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.frontier import Listening
@@ -263,6 +263,22 @@ def outputs_are_united_as_items_are() -> Iterator[None]:
         return taken.content is not None and right(cell, taken, delta)
 
     with replaced(inputs, "_put_output", put_output):
+        yield
+
+
+@of_order
+def the_oldest_version_of_an_output_counts() -> Iterator[None]:
+    """A device has two lives: what the former one said of a place stands, whatever came since."""
+
+    def oldest(cells: Iterable[OutputCell]) -> OutputCell:
+        found: OutputCell = {}
+        for cell in cells:
+            for at, each in cell.items():
+                if at not in found or each[0] < found[at][0]:
+                    found[at] = each
+        return found
+
+    with replaced(fleet_history, "newest", oldest):
         yield
 
 

@@ -108,11 +108,13 @@ def test_a_replay_names_what_its_program_has(capsys):
     [
         ("a_promise_does_not_wait_for_cells_of_items", 25, "promises"),
         ("rows_of_the_fleet_are_final_by_the_greatest_promise", 40, "F is not there"),
-        ("a_cell_leaves_without_what_its_life_had_sent_before", 20, "pi-0"),
+        ("a_cell_leaves_without_what_its_life_had_sent_before", 60, "items of pi-"),
         ("a_reading_that_is_taken_back_leaves_as_a_reading", 20, "items of pi-"),
         ("a_promise_does_not_wait_for_outputs", 24, "promises"),
         ("outputs_are_united_as_items_are", 24, "and the oracle's"),
+        ("the_oldest_version_of_an_output_counts", 555, "and the oracle's"),
         ("what_time_brings_to_the_fleet_is_of_a_device", 50, "and the oracle's"),
+        ("what_waits_for_x_is_forgotten_at_a_restart", 680, "is None, and the oracle's"),
     ],
 )
 def test_a_bug_of_the_order_is_found(name, first, found):
