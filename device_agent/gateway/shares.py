@@ -75,6 +75,8 @@ class SharesPublisher:
             )
             if len(content) < MAX_MESSAGE_BYTES // 2:
                 yield Publication.of(frame, self._topics)
+            else:
+                self._parted.failed[f"{name}: shares of 10 s too large to publish"] = 1
             # The link has taken it: whoever asks for the next one says so.
             self._parted.unpublished.pop((name, cell_us), None)
 

@@ -110,7 +110,7 @@ class FleetEvaluator:
         self._since = dict.fromkeys(self._scans, BEFORE_ALL_US)
         self._waiting: dict[int, list[PlacedCell]] = {}
         self._failing: set[tuple[str, object]] = set()
-        self.failed: Counter[str] = Counter()
+        self.failed: Counter[str] = history.parted.failed
 
     def begin(self, pruned_us: int) -> None:
         """Go on where the store stands; streams that are new are made of what it holds.

@@ -5,6 +5,7 @@ there, until no other place is whole. What is stored of a cell are its events in
 that grows whenever they change: the version of what is published.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -25,8 +26,7 @@ from lasp_edge.ordered.sent_outputs import OutputItem
 
 MOST_AN_HOUR: Final = 2_000
 """Events in order of a scan in an hour: behind them it stops, and that is counted."""
-MOST_SHARE_BYTES: Final = 16_384
-"""Bytes of a share, at most: behind a greater one its scan stops, and that is counted."""
+HOUR_US: Final = 3_600_000_000
 
 SELDOM: Final = 64
 """A cell that is not answered for long is published again after this many rounds: half an hour."""
@@ -91,7 +91,8 @@ class PartedScans:
         self._cells: dict[str, dict[int, set[Place]]] = {}
         self.numbers: dict[tuple[str, int], int] = {}
         self.unpublished: dict[tuple[str, int], None] = {}
-        self.failed: dict[str, int] = {}
+        self.failed: Counter[str] = Counter()
+        self._of_hour: Counter[tuple[str, int]] = Counter()
         self.least = 1
         self._repeated: dict[tuple[str, int], int] = {}
         self._overtaken: dict[str, set[int]] = {}
@@ -105,6 +106,7 @@ class PartedScans:
                 number, found = cell_in_store(row.content)
                 self.numbers[name, cell_us] = number
                 self._cells[name][cell_us] = set(found)
+                self._of_hour[name, cell_us // HOUR_US] += len(found)
                 records |= found
             opened = {cell_of(place[0]) for place, each in records.items() if not each.answered}
             self.gathered[name] = Gathering(
@@ -171,6 +173,9 @@ class PartedScans:
             marks = self.gathered[name].marks(devices, due_us)
             self._store(name)
             for place, mark in sorted(marks.items()):
+                if self._of_hour[name, place[0] // HOUR_US] > MOST_AN_HOUR:
+                    self.failed[f"{name}: over {MOST_AN_HOUR:,} events in order in an hour"] = 1
+                    continue
                 key = self.gathered[name].records[place].key
                 # Its cell has a greater number once the mark is there.
                 number = self._next(name, cell_of(place[0]))
@@ -185,7 +190,9 @@ class PartedScans:
         overtaken = self._overtaken.pop(name, set())
         for cell_us in sorted({cell_of(place[0]) for place in changed} | overtaken):
             here = cells.setdefault(cell_us, set())
+            before = len(here)
             here |= {place for place in changed if cell_of(place[0]) == cell_us}
+            self._of_hour[name, cell_us // HOUR_US] += len(here) - before
             records = {p: gathering.records[p] for p in here if p in gathering.records}
             if not records and cell_us in overtaken:
                 continue  # its events are still to come
