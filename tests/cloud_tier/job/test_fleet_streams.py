@@ -3,10 +3,13 @@
 from random import Random
 
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from cloud_tier.job import streams as streams_module
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.opened import OpenTables
+from cloud_tier.job.run import Run
+from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.deletion import Wanted, forget, retain
 from cloud_tier.lake.lake import Lake
@@ -19,7 +22,7 @@ from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import place_text
 from lasp_edge.protocol.limits import NEVER_US
 from tests.cloud_tier.lakes import LakeUnderTest
-from tests.cloud_tier.support_devices import row, tick
+from tests.cloud_tier.support_devices import row, table, tick
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest
 
 pytestmark = pytest.mark.spark
@@ -238,6 +241,32 @@ def test_killed_between_any_two_commits_of_a_batch(spark, tmp_path, monkeypatch)
         fleet.check(statuses=False)
     assert deaths > 10
     fleet.land([], 1_000)
+    fleet.check(statuses=False)
+
+
+@pytest.mark.parametrize("name", ["lattice", "results"])
+def test_a_table_that_somebody_restored_is_filled_again_from_landing(
+    spark, tmp_path, monkeypatch, name
+):
+    """A merge of it is lost, with its items, rows and cuts; late items lie before and behind it."""
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 12)
+    rng, fleet = Random(5), Fleet(spark, tmp_path)
+    tables, lines, versions = fleet.lake.lake, [], []
+    for n in range(4):
+        entries = [entry for at in range(9) for entry in drawn(fleet, rng, 9 * n + at)]
+        batch = fleet.batch(entries, 36 * n)
+        fleet.gateway.step(batch)
+        write_deltalake(
+            tables.landing, table(fleet.plan, batch), mode="append", schema_mode="merge"
+        )
+        if n == 3:
+            DeltaTable(f"{tables.root}/{name}").restore(versions[0])
+        mend(tables)
+        fleet.lake.restart()
+        told = {"trigger_s": 0.05, "until_idle_s": 0.1, "say": lines.append}
+        Run(spark, fleet.lake.job, None, **told).run()
+        versions.append(DeltaTable(f"{tables.root}/{name}").version())
+    assert [line for line in lines if f"the table {name} is an earlier one" in line]
     fleet.check(statuses=False)
 
 
