@@ -268,7 +268,7 @@ def outputs_are_united_as_items_are() -> Iterator[None]:
 
 @of_order
 def the_oldest_version_of_an_output_counts() -> Iterator[None]:
-    """A device has two lives: what the former one said of a place stands, whatever came since."""
+    """A device has two lives: what the former one sent of a place stands, whatever came since."""
 
     def oldest(cells: Iterable[OutputCell]) -> OutputCell:
         found: OutputCell = {}
