@@ -60,8 +60,8 @@ class Comparison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was something to compare, and nothing was there of any of it."""
-        return bool(self.known) and not self.known.total()
+        """Whether there was something to compare, and nothing of it agrees: all is excused."""
+        return bool(self.known) and self.known.total() == self.differing.total()
 
     def add(self, what: str, found: Mapping[Any, Any], truth: Mapping[Any, Any]) -> None:
         """Compare what the fleet has of something with the oracle's."""
