@@ -40,7 +40,7 @@ class GatewayHistory(FleetHistory):
         super().__init__(plan, lambda *wanted: list(keeper.history(*wanted)))
         self._keeper = keeper
         self._streams = plan.item_streams
-        self._rows_changed: dict[RowsPartId, bytes | None] = {}
+        self._rows_changed: dict[tuple[int, int], dict[int, bytes | None]] = {}
         self._parts: dict[tuple[int, int], list[int]] = {}
         self.coming: list[KeptEntry] = []
         self._came: list[KeptEntry] = []
@@ -85,14 +85,17 @@ class GatewayHistory(FleetHistory):
         found: dict[int, dict[int, bytes]] = {}
         for cell_us, number, packed in self._keeper.result_parts(stream, least_us, end_us):
             found.setdefault(cell_us, {})[number] = packed
-        for (of, cell_us, number), content in self._rows_changed.items():
-            if of != stream or not least_us <= cell_us < end_us:
-                continue
-            if content is None:
-                found.get(cell_us, {}).pop(number, None)
-            else:
-                found.setdefault(cell_us, {})[number] = content
+        for cell_us in self._changed_in(stream, least_us, end_us):
+            parts = {**found.get(cell_us, {}), **self._rows_changed[stream, cell_us]}
+            found[cell_us] = {n: each for n, each in parts.items() if each is not None}
         return found
+
+    def _changed_in(self, stream: int, least_us: int, end_us: int) -> list[int]:
+        """Return the cells of changed rows; one alone is not looked for among all."""
+        if end_us == least_us + 1:
+            return [least_us] if (stream, least_us) in self._rows_changed else []
+        cells = [at for of, at in self._rows_changed if of == stream]
+        return [at for at in cells if least_us <= at < end_us]
 
     def put_rows(self, result: str, changed: ChangedRows, rows: Rows) -> None:  # noqa: ARG002
         """Store rows that have changed, those of a cell in one part.
@@ -116,9 +119,9 @@ class GatewayHistory(FleetHistory):
             before = self._parts_of(*at, cell_us + 1)[cell_us]
             whole = rows_in(made, *[before[each] for each in numbers], packed)
             packed = packed_rows(sorted(whole.items(), key=place_of))
-            self._rows_changed |= {RowsPartId(*at, each): None for each in numbers}
+            self._rows_changed.setdefault(at, {}).update(dict.fromkeys(numbers))
             numbers = []
-        self._rows_changed[RowsPartId(*at, number)] = packed
+        self._rows_changed.setdefault(at, {})[number] = packed
         self._parts[at] = [*numbers, number]
         while len(self._parts) > MOST_KNOWN:
             del self._parts[next(iter(self._parts))]
@@ -126,4 +129,8 @@ class GatewayHistory(FleetHistory):
     def take_rows(self) -> dict[RowsPartId, bytes | None]:
         """Return the parts of rows that are to be committed and were not taken yet."""
         taken, self._rows_changed = self._rows_changed, {}
-        return taken
+        return {
+            RowsPartId(*at, number): content
+            for at, parts in taken.items()
+            for number, content in parts.items()
+        }

@@ -119,8 +119,6 @@ class FleetStreams:
             kept = self._keeper.entries(stream, pane_us, pane_us)
             known = {(entry.key, entry.writer): entry.seq for entry in kept}
         self._known[at] = known
-        while len(self._known) > MOST_CELLS:
-            del self._known[next(iter(self._known))]
         return known
 
     def _new(self, at: CellId, cell: InputCell) -> InputCell:
@@ -174,6 +172,8 @@ class FleetStreams:
         self._history.committed()
         self._history.coming = self._entries
         came, self._taken, self._entries = self._taken, [], []
+        while len(self._known) > MOST_CELLS:  # the store has what this turn has taken from here on
+            del self._known[next(iter(self._known))]
         self._evaluator.advance(
             came,
             frontier_us,

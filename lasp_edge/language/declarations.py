@@ -371,7 +371,7 @@ class ItemStream:
         name: the event's, or the stream's.
         text: its readings are texts.
         stream: signed 64-bit id of what its items mean.
-        outputs: they are outputs of a stream.
+        outputs: they are outputs of a stream, made of these events: (name, are texts).
         leave_us: for how long one waits for others before it leaves; None: an interval.
         span_us: each cell of items is a pane.
     """
@@ -379,7 +379,7 @@ class ItemStream:
     name: str
     text: bool
     stream: int
-    outputs: bool = False
+    outputs: tuple[tuple[str, bool], ...] = ()
     leave_us: int | None = None
     span_us: ClassVar = 10_000_000
     size_us: ClassVar = 10_000_000
@@ -389,7 +389,9 @@ class ItemStream:
         """The form in which its cells travel."""
         from lasp_edge.ordered import sent_items, sent_outputs  # noqa: PLC0415 - of streams
 
-        return sent_outputs.OutputForm() if self.outputs else sent_items.ItemForm(self.text)
+        if self.outputs:
+            return sent_outputs.OutputForm(self.outputs)
+        return sent_items.ItemForm(self.text)
 
 
 def _without_code(entry: Window | LocalFold) -> tuple[Any, ...]:

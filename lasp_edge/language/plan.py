@@ -354,7 +354,8 @@ def _output_stream(plan: Plan, stream: Stream) -> ItemStream:
     """Return what leaves of a stream of each device."""
     meaning = (stream.name, stream.fingerprint)
     stream_of = stream_id(plan.name, "fleet_outputs", *meaning)
-    return ItemStream(stream.name, text=False, stream=stream_of, outputs=True)
+    events = tuple((name, plan.events[name].text) for name in sorted(plan.events))
+    return ItemStream(stream.name, text=False, stream=stream_of, outputs=events)
 
 
 def _span(declared: EventType | Parameter) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Delta, same_event
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
-from lasp_edge.ordered.places import Place, child_place
+from lasp_edge.ordered.places import OF_DEVICE, Place, child_place
 from lasp_edge.ordered.plain import check_plain, encoded
 from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.ordered.sent_outputs import OutputAt
@@ -55,14 +55,12 @@ device, and that it cannot answer yet."""
 _SHARED: Final = ""
 """The name of an event in order, as a device's half sees it; events of programs have others."""
 _DIGEST_BYTES: Final = 8
-_OF_DEVICE: Final = "\0"
-"""What the tie of a place begins with where its device stands there: no event's name does."""
 
 
 def sent_at(place: Place) -> OutputAt:
     """Return where what is about an event in order stands among what one sender has sent."""
     time_us, device, tie, path = place
-    return OutputAt(time_us, (_OF_DEVICE + device, *tie), path)
+    return OutputAt(time_us, (OF_DEVICE + device, *tie), path)
 
 
 def ordered_place(place: Place) -> Place:
@@ -73,7 +71,7 @@ def ordered_place(place: Place) -> Place:
 
 def is_about_order(place: Place) -> bool:
     """Return whether what stands at a place is about an event in order."""
-    return str(place[2][0]).startswith(_OF_DEVICE)
+    return str(place[2][0]).startswith(OF_DEVICE)
 
 
 def basis_of(place: Place, share: Any) -> bytes:

@@ -59,8 +59,10 @@ _ENDS = "!!"
 _ESCAPED = {chr(code): "!" + chr(code + 0x22) for code in range(0x21)} | {"!": "!~"}
 _ESCAPES = str.maketrans(_ESCAPED)
 _PLAIN = {escaped[1]: letter for letter, escaped in _ESCAPED.items()}
-_VALUE_AT = 2
+VALUE_AT = 2
 """Where the value stands in the tie of a reading."""
+OF_DEVICE = "\0"
+"""What the tie of a place begins with where its device stands there: no event's name does."""
 
 
 def place_text(place: Place) -> str:
@@ -87,8 +89,8 @@ def place_in(text: str, numbers: Container[str]) -> Place:
     """
     time_us, device, *tie, path = text.split(_ENDS)
     parts: list[str | int] = [_text_of(part) for part in tie]
-    if len(parts) > _VALUE_AT and parts[0] in numbers:
-        parts[_VALUE_AT] = _number_of(tie[_VALUE_AT])
+    if len(parts) > VALUE_AT and parts[0] in numbers:
+        parts[VALUE_AT] = _number_of(tie[VALUE_AT])
     ordinals = tuple(_number_of(each) for each in path.split(".") if each)
     return _number_of(time_us), _text_of(device), tuple(parts), ordinals
 

@@ -11,7 +11,7 @@ of a device is of that device.
     True
     >>> newest([outputs_in(packed_outputs({at: None}), (2, 9, 1)), cell]) == {at: ((2, 9, 1), None)}
     True
-    >>> form = OutputForm()
+    >>> form = OutputForm((("x", False),))
     >>> form.within_limits((packed_outputs({at: None}),)), form.within_limits((b"",))
     (True, False)
 """
@@ -26,7 +26,7 @@ from lasp_edge.event import Event, tags_text
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.outputs import made_event
-from lasp_edge.ordered.places import Place, Tie
+from lasp_edge.ordered.places import OF_DEVICE, VALUE_AT, Place, Tie
 from lasp_edge.ordered.plain import check_plain, decoded, encoded
 from lasp_edge.ordered.sent_rows import Version
 from lasp_edge.protocol.lake_columns import ITEMS
@@ -121,7 +121,13 @@ def newest(cells: Iterable[OutputCell]) -> OutputCell:
 
 
 class OutputForm(NamedTuple):
-    """The form of a cell of outputs, as it travels."""
+    """The form of a cell of outputs, as it travels.
+
+    Attributes:
+        events: those of the program, and whether their readings are texts.
+    """
+
+    events: tuple[tuple[str, bool], ...]
 
     @property
     def columns_named(self) -> tuple[str, ...]:
@@ -136,7 +142,8 @@ class OutputForm(NamedTuple):
             outputs = sent_outputs(partial[0])
             starts = {at.time_us // CELL_US for at in outputs}
             fits = all(_fits(at, content) for at, content in outputs.items())
-            return fits and len(starts) == 1 and packed_outputs(outputs) == partial[0]
+            are_ties = all(_are_comparable(at.tie, dict(self.events)) for at in outputs)
+            return fits and are_ties and len(starts) == 1 and packed_outputs(outputs) == partial[0]
         except Exception:  # noqa: BLE001 - a stranger may send anything
             return False
 
@@ -154,6 +161,17 @@ def _fits(at: OutputAt, content: OutputContent | None) -> bool:
     name, value, key, tags = content
     check_plain(value)
     return type(name) is str and type(key) is str and type(tags) is str and _are_canonical(tags)
+
+
+def _are_comparable(tie: Any, events: Mapping[str, bool]) -> bool:
+    """Return whether a tie compares with all others that begin as it does: see `Tie`.
+
+    A reading's third part is its value, a number or a text by its event. All others are texts.
+    """
+    if tie[0][:1] == OF_DEVICE:  # where an answer stands: see `lasp_edge.ordered.parted`
+        tie = tie[1:]
+    of_value = str if events.get(tie[0], True) else int
+    return all(type(each) is (of_value if n == VALUE_AT else str) for n, each in enumerate(tie))
 
 
 @lru_cache(maxsize=4_096)

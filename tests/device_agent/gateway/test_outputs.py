@@ -127,6 +127,9 @@ UNFIT = {
     "a value that is not plain": packed_outputs({GOOD: ("step", [float("inf")], "", "")}),
     "tags": packed_outputs({GOOD: (*CONTENT[:3], "{}")}),
     "a tie without names": packed_outputs({GOOD._replace(tie=(1, 2)): CONTENT}),
+    "a text of an event with numbers": packed_outputs({GOOD._replace(tie=("door", "", "x")): None}),
+    "a number of an event with texts": packed_outputs({GOOD._replace(tie=("word", "", 1)): None}),
+    "a number in a timer's tie": packed_outputs({GOOD._replace(tie=("step", "", 1)): None}),
     "a path of texts": packed_outputs({GOOD._replace(path=("a",)): CONTENT}),
     "no bytes": b"",
     "no cell": b"\xc0",
@@ -135,6 +138,6 @@ UNFIT = {
 
 @pytest.mark.parametrize("case", UNFIT)
 def test_what_is_no_cell_of_outputs_is_refused(case):
-    form = OutputForm()
+    form = OutputForm((("door", False), ("word", True)))
     assert form.within_limits((packed_outputs({GOOD: CONTENT}),))
     assert not form.within_limits((UNFIT[case],))

@@ -250,3 +250,14 @@ def test_where_few_items_come_those_of_a_day_are_in_memory(keeper):
     assert since_us - 2 * 86_400 * SECOND_US < needed_us <= since_us
     truth = {at: row for at, row in fleet.truth("all").items() if at[0] >= since_us}
     assert {at: row for at, row in fleet.rows("all").items() if at[0] >= since_us} == truth
+
+
+def test_an_older_cell_behind_many_others_of_its_turn_is_not_stored(keeper, monkeypatch):
+    """Its newer one is in no store yet, and has left memory if memory holds few."""
+    monkeypatch.setattr(streams_module, "MOST_CELLS", 3)
+    fleet = Fleet(doors(), keeper, TERMS._replace(tentative_after_us=NEVER_US))
+    older, newer = fleet.reads("pi-0", 1, 5), fleet.reads("pi-0", 2, 6)
+    fleet.land([newer, *[fleet.reads("pi-1", 100 + 10 * n, n) for n in range(5)], older])
+    fleet.restart()
+    fleet.land([], promised_s=1_000)
+    fleet.check()
