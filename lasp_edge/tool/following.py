@@ -64,9 +64,8 @@ def _need_key(found: FoundRows, key: str) -> None:
     known = sorted({row[at] for row in found.rows})
     if known:
         near = get_close_matches(key, known, 1)
-        meant = (
-            f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known[:MOST_KEYS])}"
-        )
+        shown = [each or "rows without a key" for each in known[:MOST_KEYS]]
+        meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(shown)}"
         raise NotFound(f"--key: no row has the key {key!r}; {meant}")
 
 
