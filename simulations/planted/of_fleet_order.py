@@ -166,11 +166,11 @@ def x_keeps_rows_from_becoming_final() -> Iterator[None]:
         changes: FleetChanges,
         *,
         due_us: int | None = None,
-        is_over: bool = False,
+        **how: Any,
     ) -> None:
         both = [each for each in (frontier_us, due_us) if each is not None]
         frontier_us = min(both) if len(both) > 1 else None
-        right(self, frontier_us, changes, due_us=due_us, is_over=is_over)
+        right(self, frontier_us, changes, due_us=due_us, **how)
 
     with replaced(FleetStreams, "advance", advance):
         yield
