@@ -5,11 +5,59 @@
 (['by_room', 'p90', 'sums'], ['above', 'error', 'mode', 'offset', 'span_s', 'step_s'])
 """
 
-from lasp_edge import Program, folds, scans
+from typing import Any, NamedTuple
+
+from lasp_edge import Parameter, Program, folds, scans
 from simulations.world.programs import room
 
 READ = "temperature"
 """The event that all its windows are made from."""
+
+
+class Controls(NamedTuple):
+    """The parameters of a program."""
+
+    above: Parameter[Any]
+    offset: Parameter[Any]
+    span: Parameter[Any]
+    step: Parameter[Any]
+    mode: Parameter[Any]
+    error: Parameter[Any]
+
+
+def _controls(program: Program, scale: int) -> Controls:
+    return Controls(
+        above=program.parameter("above", "-50", resolution="0.1", unit="°C"),
+        offset=program.parameter("offset", "0", resolution="0.1"),
+        span=program.parameter("span_s", f"{8 * scale}"),
+        step=program.parameter("step_s", f"{4 * scale}"),
+        mode=program.parameter("mode", "day", choices=("day", "night")),
+        error=program.parameter("error", "0.01", resolution="0.001"),
+    )
+
+
+def _add_windows(program: Program, source: Any, controls: Controls, scale: int) -> None:
+    """Add windows over an event or a stream that use a parameter in each of the five places."""
+    above, offset, span, step, mode, error = controls
+    program.window(
+        "sums",
+        source=source,
+        fold=folds.sum(),
+        size_s=span,
+        slide_s=step,
+        uses=(above, offset),
+        value=lambda event, at: event.value + at[offset],
+        where=lambda event, at: event.value > at[above],
+    )
+    program.window(
+        "p90",
+        source=source,
+        fold=lambda at: folds.quantile(
+            0.9, relative_error=at[error] if at[mode] == "night" else 0.05
+        ),
+        size_s=6 * scale,
+        uses=(mode, error),
+    )
 
 
 def parametrised(scale: int = 1) -> Program:
@@ -20,31 +68,9 @@ def parametrised(scale: int = 1) -> Program:
     """
     program = Program("greenhouse")
     temperature = program.event(READ, resolution="0.1", unit="°C")
-    above = program.parameter("above", "-50", resolution="0.1", unit="°C")
-    offset = program.parameter("offset", "0", resolution="0.1")
-    span = program.parameter("span_s", f"{8 * scale}")
-    step = program.parameter("step_s", f"{4 * scale}")
-    mode = program.parameter("mode", "day", choices=("day", "night"))
-    error = program.parameter("error", "0.01", resolution="0.001")
-    program.window(
-        "sums",
-        source=temperature,
-        fold=folds.sum(),
-        size_s=span,
-        slide_s=step,
-        uses=(above, offset),
-        value=lambda event, at: event.value + at[offset],
-        where=lambda event, at: event.value > at[above],
-    )
-    program.window(
-        "p90",
-        source=temperature,
-        fold=lambda at: folds.quantile(
-            0.9, relative_error=at[error] if at[mode] == "night" else 0.05
-        ),
-        size_s=6 * scale,
-        uses=(mode, error),
-    )
+    controls = _controls(program, scale)
+    offset = controls.offset
+    _add_windows(program, temperature, controls, scale)
     program.window(
         "by_room",
         source=temperature,
@@ -78,12 +104,8 @@ def streamed(scale: int = 1) -> Program:
     """
     program = Program("greenhouse")
     temperature = program.event(READ, resolution="0.1", unit="°C")
-    above = program.parameter("above", "-50", resolution="0.1", unit="°C")
-    offset = program.parameter("offset", "0", resolution="0.1")
-    span = program.parameter("span_s", f"{8 * scale}")
-    step = program.parameter("step_s", f"{4 * scale}")
-    mode = program.parameter("mode", "day", choices=("day", "night"))
-    error = program.parameter("error", "0.01", resolution="0.001")
+    controls = _controls(program, scale)
+    offset, mode = controls.offset, controls.mode
     summed = program.scan(
         "summed",
         source=temperature,
@@ -103,24 +125,6 @@ def streamed(scale: int = 1) -> Program:
         uses=(mode,),
     )
     program.result(runs)
-    program.window(
-        "sums",
-        source=risen,
-        fold=folds.sum(),
-        size_s=span,
-        slide_s=step,
-        uses=(above, offset),
-        value=lambda event, at: event.value + at[offset],
-        where=lambda event, at: event.value > at[above],
-    )
-    program.window(
-        "p90",
-        source=risen,
-        fold=lambda at: folds.quantile(
-            0.9, relative_error=at[error] if at[mode] == "night" else 0.05
-        ),
-        size_s=6 * scale,
-        uses=(mode, error),
-    )
+    _add_windows(program, risen, controls, scale)
     program.window("plain", source=risen, fold=folds.max(), size_s=4 * scale, slide_s=2 * scale)
     return program
