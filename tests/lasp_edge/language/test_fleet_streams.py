@@ -109,9 +109,9 @@ def test_outputs_of_each_device_leave_for_a_scan_over_the_fleet():
     assert list(plan.device_streams) == ["own", "high"]
     assert list(plan.fleet_streams) == ["much", "all", "words", "last", "mixed: sources", "mixed"]
     assert {name: each.outputs for name, each in plan.item_streams.items()} == {
-        "high": True,
-        "line": False,
-        "litres": False,
+        "high": (("line", True), ("litres", False)),  # each event, and whether it is a text
+        "line": (),
+        "litres": (),
     }
     assert plan.evaluated_events == {"litres"}
     wider = water()
