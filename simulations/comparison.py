@@ -151,13 +151,14 @@ def _compare_rows(
 ) -> None:
     """Compare the rows of results."""
     plan, gone = world.plans[0], world.operator.commands.membership.retired
+    log = world.operator.commands.control
     for name in plan.stream_results:
         if gone and plan.streams[name].fleet:
             found.not_compared.append(f"result {name}: it has items of a device that was retired")
             continue
         landed = world.sinks[0].lander.rows(plan, name)
         counting = {at: each for at, each in landed.items() if at[0] not in gone}
-        found.add(f"result {name}", counting, rows(plan, name, readings, frontiers_us))
+        found.add(f"result {name}", counting, rows(plan, name, readings, frontiers_us, log))
 
 
 def _frontier_us(device: VirtualDevice) -> int:

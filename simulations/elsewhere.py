@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from lasp_edge.checking.readings import made_up_entries
 from lasp_edge.errors import CommandError, pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
@@ -36,14 +37,14 @@ _LATER_S = 12_345_678.9
 
 
 def outcomes(plan: Plan, readings: Sequence[Reading]) -> Outcomes:
-    """Return what a program's functions make of readings, by the oracle's definitions."""
-    found: Outcomes = {}
+    """Return what a program's functions make of readings while parameters change, by the oracle."""
+    found, log = Outcomes(), made_up_entries(plan)
     for name, window in plan.windows.items():
-        for at, truth in windows(plan, name, readings).items():
+        for at, truth in windows(plan, name, readings, log).items():
             parts = _lowered(window.fold.lower, truth.partial, window.resolution)
             found[f"window {name}", repr(at)] = f"{truth.partial!r} {parts}"
     for name in plan.stream_results:
-        for row_at, row in rows(plan, name, readings).items():
+        for row_at, row in rows(plan, name, readings, log=log).items():
             found[f"result {name}", repr(row_at)] = _text(row)
     for sample in accepted(plan, readings):
         event = sample.event

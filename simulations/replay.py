@@ -20,12 +20,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from crdts import ControlLog
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.forms import WindowForms
+from lasp_edge.language.parameter_scan import NO_ENTRIES
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
+from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.units import SECOND_US
 from simulations.comparison import WAITS_S, Comparison, compare
 from simulations.fleet import GENTLE, Fleet
@@ -38,6 +42,8 @@ from simulations.world.programs import LIVE
 STEPS = 4
 """Steps in which all readings are taken in; where faults befall `FAULTY_STEPS`."""
 FAULTY_STEPS = 40
+KNOWING_STEPS = 40
+"""Steps in which devices learn of the values of parameters, at most, before they read."""
 PASSING_STEPS = 3
 """Steps in which devices see that time has passed, and what that brings is on its way."""
 DAY_US = 86_400 * SECOND_US
@@ -70,9 +76,21 @@ class ReplayedFleet:
 
 @contextmanager
 def replaying(
-    plan: Plan, readings: Sequence[Reading], *, faults: FaultRates = GENTLE, seed: int = 0
+    plan: Plan,
+    readings: Sequence[Reading],
+    *,
+    faults: FaultRates = GENTLE,
+    seed: int = 0,
+    entries: ControlLog = NO_ENTRIES,
 ) -> Iterator[ReplayedFleet]:
     """Run readings through a fleet, and yield it at rest.
+
+    Args:
+        plan: of the program.
+        readings: in the order in which devices take them in.
+        faults: what may go wrong meanwhile.
+        seed: of everything that is drawn.
+        entries: the values of parameters, which devices know of before they read.
 
     Raises:
         ValueError: there is no reading.
@@ -94,6 +112,7 @@ def replaying(
         start_us=max(times_us) + SECOND_US,
     )
     try:
+        _let_know(fleet, entries)
         _take_in(fleet, readings, STEPS if faults == GENTLE else FAULTY_STEPS)
         fleet.settle()
         fleet.step(WAITS_S if plan.alerts else 0)
@@ -120,6 +139,15 @@ def _row_alerts(device: VirtualDevice) -> dict[str, Any]:
     """Return what a device's alerts on its results say."""
     found, plan = device.report().get("alerts", {}), device.plan
     return {n: each for n, each in found.items() if plan.alerts[n].variable in plan.device_results}
+
+
+def _let_know(fleet: Fleet, entries: ControlLog) -> None:
+    """Set parameters, and wait until all devices have received that, or faults take too long."""
+    fleet.world.operator.commands |= CommandLog(control=entries)
+    for _ in range(KNOWING_STEPS if entries.entries else 0):
+        fleet.step()
+        if all(entries <= device.commands().control for device in fleet.running()):
+            return
 
 
 def _take_in(fleet: Fleet, readings: Sequence[Reading], steps: int) -> None:
@@ -161,7 +189,9 @@ def _pass_time(fleet: Fleet, until_us: int) -> None:
 def _ends_us(fleet: Fleet, readings: Sequence[Reading]) -> Iterator[int]:
     """Yield the times up to which time is to pass: until streams have nothing more to emit."""
     plan, last_us = fleet.plan, max(each.time_us for each in readings)
-    sizes_us = [window.size_us for window in plan.windows.values()]
+    log = fleet.world.operator.commands.control
+    forms = [WindowForms(each, plan.functions, log).forms for each in plan.windows.values()]
+    sizes_us = [form.size_us for several in forms for form in several]
     yield last_us + max(sizes_us, default=0) + Settings().lateness_us + SECOND_US
     if not plan.streams:
         return
@@ -170,10 +200,11 @@ def _ends_us(fleet: Fleet, readings: Sequence[Reading]) -> Iterator[int]:
         reached = dict.fromkeys([FLEET, *fleet.devices], last_us + span_us - Settings().lateness_us)
         streams = {w.source.name for w in plan.windows.values()} & plan.streams.keys()
         if all(
-            list(emitted(plan, name, readings)) == list(emitted(plan, name, readings, reached))
+            list(emitted(plan, name, readings, log=log))
+            == list(emitted(plan, name, readings, reached, log))
             for name in streams
         ) and all(
-            rows(plan, name, readings) == rows(plan, name, readings, reached)
+            rows(plan, name, readings, log=log) == rows(plan, name, readings, reached, log)
             for name in plan.stream_results
         ):
             return

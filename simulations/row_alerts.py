@@ -73,7 +73,8 @@ def _rows(
     at = [name for name, _ in result.parts].index(watched.part)
     step = Resolution(result.parts[at][1]).exact
     newest: dict[tuple[str, str], tuple[int, Fraction | None]] = {}
-    every = rows(plan, result.name, readings, frontiers_us)
+    log = world.operator.commands.control
+    every = rows(plan, result.name, readings, frontiers_us, log)
     for (device, place), row in sorted(every.items(), key=lambda each: each[0][1]):
         if row.parts is not None and place[0] < frontiers_us.get(device, 0):
             newest[device, row.key] = (place[0], int(row.parts[at]) * step)

@@ -13,8 +13,10 @@ from device_agent.agent.stored_rows import Retraction
 from lasp_edge.event import key_parts
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import shown_parts
+from lasp_edge.testing.parameters import ParameterSetting
 from lasp_edge.testing.replay import ReplayedRows, ReplayOutcome
 from simulations.demo.recording import devices_in, is_csv
+from simulations.entries import entries_of
 from simulations.fleet import GENTLE, ROUGH
 from simulations.oracle import Reading
 from simulations.oracle.definitions import WindowDefinition
@@ -33,13 +35,15 @@ def tested(
     faults: str | Iterable[str],
     seed: int,
     options: Mapping[str, Any],
+    settings: Iterable[ParameterSetting],
 ) -> ReplayOutcome:
     """Return what a fleet made of readings; see `lasp_edge.testing.replay`."""
     if isinstance(given, Path):
         readings = _in_file(plan, given, {k.replace("_", "-"): v for k, v in options.items()})
     else:
         readings = [Reading(*each) for each in given]
-    with replaying(plan, readings, faults=_rates(faults), seed=seed) as replay:
+    rates, entries = _rates(faults), entries_of(plan, settings)
+    with replaying(plan, readings, faults=rates, seed=seed, entries=entries) as replay:
         wrong = replay.compared.wrong()
         if wrong:
             raise AssertionError("\n".join(wrong + replay.failures))

@@ -11,7 +11,7 @@
 import re
 from collections.abc import Iterable, Mapping, Set
 
-from lasp_edge.checking.readings import made_up
+from lasp_edge.checking.readings import made_up, made_up_entries
 from lasp_edge.checking.trial import Findings
 from lasp_edge.language.plan import Plan
 from simulations.elsewhere import differences
@@ -49,7 +49,7 @@ def whole(
         ]
         if not readings:
             return found
-        with replaying(plan, readings) as replay:
+        with replaying(plan, readings, entries=made_up_entries(plan)) as replay:
             needed = _needed(replay.failures, readings) if left and given is None else {}
             if not needed:
                 failures = map(_with_remedy, _of_each_kind(replay.failures))

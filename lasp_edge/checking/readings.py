@@ -11,12 +11,15 @@ asked for `event.value > 60` or for `event.tags["status"] == "200"` is met, and 
 
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
+from decimal import Decimal
+from itertools import cycle
 from random import Random
 from typing import Any, NamedTuple
 
+from crdts import ControlLog
 from lasp_edge.checking.determinism import functions_of, inner_codes
 from lasp_edge.folds.numbers import Refused
-from lasp_edge.language.declarations import EventType
+from lasp_edge.language.declarations import EventType, Parameter
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US
 
@@ -80,6 +83,34 @@ def made_up(
     found.sort(key=lambda each: each.time_us)
     late = [found.pop(len(found) // 2) for _ in range(LATE)]
     return [*found, *late, *found[:AGAIN]]
+
+
+def made_up_entries(plan: Plan) -> ControlLog:
+    """Return the log of an operator who tries other values of all parameters, and the defaults.
+
+    A number without `least=` and `most=` in its declaration may be 0, and a step more or less.
+    """
+    log = ControlLog()
+    for parameter in plan.parameters.values():
+        values = (*_others(parameter), parameter.default)
+        early_s = [EACH_SECOND * (n + 1) // (len(values) + 1) for n in range(len(values))]
+        late_s = [gap_s + 1 for gap_s in GAPS_S[:2]]
+        for at_s, value in zip([*early_s, *late_s], cycle(values), strict=False):
+            at_us = FIRST_US + at_s * SECOND_US
+            log |= log.set(parameter.name, "", at_us, value, DEVICES[0])
+    return log
+
+
+def _others(parameter: Parameter) -> Iterator[str]:
+    """Yield values of a parameter beside its default, as texts."""
+    step = parameter.resolution
+    if step is None:
+        yield from (each for each in parameter.choices if each != parameter.default)
+        return
+    default, known = step.quantise(Decimal(parameter.default)), parameter.plausible
+    for steps in dict.fromkeys((0, default + 1, default - 1)):
+        value = steps if known is None else known.nearest(steps)
+        yield f"{value * step.exact.numerator / Decimal(step.exact.denominator):f}"
 
 
 def constants(plan: Plan) -> tuple[tuple[str, ...], tuple[float, ...]]:

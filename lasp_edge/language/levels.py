@@ -50,15 +50,38 @@ def trigger_at(watched: Watched, log: ControlLog, device: str, time_us: int) -> 
     """
     if not watched.levels:
         return watched.trigger
-    scopes = (device,) if device != FLEET else ()
     try:
-        return _trigger(
-            watched.name,
-            dict(watched.levels),
-            lambda each: value_at(steps_of(log, each, *scopes), time_us),
-        )
+        return _entered(watched, log, device, time_us)
     except ValueError:
         return watched.trigger
+
+
+def unfit_levels(watched: Watched, log: ControlLog) -> frozenset[str]:
+    """Return why levels do not fit each other, at some time, for the fleet or a device."""
+    names = {level.name for _, level in watched.levels if isinstance(level, Parameter)}
+    places = [at for at in log.value if at.parameter in names]
+    found = set()
+    for device in {FLEET, *(at.scope for at in places)}:
+        for from_us in {at.from_us for at in places}:
+            try:
+                _entered(watched, log, device, from_us)
+            except ValueError as error:
+                found.add(str(error))
+    return frozenset(found)
+
+
+def _entered(watched: Watched, log: ControlLog, device: str, time_us: int) -> Trigger:
+    """Return the condition of what is watched by the entries of a log.
+
+    Raises:
+        ValueError: its levels do not fit each other.
+    """
+    scopes = (device,) if device != FLEET else ()
+    return _trigger(
+        repr(watched.name),
+        dict(watched.levels),
+        lambda each: value_at(steps_of(log, each, *scopes), time_us),
+    )
 
 
 def _changes(levels: dict[str, Any]) -> bool:

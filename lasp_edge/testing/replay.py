@@ -14,8 +14,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from lasp_edge.checking.whole import fleet_entry
@@ -23,6 +23,7 @@ from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.event import key_text
 from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.program import Program
+from lasp_edge.testing.parameters import GivenParameters, given_time_us, settings_of
 
 GivenReading = Sequence[Any]
 """Device, event, value and time, and the tags if it has any."""
@@ -93,6 +94,7 @@ def replay(
     *,
     faults: str | Iterable[str] = (),
     seed: int = 0,
+    parameters: GivenParameters = MappingProxyType({}),
     **options: Any,
 ) -> ReplayOutcome:
     """Run readings through a fleet, and return what it made of them.
@@ -103,15 +105,20 @@ def replay(
 
     Args:
         program: the program.
-        readings: each a device, an event, a value, a time (a datetime, or seconds since the epoch)
-            and, where it has any, tags as a mapping; or the name of a file of JSON lines or CSV.
+        readings: each a device, an event, a value, a time (a datetime with its zone, or seconds
+            since the epoch) and, where it has any, tags as a mapping; or the name of a file of JSON
+            lines or CSV.
         faults: none; "rough"; or rates as of `lasp-edge simulate`, as in `["kill=60"]`.
         seed: of everything that is drawn.
+        parameters: name -> its value in place of the default, as `{"alarm_above": 30}`; or
+            name -> time -> the value from then on; for one device the name is
+            `("offset", "cellar")`.
         options: how a file is read: those of `lasp-edge agent`, with _ for - in their names, as
             `time="ts"`, `device_field="device"`, `event={"litres": "l"}`, `retract="wrong"`.
 
     Raises:
-        ValueError: there is no reading, or one is not what is needed.
+        ValueError: there is no reading, or one is not what is needed; or no such parameter, or it
+            cannot have that value.
         AssertionError: a result is not what a plain recomputation gives.
     """
     run = fleet_entry("replay").load()
@@ -121,7 +128,8 @@ def replay(
         given = [_checked(number, each) for number, each in enumerate(readings)]
         if options:
             raise ValueError(f"{', '.join(options)}: options are for a file of readings")
-    found: ReplayOutcome = run(program.plan(), given, faults, seed, options)
+    settings = list(settings_of(parameters))
+    found: ReplayOutcome = run(program.plan(), given, faults, seed, options, settings)
     return found
 
 
@@ -129,11 +137,14 @@ def _checked(number: int, reading: GivenReading) -> tuple[str, str, Any, int, Ma
     """Return a reading with its time in microseconds and its tags."""
     try:
         device, event, value, time, *tags = reading
-        time_us = round((time.timestamp() if isinstance(time, datetime) else time) * 1_000_000)
-        return device, event, value, time_us, dict(tags[0]) if tags else {}
+        named = dict(tags[0]) if tags else {}
     except (TypeError, ValueError):
         raise ValueError(
             f"reading {number}: a device, an event, a value, a time and perhaps tags are needed, "
             f"such as ('kitchen', 'temperature', 21.5, 1764028800, {{'room': 'attic'}}), "
             f"not {reading!r}"
         ) from None
+    try:
+        return device, event, value, given_time_us(time), named
+    except ValueError as error:
+        raise ValueError(f"reading {number}: {error}") from None

@@ -85,7 +85,7 @@ class TrueScan(Scan):
         stream, made = plan.streams[name], plan.functions.streams[name]
         self.name, self._device, self._uses = name, device, stream.uses
         self._function, self._step = made.function, plan.streams[name].resolution
-        self._values = TrueValues(log)
+        self._values, self._made_at = TrueValues(log), dict[int | None, Scan | None]()
         self._marks_us = sorted({at.from_us for at in log.entries})
         self._source_step = _source_step(plan, stream.sources[0])
         declared = self._made(None)
@@ -93,6 +93,11 @@ class TrueScan(Scan):
         self._declared, self.zero = declared, (-(2**62), declared.zero)
 
     def _made(self, time_us: int | None) -> Scan | None:
+        if time_us not in self._made_at:
+            self._made_at[time_us] = self._make(time_us)
+        return self._made_at[time_us]
+
+    def _make(self, time_us: int | None) -> Scan | None:
         at = ParameterValues(
             {
                 each.name: self._values.default(each)

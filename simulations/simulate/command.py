@@ -9,12 +9,17 @@ gives one run.
 Devices that hear each other cost the square of their number: with `--interval 60`, 100 devices take
 some 4 seconds of a processor and 65 MB for `--hours 0.01`, and 1,000 take six minutes and 840 MB.
 With `--apart` a device takes some 0.02 seconds, so 100,000 take half an hour, in 100 MB.
+
+  lasp-edge simulate greenhouse:program --set alarm_above=30 mode=night@120
+
+A parameter has that value from the beginning, or from 120 seconds of virtual time on.
 """
 
 import argparse
 import math
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -23,12 +28,16 @@ from random import Random
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
+from crdts import ControlLog
 from lasp_edge.errors import Exit, UsageError
+from lasp_edge.language.parameters import is_value
 from lasp_edge.language.plan import Plan
+from lasp_edge.testing.parameters import ParameterSetting
 from lasp_edge.tool.loading import load_plan
+from simulations.entries import entries_of
 from simulations.simulate.plot import html
 from simulations.simulate.sampled_run import SampledRun, sampled_run
-from simulations.world.faults import HOUR_STEPS, KINDS, FaultRates
+from simulations.world.faults import HOUR_STEPS, KINDS, START_US, STEP_US, FaultRates
 from simulations.world.scenario import Scenario
 from simulations.world.shrink import fails_alike, lines, shrunk
 
@@ -66,6 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="`drawn` from the seed, or rates: of messages probabilities (loss, doubled, delayed),"
         f" else times an hour: {', '.join(KINDS)}",
     )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="values of parameters; NAME=VALUE@SECONDS for one from that virtual second on",
+    )
     parser.add_argument("--plot", type=Path, help="write an HTML page with the run's course")
 
 
@@ -74,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan, scenario = load_plan(arguments.program), _scenario(arguments)
     if arguments.plot:
         _need_writable(arguments.plot)
+    arguments.entries = _entries(plan, arguments.set, scenario.steps)
     outcome = _groups(plan, arguments) if arguments.apart else _one_fleet(plan, scenario, arguments)
     _wipe_progress()
     lines = notes(scenario, outcome)
@@ -99,7 +116,32 @@ def _need_writable(plot: Path) -> None:
 
 
 def _one_fleet(plan: Plan, scenario: Scenario, arguments: argparse.Namespace) -> SampledRun:
-    return sampled_run(plan, scenario, arguments.every, _progress)
+    return sampled_run(plan, scenario, arguments.every, arguments.entries, _progress)
+
+
+def _entries(plan: Plan, words: Sequence[str], steps: int) -> ControlLog:
+    """Return the values of parameters that were typed.
+
+    Raises:
+        UsageError: the program has no such parameter, or it cannot have that value then.
+    """
+    try:
+        return entries_of(plan, [_setting(plan, word, steps) for word in words])
+    except ValueError as error:
+        raise UsageError(f"--set: {error}") from None
+
+
+def _setting(plan: Plan, word: str, steps: int) -> ParameterSetting:
+    name, is_given, value = word.partition("=")
+    text, _, after_s = value.rpartition("@")
+    known = plan.parameters.get(name)
+    if not is_given or not value:
+        raise ValueError(f"NAME=VALUE is needed, not {word!r}")
+    if not text or (known is not None and is_value(known, value)):
+        return ParameterSetting(name, "", None, value)
+    if not after_s.isdecimal() or not 0 < int(after_s) < steps:
+        raise ValueError(f"{word}: whole seconds from 1 to {steps - 1} are needed after the @")
+    return ParameterSetting(name, "", START_US + int(after_s) * STEP_US, text)
 
 
 def _groups(plan: Plan, arguments: argparse.Namespace) -> SampledRun:
@@ -184,12 +226,15 @@ def _fail(
         f" --hours {arguments.hours} --seed {arguments.seed} --every {arguments.every}"
         + (f" --interval {arguments.interval}" if arguments.interval > 1 else "")
         + (" --apart" if arguments.apart else "")
+        + (f" --set {' '.join(arguments.set)}" if arguments.set else "")
         + (f" --faults {faults}" if faults else "")
     )
     if scenario.size * scenario.steps > SMALL or arguments.apart:
         return
-    every = arguments.every
-    alike = fails_alike(outcome.trouble, lambda one: sampled_run(plan, replace(one), every).trouble)
+    every, entries = arguments.every, arguments.entries
+    alike = fails_alike(
+        outcome.trouble, lambda one: sampled_run(plan, replace(one), every, entries).trouble
+    )
     small = shrunk(scenario, alike)
     _say("the faults that matter:\n  " + "\n  ".join(lines(small)))
 

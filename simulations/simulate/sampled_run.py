@@ -3,14 +3,19 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
+from crdts import ControlLog
+from lasp_edge.language.parameter_scan import NO_ENTRIES
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.commands import CommandLog
 from simulations.comparison import Comparison, compare
 from simulations.replay import IN_WINDOW, REFUSED
 from simulations.world.device import OUTCOMES, TWICE
-from simulations.world.faults import STEP_US
+from simulations.world.faults import START_US, STEP_US
 from simulations.world.misfortunes import heal
+from simulations.world.operator import SimulatedOperator
 from simulations.world.run import SETTLE_STEPS, at_rest, disturbed, unsettled
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
@@ -80,11 +85,19 @@ Progress = Callable[[int, int], None]
 
 
 def sampled_run(
-    plan: Plan, scenario: Scenario, every_steps: int, progress: Progress = lambda *_: None
+    plan: Plan,
+    scenario: Scenario,
+    every_steps: int,
+    entries: ControlLog = NO_ENTRIES,
+    progress: Progress = lambda *_: None,
 ) -> SampledRun:
-    """Run a program in a fleet, and return the outcome."""
+    """Run a program in a fleet, and return the outcome; operators make each entry at its time."""
     sensors = Sensors(plan, every_steps)
     world = World(scenario, plan=plan, sensors=sensors)
+    for at, entry in entries.entries.items():
+        step = max(1, (at.from_us - START_US) // STEP_US)
+        command = partial(_command, world.operator, ControlLog({at: entry}))
+        world.to_come[step].append(command)
     samples: list[RunSample] = []
     try:
         settled = _run(world, samples, progress)
@@ -105,6 +118,10 @@ def sampled_run(
         )
     finally:
         world.close()
+
+
+def _command(operator: SimulatedOperator, log: ControlLog) -> None:
+    operator.commands |= CommandLog(control=log)
 
 
 def _run(world: World, samples: list[RunSample], progress: Progress) -> int:

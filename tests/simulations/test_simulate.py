@@ -104,6 +104,38 @@ def test_where_no_reading_counts_it_says_why_and_fails(
     assert said.endswith("FAILED: nothing was compared\n")
 
 
+HOTHOUSE = ["lasp_edge.examples.hothouse:program", "--devices", "2", "--hours", "0.05"]
+
+
+def hot(*settings):
+    words = [*HOTHOUSE, "--set", *settings]
+    return run_command("simulate", "simulations.simulate.command", words)
+
+
+def test_parameters_have_the_values_that_were_set(capsys):
+    assert hot("alarm_above=1000") == Exit.DIFFERS
+    assert "nothing to compare of window hot: no reading counted" in capsys.readouterr().out
+    assert hot("alarm_above=1000", "offset=2000@60") == Exit.FINE
+    said = capsys.readouterr().out
+    assert "1 of 1 windows are what the oracle says" in said, "from a minute on all count"
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("alarm=3", "has no parameter 'alarm'; did you mean \"alarm_above\"?"),
+        ("offset=warm", "parameter 'offset': a number in steps of 0.01 is needed, not 'warm'"),
+        ("offset=1@180", "offset=1@180: whole seconds from 1 to 179 are needed after the @"),
+        ("offset", "NAME=VALUE is needed, not 'offset'"),
+    ],
+)
+def test_what_cannot_be_set_is_refused(setting, text, capsys):
+    assert hot(setting) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert said.startswith("lasp-edge simulate: --set: ")
+    assert text in said
+
+
 def test_texts_are_drawn_for_an_event_of_texts():
     program = Program("texts")
     line = program.event("line", text=True)

@@ -32,7 +32,7 @@ from device_agent.console.command.session import (
     parameter_view,
 )
 from device_agent.console.parameters.change import ParameterChange, schedule_lines
-from device_agent.console.parameters.effect import ControlEffect, is_seen_by_readings, misfits
+from device_agent.console.parameters.effect import ControlEffect, is_of_devices, misfits
 from device_agent.console.view.devices import KnownDevices
 from device_agent.console.view.fleet_view import FleetView
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
@@ -131,10 +131,10 @@ def _change(arguments: argparse.Namespace, plan: Plan) -> ParameterChange:
     """
     parameter, value = _setting(arguments.setting, plan)
     scope = check_device(arguments.device) if arguments.device else ""
-    if scope and not is_seen_by_readings(plan, parameter):
+    if scope and not is_of_devices(plan, parameter):
         raise UsageError(
-            f"{parameter.name} is one for the whole fleet, as a size, slide, fold or bound is; "
-            "leave out --device"
+            f"{parameter.name} is one for the whole fleet, as a size, slide, fold, bound or level "
+            "of an alert on a window is; leave out --device"
         )
     until_us = None if arguments.until is None else _time("--until", arguments.until)
     if arguments.since is not None:

@@ -25,6 +25,7 @@ from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import FOR_EVER_US, WindowForm, WindowForms
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.raising import device_alerts
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, difference
 
 
@@ -87,28 +88,51 @@ class ControlEffect(NamedTuple):
 
 
 def misfits(plan: Plan, before: ControlLog, after: ControlLog) -> Iterator[str]:
-    """Yield why values no longer count after a change: no window or set can have them."""
+    """Yield why values no longer count after a change: no window, set or alert can have them."""
     for window in plan.windows.values():
         if not window.is_fixed:
             old, new = (WindowForms(window, plan.functions, log) for log in (before, after))
             yield from [why for at_us, why in new.unfit if (at_us, why) not in old.unfit]
-    for scan in plan.functions.streams.values():
-        if hasattr(scan, "unfit"):  # the modules of streams are not needed for this
-            yield from sorted(scan.unfit(after) - scan.unfit(before))
-    for variable in plan.variables.values():
-        if variable.bound is not None:
-            from lasp_edge.language.bounds import unfit  # noqa: PLC0415 - few programs need it
-
-            parameter = plan.parameters[variable.bound]
-            for text in unfit(after, parameter) - unfit(before, parameter):
-                yield f"{variable.name!r} keeps 1 sample at least, and {parameter.name}={text}"
+    for what in (_scan_misfits, _bound_misfits, _level_misfits):
+        yield from sorted(what(plan, after) - what(plan, before))
 
 
-def is_seen_by_readings(plan: Plan, parameter: Parameter) -> bool:
-    """Return whether something asks for a parameter at each reading's time, on its device."""
+def _scan_misfits(plan: Plan, log: ControlLog) -> set[str]:
+    scans = plan.functions.streams.values()
+    # The modules of streams are not needed for this.
+    return {why for scan in scans if hasattr(scan, "unfit") for why in scan.unfit(log)}
+
+
+def _bound_misfits(plan: Plan, log: ControlLog) -> set[str]:
+    bounds = {v.name: v.bound for v in plan.variables.values() if v.bound is not None}
+    if not bounds:
+        return set()
+    from lasp_edge.language.bounds import unfit  # noqa: PLC0415 - few programs need it
+
+    return {
+        f"{name!r} keeps 1 sample at least, and {parameter}={text}"
+        for name, parameter in bounds.items()
+        for text in unfit(log, plan.parameters[parameter])
+    }
+
+
+def _level_misfits(plan: Plan, log: ControlLog) -> set[str]:
+    watched = [each for each in (*plan.reactions, *plan.alerts.values()) if each.levels]
+    if not watched:
+        return set()
+    from lasp_edge.language.levels import unfit_levels  # noqa: PLC0415 - few programs need it
+
+    return {why for each in watched for why in unfit_levels(each, log)}
+
+
+def is_of_devices(plan: Plan, parameter: Parameter) -> bool:
+    """Return whether a device may have a value of its own: of readings, scans or its alerts."""
     controls = [window.controls for window in plan.windows.values()]
-    in_windows = any(parameter in each.uses and each.counts for each in controls)
-    return in_windows or any(parameter in each.uses for each in plan.streams.values())
+    used = [each.uses for each in controls if each.counts]
+    used += [each.uses for each in plan.streams.values()]
+    watching = [*plan.reactions, *device_alerts(plan).values()]
+    used += [tuple(level for _, level in each.levels) for each in watching]
+    return any(parameter in each for each in used)
 
 
 def _panes(pieces: Iterable[PanePiece], floor_us: int, now_us: int) -> Iterator[int]:

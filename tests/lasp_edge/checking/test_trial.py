@@ -7,6 +7,7 @@ import pytest
 from crdts import GSet
 from lasp_edge import folds
 from lasp_edge.checking.trial import tried
+from lasp_edge.checking.whole import all_tried
 from lasp_edge.dataflow.thresholds import cardinality
 from lasp_edge.errors import Exit
 from lasp_edge.examples import talk
@@ -174,3 +175,20 @@ def test_functions_that_see_parameters_are_tried_with_the_defaults(house):
     )
     (text,) = lines(house)
     assert "value= and where= of window corrected fails each time: ZeroDivisionError" in text
+
+
+def test_functions_that_see_parameters_are_run_with_their_other_values(house):
+    mode = house.parameter("mode", "day", choices=("day", "night"))
+    parts = house.parameter("parts", "2", least=1)
+    house.window(
+        "rated",
+        source="temperature",
+        fold=folds.mean(),
+        size_s=10,
+        uses=(mode, parts),
+        value=lambda event, at: event.value / at[parts],
+        where=lambda event, at: event.value > {"day": 0}[at[mode]],
+    )
+    found = all_tried(house.plan())
+    (text,) = found.wrong
+    assert "window rated: KeyError: 'night'" in text, "and no part is 0, as it is at least 1"

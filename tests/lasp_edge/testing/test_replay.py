@@ -110,7 +110,8 @@ def test_a_reading_that_is_refused_is_named():
     [
         ([], {}, "a reading is needed"),
         ([("pi-1", "temperature", 20)], {}, "reading 0: a device, an event, a value, a time"),
-        ([("pi-1", "temperature", 20, "noon")], {}, "reading 0: "),
+        ([("pi-1", "temperature", 20, "noon")], {}, "reading 0: a datetime, or seconds since"),
+        ([("pi-1", "temperature", 20, datetime(2025, 1, 1))], {}, "reading 0: .*a time zone"),  # noqa: DTZ001
         ([("pi-1", "temperature", 20, 1)], {"time": "ts"}, "time: options are for a file"),
         ("nowhere.jsonl", {"tim": "ts"}, "tim is no option of a file; there are "),
     ],
@@ -118,6 +119,93 @@ def test_a_reading_that_is_refused_is_named():
 def test_what_cannot_be_replayed_is_refused(given, options, text):
     with pytest.raises(ValueError, match=text):
         replay(greenhouse, given, **options)
+
+
+def controlled() -> Program:
+    program = Program("controlled")
+    warm = program.event("warm", resolution="0.1", unit="°C")
+    limit = program.parameter("limit", "28", resolution="0.1")
+    offset = program.parameter("offset", "0", resolution="0.1")
+    mode = program.parameter("mode", "day", choices=("day", "night"))
+    span = program.parameter("span_s", "60")
+    program.window(
+        "hot",
+        source=warm,
+        fold=folds.count(),
+        size_s=span,
+        uses=(limit, offset),
+        value=lambda event, at: event.value + at[offset],
+        where=lambda event, at: event.value > at[limit],
+    )
+    runs = program.scan(
+        "runs",
+        source=warm,
+        scan=lambda at: scans.sessions(gap_s=20 if at[mode] == "day" else 5, fold=folds.count()),
+        per_device=True,
+        uses=(mode,),
+    )
+    program.result(runs)
+    return program
+
+
+RISING = [(of, "warm", 20 + n, START_S + 10 * n) for n in range(12) for of in ("attic", "cellar")]
+
+
+def hot_minutes(limit_at, offset_of):
+    """Return start -> how many readings count; each has the values of its own time and device."""
+    found = {}
+    for device, _, value, at in RISING:
+        if value + offset_of(device) > limit_at(at):
+            found[at // 60 * 60] = found.get(at // 60 * 60, 0) + 1
+    return found
+
+
+@pytest.mark.parametrize("faults", ["", "rough"])
+def test_parameters_hold_from_the_beginning_or_from_a_time_on_for_all_or_for_one(faults):
+    noon = START_S + 60
+    parameters = {
+        "limit": {noon: "25.5", datetime.fromtimestamp(START_S + 90, UTC): 30},
+        ("offset", "cellar"): -3,
+        "mode": {noon: "night"},
+    }
+    found = replay(controlled(), RISING, parameters=parameters, faults=faults or ())
+    limit_at = lambda at: 28 if at < noon else 25.5 if at < START_S + 90 else 30  # noqa: E731
+    expected = hot_minutes(limit_at, {"cellar": -3, "attic": 0}.get)
+    assert expected != hot_minutes(limit_at, lambda _device: 0)
+    assert {row["start"].timestamp(): row["count"] for row in found.window("hot")} == expected
+    # Ten seconds apart: one run by day, and at night each reading is a run of its own. The last of
+    # the day waits by day, and by night it is over.
+    counts = [row["count"] for row in found.result("runs") if row["device"] == "attic"]
+    assert counts == [6, 1, 1, 1, 1, 1, 1]
+
+
+def test_a_size_is_that_of_the_fleet():
+    parameters = {"span_s": 120, "limit": 0}
+    rows = replay(controlled(), RISING, parameters=parameters).window("hot")
+    assert [(row["count"], (row["end"] - row["start"]).seconds) for row in rows] == [(24, 120)]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"limt": 3}, "has no parameter 'limt'; did you mean \"limit\"\\?"),
+        ({"limit": "warm"}, "'limit': a number in steps of 0.1 is needed, not 'warm'"),
+        ({"limit": True}, "'limit': a number or a text is needed, not True"),
+        ({"limit": [30]}, r"'limit': a number or a text is needed, not \[30\]"),
+        ({"limit": {"noon": 30}}, "'limit': a datetime, or seconds since the epoch, is needed"),
+        ({"limit": {datetime(2025, 1, 1): 30}}, "'limit': a datetime with a time zone is needed"),  # noqa: DTZ001
+        ({"limit": {1e30: 30}}, "'limit': a time from 1900 to 9999 is needed"),
+        ({"mode": "dusk"}, "'mode': one of day, night is needed, not 'dusk'"),
+        ({("span_s", "attic"): 30}, "'span_s' is one for the whole fleet"),
+        ({"span_s": 0}, "parameters: window 'hot': "),
+        ({7: 30}, r"a name, or \(name, device\), is needed, not 7"),
+        ([("limit", 30)], 'parameters={"alarm_above": "30"}, or'),
+    ],
+)
+def test_a_parameter_that_cannot_be_so_is_refused_in_one_line(parameters, text):
+    with pytest.raises(ValueError, match=text) as refused:
+        replay(controlled(), RISING, parameters=parameters)
+    assert "\n" not in str(refused.value)
 
 
 def test_what_a_program_does_not_have_is_named():

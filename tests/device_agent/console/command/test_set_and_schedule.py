@@ -219,7 +219,8 @@ MISTAKES = {
         "nothing was changed"
     ),
     ("span_s=60", "--device", "cellar"): (
-        "span_s is one for the whole fleet, as a size, slide, fold or bound is; leave out --device"
+        "span_s is one for the whole fleet, as a size, slide, fold, bound or level of an alert on "
+        "a window is; leave out --device"
     ),
     ("offset=3", "--from", "tomorrow"): (
         "--from: a time such as 2026-11-23T06:00Z is needed, not 'tomorrow'"

@@ -7,8 +7,8 @@ import pytest
 
 from crdts import BoundedLWWSet, ControlLog
 from device_agent.console.parameters.change import ParameterChange
-from device_agent.console.parameters.effect import ControlEffect, misfits
-from lasp_edge import Program
+from device_agent.console.parameters.effect import ControlEffect, is_of_devices, misfits
+from lasp_edge import Program, folds
 from lasp_edge.language.forms import steps_of, value_at
 from lasp_edge.language.regimes import WindowRegimes
 from tests.lasp_edge.language.support_controlled import S, greenhouse, log_of
@@ -114,3 +114,22 @@ def test_a_set_keeps_one_sample_at_least():
     assert list(misfits(plan, before, none)) == ["'samples' keeps 1 sample at least, and last=0"]
     assert list(misfits(plan, none, none)) == []
     assert list(misfits(plan, before, before.set("last", "", 0, "7", "ann"))) == []
+
+
+def test_levels_of_an_alert_are_each_devices_own_unless_a_gateway_raises_it():
+    program = Program("cellars")
+    warm = program.event("warm", resolution="0.1")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(warm, into=samples)
+    here = program.fold(samples, folds.max(), "here")
+    minute = program.window("minute", source=warm, fold=folds.max(), size_s=60)
+    on, off, window = (program.parameter(name, "28") for name in ("on", "off", "window"))
+    program.alert("too warm", here, above=on, below=off)
+    program.alert("hot minute", minute, above=window)
+    plan = program.plan()
+    assert [is_of_devices(plan, each) for each in (on, off, window)] == [True, True, False]
+    before, after = ControlLog(), log_of(("off", "cellar", 60 * S, "29"))
+    (why,) = misfits(plan, before, after)
+    assert why.startswith("'too warm': it fires above 28 and is armed again at or below 29")
+    assert not list(misfits(plan, after, after))
+    assert not list(misfits(plan, before, log_of(("on", "", 0, "30"), ("off", "", 60 * S, "29"))))
