@@ -202,6 +202,7 @@ class Checks:
                 continue
             landed, not_taken = store.lander.panes, store.not_taken[device.name]
             unkept = set() if store.lander.keeps_all else results
+            waits = sink.flights.holds if sink.flights.count else None
             for pane, entry in memory.entries.items():
                 if entry.refused & sink.bit and memory.key(pane) not in not_taken:
                     world.trouble.append(f"{device.name}: {sink.name} never refused this {pane}")
@@ -211,7 +212,7 @@ class Checks:
                 of_lake = (stream, key, pane_us, device.name, *of)
                 if of_lake not in landed or landed[of_lake][0] < entry.seq:
                     world.trouble.append(f"{device.name} dropped {pane}, {sink.name} lacks it")
-                if sink.flights.count and sink.flights.holds(memory.key(pane)):
+                if waits is not None and waits(memory.key(pane)):
                     world.trouble.append(f"{device.name} waits for an answer to {pane}: it came")
 
     def _bounded(self, world: World, device: VirtualDevice) -> None:

@@ -333,15 +333,15 @@ def _sure(
     if world.scenario.retain_s < LONG_S and (sink.former or came_later(device, sink)):
         newest_us = max([line.time_us for line in meter.lines], default=0)
         oldest_us = newest_us - (world.scenario.retain_s - SPARE_S) * SECOND_US
-    lines = list(enumerate(meter.lines[: meter.acknowledged]))
+    lines = [(n, line, line.item) for n, line in enumerate(meter.lines[: meter.acknowledged])]
     # What a former release had read is a repeat to the next one.
-    unsure = {line.item for number, line in lines if stream not in meter.taken[number]}
+    unsure = {item for number, _, item in lines if stream not in meter.taken[number]}
     found: Cell = defaultdict(int)
-    for number, line in lines:
-        is_known = number >= meter.sure_from and line.item not in unsure
+    for number, line, item in lines:
+        is_known = number >= meter.sure_from and item not in unsure
         if is_known and line.value >= order.least(release=1) and line.time_us >= oldest_us:
             state = RETRACTED if line.retracted else PRESENT
-            found[line.item] = max(state, found[line.item])
+            found[item] = max(state, found[item])
     return found
 
 

@@ -4,6 +4,7 @@ Its readings are what the streams of a program are made from, where it has any (
 """
 
 from collections import defaultdict
+from functools import cache
 from math import inf
 from random import Random
 from typing import NamedTuple
@@ -48,8 +49,12 @@ class MeterLine(NamedTuple):
     @property
     def item(self) -> Item:
         """What streams are made from."""
-        stream = text_of_stream(self.topic, tags_text({"tap": self.tap}))
-        return Item(self.time_us, self.value, stream)
+        return Item(self.time_us, self.value, _stream(self.topic, self.tap))
+
+
+@cache
+def _stream(topic: str, tap: str) -> str:
+    return text_of_stream(topic, tags_text({"tap": tap}))
 
 
 class Arrivals:
