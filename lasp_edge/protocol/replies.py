@@ -58,7 +58,7 @@ class Replies:
         self._overtaken |= accepted.overtaken
         for device, answer in accepted.answers.items():
             self._answers.setdefault(device, Answer()).add(answer)
-        for device in accepted.known - accepted.heard.keys():
+        for device in sorted(accepted.known - accepted.heard.keys()):
             if self._greetings.is_first(device):  # it sends few beats on its own
                 self._answers.setdefault(device, Answer())
         for device, is_ours in accepted.heard.items():

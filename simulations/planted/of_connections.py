@@ -5,17 +5,23 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cloud_tier.lander.run import LanderRun, WitnessFile
+from cloud_tier.lander.run import ClosedSegment, LanderRun, WitnessFile
+from device_agent.agent.panes import sinks
+from device_agent.agent.panes.sink import LEFT_US, Sink
 from device_agent.agent.panes.sinks import Sinks
-from device_agent.gateway.kept import FleetChanges
+from device_agent.gateway import core as gateway_core
+from device_agent.gateway.kept import FleetChanges, FleetState
 from device_agent.gateway.run import GatewayRun
 from lasp_edge.protocol import listening
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
 from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.commands import Subject
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.lives import Lives
+from lasp_edge.protocol.repeating import Repeating
 from lasp_edge.protocol.replies import Publish, Replies
+from lasp_edge.protocol.spans import PassedFrontier
 from simulations.planted.bug import omitted, planted, replaced
 
 _of_gateways = partial(planted, needs="gateways")
@@ -146,11 +152,61 @@ omitted(
 @planted
 def commands_are_not_given_again_to_who_lost_them() -> Iterator[None]:
     """A device is retired while another is off, the broker forgets, and they differ for ever."""
-    right = Acceptance.connected
 
-    def connected(self: Acceptance, now_us: int) -> None:
-        right(self, now_us)
-        self._repeating.begin((), now_us)
+    def due(_self: Repeating, _now_us: int) -> list[Subject]:
+        return []
 
-    with replaced(Acceptance, "connected", connected):
+    with replaced(Repeating, "due", due):
+        yield
+
+
+@planted
+def a_clock_that_is_ahead_counts_as_it_is() -> Iterator[None]:
+    """A sink's clock was an hour ahead: the store in its place speaks too early for an hour."""
+
+    def bounded(frame: AckFrame, _own_s: int) -> AckFrame:
+        return frame
+
+    with replaced(sinks, "_bounded", bounded), replaced(Sink, "bound", lambda _self, _own_s: None):
+        yield
+
+
+@planted
+def an_old_answer_brings_its_store_back() -> Iterator[None]:
+    """Somebody plays recorded answers of a lost store: everything is sent again at each one."""
+    right = Sinks._moves  # noqa: SLF001 - a bug is planted from outside
+
+    def moves(self: Sinks, sink: Sink, frame: AckFrame, *, is_old: bool) -> bool:
+        silent_us, sink.silent_us = sink.silent_us, LEFT_US
+        try:
+            return right(self, sink, frame, is_old=False)
+        finally:
+            del is_old
+            sink.silent_us = silent_us
+
+    with replaced(Sinks, "_moves", moves):
+        yield
+
+
+@_of_gateways
+def whatever_was_served_counts_as_served() -> Iterator[None]:
+    """A program lacks a window for a while: what the frontier passed meanwhile is never made."""
+
+    def passed_of(state: FleetState, _windows: Any, _retain_us: int) -> PassedFrontier:
+        return PassedFrontier(state.frontier_us)
+
+    with replaced(gateway_core, "passed_of", passed_of):
+        yield
+
+
+@_of_landers
+def the_log_is_dropped_before_it_landed() -> Iterator[None]:
+    """The power goes between log and lake: what the broker was told to forget is nowhere."""
+    right = LanderRun._land  # noqa: SLF001 - a bug is planted from outside
+
+    def land(self: LanderRun, segment: ClosedSegment) -> None:
+        self._log.drop(segment.number)
+        right(self, segment)
+
+    with replaced(LanderRun, "_land", land):
         yield

@@ -141,6 +141,7 @@ class Checks:
     def stepped(self, world: World) -> None:
         """Look at each sink, and at one device, a different one after each step."""
         for sink in world.sinks:
+            world.stores.add(sink.lander.lake)
             world.trouble += self._frontiers.wrong(sink, world.step_number)
             world.trouble += _not_durable(sink)
         if world.scenario.ordered:

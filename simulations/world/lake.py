@@ -5,7 +5,7 @@ What the log holds and was not synced goes with the power. A lake may be put bac
 state, as by somebody who restores a copy of its tables.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -181,12 +181,13 @@ class MemoryLog:
 
     Args:
         power: each call that makes something durable spends some.
+        landed: returns the number of the last segment that is in the lake.
     """
 
     lander = "lander"
 
-    def __init__(self, power: Power) -> None:
-        self._power = power
+    def __init__(self, power: Power, landed: Callable[[], int]) -> None:
+        self._power, self._landed = power, landed
         self._segments: dict[int, list[Listening | Record]] = {}
         self._synced: dict[int, int] = {}
         self._devices: list[str] = []
@@ -236,6 +237,8 @@ class MemoryLog:
         return MemorySegment(number, clock, records)
 
     def drop(self, number: int) -> None:
+        if number > self._landed() and self.read(number).records:
+            raise AssertionError(f"segment {number} leaves the log before it is in the lake")
         self._power.use()
         self._segments.pop(number, None)
         self._synced.pop(number, None)

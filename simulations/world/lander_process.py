@@ -49,7 +49,7 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
         super().__init__(plan, sink, f"lander of {sink}", terms)
         self._random, self._lakes = Random(f"{seed} lander of {sink}"), 1
         self.power = Power()
-        self.log = MemoryLog(self.power)
+        self.log = MemoryLog(self.power, lambda: self.lander.landed)
         self._true_us = start_us
         self._run: LanderRun | None = None
         self._sent: list[SinkMessage] = []

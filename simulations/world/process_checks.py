@@ -6,9 +6,11 @@
 - readings count unless there is a reason: none is doubtful where no store was lost or copied, none
   is late where all are kept, and none lies in the future of a clock that was always right
 - a clock that is right is never left, where those of all devices are, whatever sinks' clocks say
+- a device moves to each store once, however often somebody plays what a former one had answered
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
 
+from device_agent.agent.panes.sinks import MOVES
 from device_agent.agent.settings import Settings
 from simulations.world.device import TWICE, VirtualDevice
 from simulations.world.programs import COLUMN_ROOM
@@ -45,6 +47,9 @@ def check_process(world: World, device: VirtualDevice) -> None:
         world.trouble.append(f"{device.name} has forgotten counts of: {min(device.uncounted)}")
     for reason in _unreasonable(world, device):
         world.trouble.append(f"{device.name}: {device.counted(reason)} readings are {reason}")
+    moves, stores = device.counted(MOVES), len(world.stores)
+    if moves > stores and not (world.seen["hostile"] or world.seen["hours"]):
+        world.trouble.append(f"{device.name} moved {moves} times, and there were {stores} stores")
     failed = device.core.agent.guard.reasons
     if failed:
         world.trouble.append(f"{device.name}: {failed[0]}")

@@ -20,7 +20,7 @@ from simulations.world.fleet_streamed import order_of
 from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
 from simulations.world.narrow import NARROW, OF_ORDER, OF_PRUNING, narrowed
-from simulations.world.scenario import Scenario, reconnects, waits_for_silence
+from simulations.world.scenario import CLOCKS, Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
 SETTLE_STEPS = 900
@@ -140,8 +140,7 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
         repairing: steps from then on until landers knew what they did, too.
     """
     refuses = world.seen["retire"] or world.seen["former_lander"]  # what is refused waits longer
-    # A store in place of one whose clock was ahead is late by that, until that one was silent long.
-    refuses = refuses or (world.seen["gateway_jump"] and world.seen["new_lake"])
+    refuses = refuses or _is_taken_for_late(world)
     # Where a share follows from the one before, each event in order takes an exchange.
     refuses = refuses or world.scenario.synced
     sweeps = world.scenario.narrow  # what is in the store alone waits for its turn
@@ -151,6 +150,19 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
     late = max(late, repairing - REPAIR_STEPS)
     if late > 0:
         world.trouble.append(f"settled after {agreed} + {repairing} steps, {late} too late")
+
+
+def _is_taken_for_late(world: World) -> bool:
+    """Return whether a new store may speak before the one in whose place it is, by their clocks.
+
+    Then it is waited for until that one was silent for long. A clock that was ahead counts up to a
+    device's own, where that is trusted.
+    """
+    scenario, seen = world.scenario, world.seen
+    faults = scenario.schedule
+    goes_back = any(each.kind == "gateway_jump" and each.amount < 0 for each in faults)
+    is_doubted = scenario.unsynchronised or any(each.kind in CLOCKS for each in faults)
+    return bool(seen["gateway_jump"] and seen["new_lake"]) and (goes_back or is_doubted)
 
 
 def at_rest(world: World) -> bool:

@@ -51,6 +51,9 @@ LANDERS = 0.5
 SINKS_ALONE = 0.25
 """The part of the seeds with processes of sinks in which little else goes wrong: most of what a
 device does wrong or loses hides what a sink forgets."""
+REPLACED = 0.04
+"""The part of the seeds with processes of sinks in which a sink's clock is ahead for a while, and
+an empty store takes the place of its own later: nothing else must keep devices from that one."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
 LONG_TIME = 0.04
@@ -216,6 +219,9 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
         scenario = _of_sinks(replace(scenario, **has), lots, kinds)
     else:
         scenario = replace(scenario, faults=faults, schedule=tuple(schedule), **has)
+    is_replaced = {"gateway_jump", "new_lake"} <= {*kinds} and lots.random() < REPLACED
+    if (gateways or landers) and is_replaced:
+        return _of_replaced(scenario, lots)
     return _with_links(scenario, Random(f"{scenario.seed} links"), kinds)
 
 
@@ -265,6 +271,15 @@ def _of_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Sce
     faults, few = FaultRates(**drawn), replace(scenario, size=2, steps=45, commit_s=0)
     few = replace(few, faults=faults, acting=False, scans=False, stamped=False)
     return replace(few, schedule=tuple(faults.schedule(random, few.names, few.steps)))
+
+
+def _of_replaced(scenario: Scenario, random: Random) -> Scenario:
+    """Return the scenario with other faults: see `REPLACED`."""
+    ahead_s, at = 2 * random.randint(300, 1_900) + 1, random.randint(3, 8)  # odd: it is set right
+    ahead = Fault(at, "gateway_jump", "", ahead_s)
+    replaced = Fault(at + random.randint(28, 36), "new_lake", "", 1)
+    few = replace(scenario, size=2, steps=45, commit_s=0, faults=CALM, schedule=(ahead, replaced))
+    return replace(few, archive=False, unsynchronised=False, narrow=False, stamped=False)
 
 
 def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:

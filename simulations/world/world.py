@@ -82,6 +82,7 @@ class World:
         recordings: what somebody recorded of its messages.
         addresses: of the devices, by their names.
         to_come: step -> what is to be done then.
+        stores: the ids of all stores that sinks ever had.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class World:
         self._by_key = {f"sink {sink.sink}": sink for sink in self.sinks}
         self._files = _directory() if scenario.files else None
         self.to_come: dict[int, list[Callable[[], object]]] = defaultdict(list)
-        self.recordings = Recordings()
+        self.recordings, self.stores = Recordings(), set[str]()
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
         of_agent = settings or scenario.settings(), (LIVE,) if plan else sources_of(scenario)
