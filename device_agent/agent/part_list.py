@@ -5,7 +5,6 @@ nothing to say. What it wanted to be durable is not committed; what others want 
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 from device_agent.agent.changes import Changes
@@ -209,7 +208,6 @@ _METHODS = (
 _DEFAULTS = {name: getattr(Part, name) for name in (*_METHODS, "publications", "closed")}
 
 
-@cache
 def _overrides(kind: type[Part], method: str) -> bool:
     """Return whether a class of parts defines a method of the contract itself."""
     return getattr(kind, method) is not _DEFAULTS[method]
