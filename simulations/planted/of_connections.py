@@ -201,7 +201,7 @@ def whatever_was_served_counts_as_served() -> Iterator[None]:
 
 @_of_landers
 def the_log_is_dropped_before_it_landed() -> Iterator[None]:
-    """The power goes between log and lake: what the broker was told to forget is nowhere."""
+    """The power goes between log and lake: what the broker has forgotten by then is nowhere."""
     right = LanderRun._land  # noqa: SLF001 - a bug is planted from outside
 
     def land(self: LanderRun, segment: ClosedSegment) -> None:
