@@ -20,6 +20,7 @@ combination  how partials combine, as SQL aggregates
 own_combine  folds that combine by themselves, in Python
 totals       what panes add up to in each window, and how many devices are in it
 windows      sliding windows from panes, and their revisions
+bookmark     what a driver knew at a version of the tables: a start reads on from there
 dynamic      dynamic folds by key, with the devices' `inputs`
 maintenance  compaction, small files, old files; shared variables, rewritten as their join
 repair       every window again, from its panes

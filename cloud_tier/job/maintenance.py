@@ -34,14 +34,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import merge
+from cloud_tier.job.bookmark import is_newest_bookmark
 from cloud_tier.job.frames import frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.job.stored import device_rows, read
 from cloud_tier.job.stored import steps as stored_steps
 from cloud_tier.lake.coverage import liveness_of
 from cloud_tier.lake.shared import SCHEMA
-from cloud_tier.lake.sqltext import identifier, one_of
-from cloud_tier.lake.tables import CONTROL, CUT, HELD, MEMBER, PANE, PROMISE, TICK, VARIABLE
+from cloud_tier.lake.sqltext import any_of, identifier, one_of
+from cloud_tier.lake.tables import (
+    CONTROL,
+    CUT,
+    HELD,
+    MEMBER,
+    PANE,
+    PROMISE,
+    TICK,
+    VARIABLE,
+)
 from cloud_tier.shared import relation
 from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.waiting import WindowWaiting
@@ -120,7 +130,7 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "")
         at_step = sql.expr(_AT_STEP)
         kept = [
             *(promises.join(made.rows(each), at_step, "leftsemi") for each in _steps(job)),
-            others.where(one_of("kind", _KEPT)),
+            others.where(any_of([one_of("kind", _KEPT), is_newest_bookmark(job)])),
             merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.landed_names),
             merge.standing(others.where(one_of("kind", [VARIABLE]))),
         ]

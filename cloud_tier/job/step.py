@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import control, dynamic, merge, prefilter, stored, windows
 from cloud_tier.job.batch import BatchSummary, append_joined
+from cloud_tier.job.bookmark import Bookmark, known_values, stored_bookmark
 from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
 from cloud_tier.job.formed import StepWindows
@@ -290,17 +291,39 @@ def _looked_up(job: Job, known: dynamic.CurrentRows, keys: set[str] | None) -> d
 def recalled(job: Job) -> MergedState:
     """Return what the tables know: what a query starts with. From now on they are this driver's."""
     job.tables.claim()
-    rows: dynamic.CurrentRows = {}
-    if job.folds:
-        newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
-        rows = dynamic.current_rows(newest)
+    bookmark = stored_bookmark(job)
+    rows, complete = known_values(job, bookmark)
     rows_of_devices = stored.device_rows(job)
     log = control.stored_control(job)
     liveness = liveness_of(rows_of_devices, log.digest)
     waiting = WindowWaiting.of(job.waits_us).joined(stored.steps(job), None)
     frontier = recorded_frontier(job.lake)
-    known = passed_frontiers(job.lake, job.plan.windows, frontier)
+    known_state = MergedState(
+        frontier,
+        liveness,
+        log,
+        waiting,
+        complete=complete,
+        rows_frontier=_rows_frontier(job, bookmark),
+        passed=_passed(job, bookmark, frontier),
+        streams=streams_of(job),
+    )
+    return _with_rows(known_state, rows)
+
+
+def _passed(job: Job, bookmark: Bookmark, frontier: int | None) -> spans.PassedFrontier | None:
+    """Return which windows the frontier has passed, where that is less for some of them."""
+    streams = {window.stream: name for name, window in job.plan.windows.items()}
+    noted = bookmark.passed(job.lake.windows, streams)
+    marked = {streams[stream]: at_us for stream, at_us in noted.items() if at_us is not None}
+    known = passed_frontiers(job.lake, job.plan.windows, frontier, marked)
     less = {name: known.get(name) for name in job.plan.windows if known.get(name) != frontier}
-    passed = spans.PassedFrontier(frontier, less) if less else None
-    known_state = MergedState(frontier, liveness, log, waiting, passed=passed)
-    return _with_rows(known_state._replace(streams=streams_of(job)), rows)
+    return spans.PassedFrontier(frontier, less) if less else None
+
+
+def _rows_frontier(job: Job, bookmark: Bookmark) -> int | None:
+    """Return up to where all rows of results are final; None where that is unknown."""
+    streams = [result.stream for result in job.results]
+    known = [*bookmark.passed(job.lake.results, streams).values()]
+    passed_us = [at_us for at_us in known if at_us is not None]
+    return min(passed_us) if streams and len(passed_us) == len(streams) else None

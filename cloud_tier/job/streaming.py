@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from cloud_tier.job import bookmark
 from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain, pack, vacuum
 from cloud_tier.job.step import MergedState, Outcome, recalled, step
@@ -59,7 +60,7 @@ class Batches:
         self._report = report
         self._upkeep = upkeep
         self._known: MergedState | None = None
-        self._count = 0
+        self._bookmark_is_due = False
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Merge one batch."""
@@ -67,6 +68,7 @@ class Batches:
         if self._known is None:
             tables.landed = merged_up_to(lake)
             self._known = recalled(self._job)
+            self._bookmark_is_due = bookmark.is_due(self._job)
         tables.landed = planned_up_to(lake, batch_id)
         began_s = time.monotonic()  # noqa: TID251 - for people who watch, and for nothing else
         outcome = step(batch, batch_id, self._job, self._known)
@@ -75,16 +77,22 @@ class Batches:
         self._known = outcome.known
         # What maintenance commits to `landing` comes back as a batch of no rows.
         if outcome.rows:
-            self._count += 1
-            self._maintain(spark)
+            self._maintain(spark, batch_id, outcome.known)
         self._report(outcome._replace(seconds=took_s))
 
-    def _maintain(self, spark: SparkSession) -> None:
-        if self._count % self._upkeep.maintain_every == 0:
+    def _maintain(self, spark: SparkSession, batch_id: int, known: MergedState) -> None:
+        """Keep the lake small, by the number of the batch, which goes on over many short runs."""
+        number = batch_id + 1
+        is_long_ago = number % self._upkeep.maintain_every == 0
+        if is_long_ago or self._bookmark_is_due:
+            rows = known.current_rows
+            bookmark.put_bookmark(self._job, known.frontier, rows, complete=known.complete)
+            self._bookmark_is_due = False
+        if is_long_ago:
             maintain(spark, self._job)
-        elif self._count % self._upkeep.pack_every == 0:
+        elif number % self._upkeep.pack_every == 0:
             pack(self._job)
-        if self._count % self._upkeep.vacuum_every == 0:
+        if number % self._upkeep.vacuum_every == 0:
             vacuum(self._job)
 
 

@@ -148,7 +148,10 @@ def _greatest_frontier(table: DeltaTable) -> int | None:
 
 
 def passed_frontiers(
-    tables: LakeTables, names: Collection[str], frontier: int | None
+    tables: LakeTables,
+    names: Collection[str],
+    frontier: int | None,
+    noted: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
     """Return how far the frontier is known to have passed each window: as its rows record it.
 
@@ -156,6 +159,8 @@ def passed_frontiers(
         tables: of the lake.
         names: of the windows; most have rows of the last steps, and older files stay closed.
         frontier: the greatest one.
+        noted: how far it had passed windows for sure, as was noted at some time; a window without
+            new rows is not looked for behind that.
     """
     found: dict[str, int] = {}
     if frontier is None:
@@ -165,8 +170,10 @@ def passed_frontiers(
         query = f"SELECT window, max(frontier) AS frontier FROM source {where}GROUP BY window"  # noqa: S608 - ours
         rows = selected(tables.table(tables.windows), query).to_pylist()
         found = {row["window"]: row["frontier"] for row in rows if row["frontier"] is not None}
-        if set(names) <= set(found):
+        if set(names) <= found.keys() | noted.keys():
             break
+    for name, noted_us in noted.items():
+        found[name] = min(max(noted_us, found.get(name, noted_us)), frontier)
     return found
 
 

@@ -24,7 +24,7 @@ from pyarrow.fs import FileInfo, FileType, PyFileSystem
 from cloud_tier.lake.coverage import host_us, recorded_frontier
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
-from cloud_tier.lake.tables import CUT, PANE, PROMISE, TICK, VARIABLE, LakeTables
+from cloud_tier.lake.tables import BOOKMARK, CUT, PANE, PROMISE, TICK, VARIABLE, LakeTables
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.lake_columns import ITEMS
 from lasp_edge.units import SECOND_US
@@ -102,7 +102,7 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
         # The windows first: which ones they are, the panes tell.
         tables.windows: _windows(tables, panes),
         tables.results: results,
-        tables.lattice: lattice,
+        tables.lattice: f"({lattice}) OR kind = '{BOOKMARK}'",
         tables.landing: landed,
     }
     if wanted.before_us is None:

@@ -2,7 +2,8 @@
 
 Delta's own change feed needs a writer of version 4, and the lake's tables are read and written by
 version 2. The results' tables are only ever appended to, so the feed is in their log: the files
-that a commit adds with new data. A compaction adds files without new data, and adds nothing here.
+that a commit adds with new data. A compaction adds files without new data, and adds nothing here;
+nor does a deletion, which writes the rows that stay once more, or a RESTORE.
 
 Source: Delta Lake, "Delta Transaction Log Protocol", sections "Delta Log Entries" and "Add File
 and Remove File", https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
@@ -70,14 +71,54 @@ def appended_since(table: DeltaTable, version: int, columns: Sequence[str]) -> p
     return pa.concat_tables(pieces)
 
 
+def committed_ms(table: DeltaTable, version: int) -> int | None:
+    """Return when a version of a table was committed, in milliseconds; None where that is unknown.
+
+    It tells the version from the same one of another history, as a backup has it that was put back.
+    """
+    files = PyFileSystem(DeltaStorageHandler(table.table_uri))
+    try:
+        infos = [action.get("commitInfo", {}) for action in _actions(files, version)]
+    except FileNotFoundError:
+        return None
+    return next((info["timestamp"] for info in infos if "timestamp" in info), None)
+
+
+def is_replaced_since(table: DeltaTable, version: int) -> bool:
+    """Return whether rows were deleted or replaced after a version, or may have been.
+
+    It may where a commit after that version is deleted.
+    """
+    files = PyFileSystem(DeltaStorageHandler(table.table_uri))
+    try:
+        return any(
+            _replaces(_actions(files, number)) for number in range(version + 1, table.version() + 1)
+        )
+    except FileNotFoundError:
+        return True
+
+
 def _added(files: PyFileSystem, number: int) -> Iterator[dict[str, Any]]:
-    """Yield the files that a commit added with new data."""
+    """Yield the files that a commit added with new data, and that are no copies of others."""
+    actions = _actions(files, number)
+    for action in () if _replaces(actions) else actions:
+        added = action.get("add")
+        if added is not None and added["dataChange"]:
+            yield added
+
+
+def _actions(files: PyFileSystem, number: int) -> list[dict[str, Any]]:
     with files.open_input_stream(f"_delta_log/{number:020d}.json") as log:
-        lines = log.read().splitlines()
-    for line in lines:
-        action = json.loads(line).get("add")
-        if action is not None and action["dataChange"]:
-            yield action
+        return [json.loads(line) for line in log.read().splitlines()]
+
+
+def _replaces(actions: Sequence[dict[str, Any]]) -> bool:
+    """Return whether a commit deleted or replaced rows, or put an earlier version in place."""
+    return any(
+        action.get("remove", {}).get("dataChange", False)
+        or action.get("commitInfo", {}).get("operation") == "RESTORE"
+        for action in actions
+    )
 
 
 def _read(files: PyFileSystem, added: dict[str, Any], schema: pa.Schema) -> pa.Table:

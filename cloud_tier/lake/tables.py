@@ -10,7 +10,7 @@
     programs   what the windows and folds in the lake mean, so that readers need no program
 
 `landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
-`max_by` and `sum` are the join. Eight kinds of row share the columns. (incarnation, nonce, seq) is
+`max_by` and `sum` are the join. Nine kinds of row share the columns. (incarnation, nonce, seq) is
 a version, and all rows have `received_us`, the time at which the lander took them in:
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
@@ -34,6 +34,8 @@ a version, and all rows have `received_us`, the time at which the lander took th
                have promised again (`cloud_tier.job.control`); those of the greatest `seq` count
     cut        where the streams over the fleet stand at `pane_us`, packed in `said`, until the
                next one at `low_us` (`cloud_tier.job.fleet_history`); the greatest `seq` counts
+    bookmark   what the job knew at a version of the other tables (`cloud_tier.job.bookmark`), from
+               where a start reads on; those of the greatest `seq` count
 
 A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
 (`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
@@ -80,6 +82,7 @@ TICK: Final = "tick"
 CONTROL: Final = "control"
 HELD: Final = "held"
 CUT: Final = "cut"
+BOOKMARK: Final = "bookmark"
 
 REJECTS: Final = {
     "received_us": "long",

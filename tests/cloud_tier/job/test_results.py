@@ -3,6 +3,7 @@
 import pytest
 
 from cloud_tier.job import results
+from cloud_tier.job.bookmark import put_bookmark
 from cloud_tier.job.maintenance import compact
 from cloud_tier.lake.coverage import recorded_frontier
 from cloud_tier.lake.definitions import record
@@ -113,7 +114,9 @@ def test_a_batch_that_is_done_again_changes_nothing_in_any_order(lake, monkeypat
         (14, "", 7.0),
     ]
     assert [each[4] for each in before] == ["final"] * 3 + ["tentative"] * 2
+    put_bookmark(lake.job, lake.known.frontier, {}, complete=True)
     lake.restart()
+    assert lake.known.rows_frontier == BEGIN_US + 12 * SECOND_US
     outcome = lake.step(batch)
     assert outcome.results == 0
     assert revisions(lake) == before

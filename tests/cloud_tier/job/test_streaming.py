@@ -7,11 +7,12 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.errors import PySparkException
 
 from cloud_tier.job import streaming
+from cloud_tier.job.bookmark import is_due
 from cloud_tier.job.job import Job
 from cloud_tier.job.run import Progress, Run
 from cloud_tier.job.watching import BatchWatch
 from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import LakeTables
+from cloud_tier.lake.tables import BOOKMARK, LakeTables
 from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError, UsageError
 from simulations.oracle import Reading
@@ -64,6 +65,9 @@ def test_job_killed_and_started_again_gives_the_true_windows(spark, tmp_path):
     land(lake, first)
     with Merged(lake, upkeep=streaming.Upkeep(maintain_every=1, vacuum_every=1)):
         land(lake, second)
+    marks = {row["seq"] for row in lake.rows(lake.lake.lattice) if row["kind"] == BOOKMARK}
+    assert len(marks) == 1, "the newest bookmark replaces all others"
+    assert not is_due(lake.job)
     land(lake, third)
     with Merged(lake):
         pass
