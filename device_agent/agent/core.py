@@ -32,10 +32,11 @@ from device_agent.agent.parts import AgentStore
 from device_agent.agent.settings import Settings
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.state.stored import Stored
-from lasp_edge.language.plan import Plan
+from lasp_edge.language.plan import Plan, is_apart
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.kinds import Subscriber, decode
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.topics import Topics, subscriptions, topic_of
 from lasp_edge.timers import Timer
@@ -210,10 +211,14 @@ class Core(AgentParts):
 
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
-        every = subscriptions(self.agent.topics, Subscriber.DEVICES)
+        topics, device = self.agent.topics, self.replica.device
+        every = subscriptions(topics, Subscriber.DEVICES)
+        if is_apart(self.agent.plan):  # one of its own name may be a clone's
+            kind = FRAME_KINDS[BeatFrame.kind].topic
+            every[every.index(topics.every(kind))] = topics.of(kind, device)
         return [
             *every,
-            *subscriptions(self.agent.topics, Subscriber.ADDRESSEE, self.replica.device),
+            *subscriptions(topics, Subscriber.ADDRESSEE, device),
             *self.part_list.listeners,
         ]
 

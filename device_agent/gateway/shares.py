@@ -11,6 +11,7 @@ from crdts import Replica
 from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.language.halves import shares_stream
 from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.gathering import OrderedRecord
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode
@@ -23,8 +24,9 @@ from lasp_edge.units import SECOND_US
 
 AT_ONCE: Final = 200
 """Cells that are published at a time, at most: the newest first."""
-REPEAT_US: Final = 30 * SECOND_US
-"""How often cells are published again while a device has not answered."""
+REPEAT_US: Final = 60 * SECOND_US
+"""Microseconds between two rounds in which cells are published again, if one was not answered since
+the round before: a device that publishes once a minute has answered, unless a message was lost."""
 
 
 class SharesPublisher:
@@ -40,6 +42,8 @@ class SharesPublisher:
     def __init__(self, plan: Plan, parted: PartedScans, sender: Replica, topics: Topics) -> None:
         self._parted, self._sender, self._topics = parted, sender, topics
         self._streams = {name: shares_stream(plan, name) for name in parted.scans}
+        scans = plan.functions.streams
+        self._constant = {name for name in parted.scans if scans[name].is_share_constant}
         self._number, self._timer = 0, Timer(REPEAT_US)
         self.subscription = f"{topics.of(FRAME_KINDS[SharesFrame.kind].topic, sender.device)}/#"
 
@@ -81,9 +85,13 @@ class SharesPublisher:
             self._parted.unpublished.pop((name, cell_us), None)
 
     def _content(self, name: str, cell_us: int) -> bytes:
-        return packed_places(
-            {
-                place: SharedPlace(each.key, each.known, each.share if each.known else None)
-                for place, each in self._parted.records(name, cell_us).items()
-            }
-        )
+        places = {
+            place: self._shown(name, record)
+            for place, record in self._parted.records(name, cell_us).items()
+        }
+        return packed_places(places, cell_us)
+
+    def _shown(self, name: str, record: OrderedRecord) -> SharedPlace:
+        """Return an event in order as devices need it: a share that never changes they know."""
+        is_known = record.known and name not in self._constant
+        return SharedPlace(record.key, is_known, record.share if is_known else None)

@@ -39,7 +39,7 @@ from lasp_edge.ordered.deltas import Content, Delta
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.places import Place, reading_place
 from lasp_edge.ordered.plain import encoded
-from lasp_edge.ordered.stages import ScanStage, StatelessStage
+from lasp_edge.ordered.stages import ScanStage, StatelessStage, UnionStage
 from lasp_edge.ordered.synchronised import Synchronised
 
 READINGS = 1_000
@@ -107,7 +107,9 @@ class _AskedTags(dict[str, str]):
 
 
 def _title(plan: Plan, name: str) -> str:
-    return f"{plan.streams[name].operator} {name}"
+    # The sources of a scan with local events are united only where all of it runs in one place.
+    operator = plan.streams[name].operator if name in plan.streams else UnionStage.operator
+    return f"{operator} {name}"
 
 
 def made_up_readings(plan: Plan) -> dict[str, Delta]:

@@ -29,7 +29,7 @@ MOST_AN_HOUR: Final = 2_000
 HOUR_US: Final = 3_600_000_000
 
 SELDOM: Final = 64
-"""A cell that is not answered for long is published again after this many rounds: half an hour."""
+"""A cell that is not answered for long is published again after this many rounds: an hour."""
 
 StoredCells = Callable[[str, int, int], Iterable[tuple[CellId, InputCell]]]
 """Returns the stored cells of an input from one time to another."""
@@ -69,7 +69,9 @@ class PartedScans:
         stored: returns the stored cells of an input.
 
     Attributes:
-        numbers: scan and cell -> the number of what is published of it.
+        numbers: scan and cell -> the number of what is stored of it: the version when it is
+            published.
+        shown: scan and cell -> the number that it had when devices last saw something else in it.
         unpublished: the cells that have changed; whoever publishes them takes them out.
         failed: what has stopped a scan -> how often.
         least: the least number of a cell that changes: seconds of a clock, so that a store that was
@@ -90,6 +92,7 @@ class PartedScans:
         self.gathered: dict[str, Gathering] = {}
         self._cells: dict[str, dict[int, set[Place]]] = {}
         self.numbers: dict[tuple[str, int], int] = {}
+        self.shown: dict[tuple[str, int], int] = {}
         self.unpublished: dict[tuple[str, int], None] = {}
         self.failed: Counter[str] = Counter()
         self._of_hour: Counter[tuple[str, int]] = Counter()
@@ -104,7 +107,7 @@ class PartedScans:
             self._cells[name] = {}
             for cell_us, row in self._read(stream, BEFORE_ALL_US, FOR_EVER_US):
                 number, found = cell_in_store(row.content)
-                self.numbers[name, cell_us] = number
+                self.numbers[name, cell_us] = self.shown[name, cell_us] = number
                 self._cells[name][cell_us] = set(found)
                 self._of_hour[name, cell_us // HOUR_US] += len(found)
                 records |= found
@@ -187,6 +190,7 @@ class PartedScans:
         """Store the cells of which something has changed."""
         gathering, cells = self.gathered[name], self._cells[name]
         changed, gathering.changed = gathering.changed, set()
+        news, gathering.news = {cell_of(place[0]) for place in gathering.news}, set()
         overtaken = self._overtaken.pop(name, set())
         for cell_us in sorted({cell_of(place[0]) for place in changed} | overtaken):
             here = cells.setdefault(cell_us, set())
@@ -197,8 +201,10 @@ class PartedScans:
             if not records and cell_us in overtaken:
                 continue  # its events are still to come
             number = self.numbers[name, cell_us] = self._next(name, cell_us)
-            self.unpublished[name, cell_us] = None
-            self._repeated.pop((name, cell_us), None)
+            if cell_us in news or cell_us in overtaken:
+                self.shown[name, cell_us] = number
+                self.unpublished[name, cell_us] = None
+                self._repeated.pop((name, cell_us), None)
             content = packed_cell(SharedCell(number, records))
             at = HistoryId(cell_us, self._streams[name])
             self._put(at, HistoryRow(cell_us + CELL_US, content))
@@ -221,9 +227,9 @@ class PartedScans:
             for name, gathering in self.gathered.items()
             for place in gathering.asked()
         }
-        self._repeated = {at: self._repeated.get(at, 0) + 1 for at in asked}
+        self._repeated = {at: self._repeated.get(at, -1) + 1 for at in asked}
         for at, count in self._repeated.items():
-            if count & (count - 1) == 0 or count % SELDOM == 0:
+            if count and (count & (count - 1) == 0 or count % SELDOM == 0):
                 self.unpublished[at] = None
 
     def settled_us(self, names: Iterable[str], frontier_us: int | None) -> int | None:

@@ -63,7 +63,7 @@ def half_of(plan: Plan, stream: Stream, device: str) -> StreamStage:
     branches = [whole.events.index(each) for each in events]
     if stream.operator == "leaf":
         stepper = stepper_of(plan, whole)
-        return LeafStage(scan, stream.name, key, device, branches, stepper)
+        return LeafStage(scan, key, device, branches, stepper)
     if stream.operator == "gather":
         return GatherStage(key, branches)
     return RootStage(scan, stream.name, stepper_of(plan, whole))

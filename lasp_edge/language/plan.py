@@ -319,6 +319,22 @@ class Plan:
         return tuple(name for name in dict.fromkeys(used) if name not in self.derivations)
 
 
+def is_apart(plan: Plan) -> bool:
+    """Return whether devices need nothing of each other, and answer gateways alone.
+
+    All that they send is for scans with local events. Then they do not hear each other's beats, and
+    send fewer of them.
+    """
+    sent = {
+        source
+        for each in plan.streams.values()
+        if each.operator == "gather"
+        for source in each.sources
+    }
+    others = (plan.windows, plan.variables, plan.parameters, plan.device_results)
+    return bool(sent) and not any(others) and plan.item_streams.keys() <= sent
+
+
 def made_by_devices(streams: Mapping[str, Stream]) -> frozenset[str]:
     """Return the streams that only a device can make: its scans, and what is made of them."""
     return frozenset(n for n, each in streams.items() if not (each.fleet or each.stateless))

@@ -61,6 +61,7 @@ class Gathering:
     Attributes:
         records: by place.
         changed: the places whose records have changed; whoever stores them clears it.
+        news: those of them of which devices see something else; whoever publishes them clears it.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Gathering:
         self._counting: tuple[str, ...] = ()
         self._due_us: int | None = None
         self.changed: set[Place] = set()
+        self.news: set[Place] = set()
 
     def take(self, gathered: Delta, root: Delta) -> None:
         """Take how the events in order, their answers and the outputs of the root have changed."""
@@ -94,7 +96,7 @@ class Gathering:
                 continue
             if place not in self.records:
                 self.records[place] = OrderedRecord(new.key)
-                self.changed.add(place)
+                self._note(place)
                 insort(self._of_key.setdefault(new.key, []), place)
                 self._touch_behind(place)
             _, answers, mark, _ = new.value
@@ -123,6 +125,13 @@ class Gathering:
         if before is not record and not same(before, record):
             self.records[place] = record
             self.changed.add(place)
+            if not self._scan.is_share_constant and not same(before[1:3], record[1:3]):
+                self.news.add(place)
+
+    def _note(self, place: Place) -> None:
+        """Note that an event in order is there, or is there no more."""
+        self.changed.add(place)
+        self.news.add(place)
 
     def _remove(self, place: Place, key: str) -> None:
         self._touch_behind(place)
@@ -130,7 +139,7 @@ class Gathering:
         del self.records[place]
         self._open.pop(place, None)
         self._touched.discard(place)
-        self.changed.add(place)
+        self._note(place)
 
     def _touch_behind(self, place: Place) -> None:
         """Look again at the place behind another one of its key: its basis may have changed."""
@@ -220,11 +229,13 @@ class Gathering:
     def asked(self) -> set[Place]:
         """Return the places where devices may lack a share: of others they have shown their answer.
 
-        Those are the open ones, those before them, and the last one of each key.
+        Those are the open ones, those before them, and the last one of each key. Where the share is
+        always the same, who has answered a place lacks nothing there.
         """
         found = set(self._open)
-        if not self._scan.is_share_constant:
-            found |= {of_key[-1] for of_key in self._of_key.values() if of_key}
+        if self._scan.is_share_constant:
+            return found
+        found |= {of_key[-1] for of_key in self._of_key.values() if of_key}
         for place in self._open:
             of_key = self._of_key[self.records[place].key]
             at = bisect_left(of_key, place)

@@ -46,12 +46,12 @@ from lasp_edge.ordered.synchronised import Synchronised
 
 FIRST: Final = b"first"
 """The basis of the share of the first state."""
-ROW: Final = "row"
-SHARE: Final = "share"
-ANSWER: Final = "answer"
-WAITS: Final = "waits"
+ROW: Final = "r"
+SHARE: Final = "s"
+ANSWER: Final = "a"
+WAITS: Final = "w"
 """What halves of a scan give: a row of it, the share behind an event in order, the answer of a
-device, and that it cannot answer yet."""
+device, and that it cannot answer yet. They are short, since each answer travels with one."""
 _SHARED: Final = ""
 """The name of an event in order, as a device's half sees it; events of programs have others."""
 _DIGEST_BYTES: Final = 8
@@ -116,7 +116,6 @@ class LeafStage(ScanStage):
 
     Args:
         scan: the scan.
-        name: the stream's.
         key: gives the key of an event.
         device: the device.
         branches: of each local event its number among the sources of the scan.
@@ -128,13 +127,13 @@ class LeafStage(ScanStage):
     def __init__(
         self,
         scan: Synchronised[Any],
-        name: str,
         key: KeyOf | None,
         device: str,
         branches: Sequence[int],
         stepper: Scan[Any] | None = None,
     ) -> None:
-        super().__init__(LeafScan(scan, stepper), name, partial(_key_of, key), device)
+        # Its stream tells whose its outputs are, so no name travels with each.
+        super().__init__(LeafScan(scan, stepper), "", partial(_key_of, key), device)
         self._shares, self._branches = scan, tuple(branches)
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:

@@ -1,10 +1,13 @@
 """The events in order of a cell, as they are published to devices.
 
 >>> place = (20_000_000, "desk", ("end", "", 1), (1,))
->>> packed = packed_places({place: SharedPlace("hall", True, 0)})
+>>> packed = packed_places({place: SharedPlace("hall", True, 0)}, 20_000_000)
 >>> places_in(packed, 20_000_000)[place]
 SharedPlace(key='hall', known=True, share=0)
->>> places_in(packed, 10_000_000)
+>>> unknown = packed_places({place: SharedPlace("hall", False, None)}, 20_000_000)
+>>> places_in(unknown, 20_000_000)[place]
+SharedPlace(key='hall', known=False, share=None)
+>>> places_in(b"", 20_000_000)
 Traceback (most recent call last):
     ...
 ValueError: no events in order of this cell
@@ -13,7 +16,7 @@ ValueError: no events in order of this cell
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from lasp_edge.ordered.cells import cell_of
+from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import check_plain, decoded, encoded
 
@@ -34,9 +37,17 @@ class SharedPlace(NamedTuple):
     share: Any
 
 
-def packed_places(places: Mapping[Place, SharedPlace]) -> bytes:
-    """Return the bytes of the events in order of a cell."""
-    return encoded(tuple((*place, *each) for place, each in sorted(places.items())))
+def packed_places(places: Mapping[Place, SharedPlace], cell_us: int) -> bytes:
+    """Return the bytes of the events in order of a cell: their times count from its start.
+
+    A share that is not known is left out.
+    """
+    return encoded(
+        tuple(
+            (place[0] - cell_us, *place[1:], each.key, *((each.share,) if each.known else ()))
+            for place, each in sorted(places.items())
+        )
+    )
 
 
 def places_in(packed: bytes, cell_us: int) -> dict[Place, SharedPlace]:
@@ -48,24 +59,27 @@ def places_in(packed: bytes, cell_us: int) -> dict[Place, SharedPlace]:
     rows: Any = ()
     try:
         rows = decoded(packed)
-        fit = type(rows) is tuple and all(_fits(row, cell_us) for row in rows)
+        fit = type(rows) is tuple and cell_us % CELL_US == 0 and all(map(_fits, rows))
     except Exception:  # noqa: BLE001 - a stranger may send anything
         fit = False
     if not fit:
         raise ValueError("no events in order of this cell")
-    return {row[:4]: SharedPlace(*row[4:]) for row in rows}
+    return {
+        (cell_us + row[0], *row[1:4]): SharedPlace(row[4], bool(row[5:]), *(row[5:] or (None,)))
+        for row in rows
+    }
 
 
-def _fits(row: Any, cell_us: int) -> bool:
-    time_us, device, tie, path, key, known, share = row
-    are_whole = all(type(each) is int and abs(each) < _LIMIT for each in (time_us, *path))
+def _fits(row: Any) -> bool:
+    after_us, device, tie, path, key, *share = row
+    are_whole = all(type(each) is int and abs(each) < _LIMIT for each in (after_us, *path))
     is_tie = type(tie) is tuple and len(tie) > 1 and all(type(each) in {int, str} for each in tie)
-    check_plain(share)
+    check_plain(tuple(share))
     return (
         are_whole
         and is_tie
         and all(type(each) is str for each in (*tie[:2], device, key))
         and type(path) is tuple
-        and type(known) is bool
-        and cell_of(time_us) == cell_us
+        and len(share) <= 1
+        and 0 <= after_us < CELL_US
     )

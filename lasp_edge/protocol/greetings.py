@@ -10,6 +10,11 @@ and again after a while.
     [True, False, False, True]
     >>> greetings.is_due("pi-1", False, 301_000_000)
     True
+    >>> greetings.is_due("pi-1", True, 302_000_000)
+    True
+    >>> greetings.acknowledged("pi-1", 500_000_000)
+    >>> greetings.is_due("pi-1", True, 600_000_000)
+    False
 """
 
 from typing import Final
@@ -33,6 +38,11 @@ class Greetings:
             return False
         self._greeted[device] = (0, False)
         return True
+
+    def acknowledged(self, device: str, now_us: int) -> None:
+        """Note that a device is sent an acknowledgement, by which it learns the same."""
+        if device in self._greeted:
+            self._greeted[device] = (now_us, self._greeted[device][1])
 
     def is_due(self, device: str, is_ours: bool, now_us: int) -> bool:  # noqa: FBT001
         """Return whether a device is to be greeted now; if so, it counts as greeted.

@@ -58,6 +58,7 @@ class Replies:
         self._overtaken |= accepted.overtaken
         for device, answer in accepted.answers.items():
             self._answers.setdefault(device, Answer()).add(answer)
+            self._greetings.acknowledged(device, now_us)
         for device in sorted(accepted.known - accepted.heard.keys()):
             if self._greetings.is_first(device):  # it sends few beats on its own
                 self._answers.setdefault(device, Answer())

@@ -7,15 +7,20 @@ greatest version counts: a version is in the gateway's file before it is sent.
     >>> from crdts import Replica
     >>> frame = SharesFrame(Replica(1, 7, "gateway-pi"), 1, 5, 20_000_000, 3, b"...")
     >>> frame.about, frame.subtopic
-    ('gateway-pi', ('5', '20000000'))
+    ('gateway-pi', ('5', '14'))
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from lasp_edge.protocol import checks
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.limits import TIME_LIMIT_US
+from lasp_edge.units import SECOND_US
+
+_LAST_S: Final = TIME_LIMIT_US // SECOND_US
+_STREAMS: Final = 1 << 32
+"""Scans whose topics differ surely enough: brokers send topics in full, so they are short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +43,19 @@ class SharesFrame(Frame):
 
     @property
     def subtopic(self) -> tuple[str, ...]:
-        return (str(self.stream), str(self.cell_us))
+        return (f"{self.stream % _STREAMS:x}", f"{self.cell_us // SECOND_US:x}")
 
     def body(self) -> list[Any]:
-        return [self.stream, self.cell_us, self.version, self.content]
+        return [self.stream, self.cell_us // SECOND_US, self.version, self.content]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        stream, cell_us, version, content = envelope.body
+        stream, cell_s, version, content = envelope.body
         return cls(
             envelope.sender,
             envelope.number,
             checks.integer(stream),
-            checks.integer(cell_us, -TIME_LIMIT_US, TIME_LIMIT_US),
+            checks.integer(cell_s, -_LAST_S, _LAST_S) * SECOND_US,
             checks.integer(version, 1),
             checks.binary(content),
         )

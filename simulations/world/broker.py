@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
 from lasp_edge.protocol.shares import SharesFrame
 from lasp_edge.protocol.topics import Topics
@@ -32,7 +33,7 @@ class Receivers(NamedTuple):
     """Whom a topic's messages go to.
 
     Attributes:
-        everybody: all devices.
+        everybody: all devices, unless it is for one; and operators.
         device: the one device; "" for none.
         landers: the landers.
         itself: the gateway that it is of: it takes what was published in its name; "" for none.
@@ -57,6 +58,7 @@ class VirtualBroker:
     Args:
         topics: of the fleet.
         keeps_sessions: messages wait for devices that are away.
+        are_apart: devices listen to no beats but their own.
 
     Attributes:
         retained: topic -> payload.
@@ -64,11 +66,11 @@ class VirtualBroker:
         dropped: messages that found a full queue.
     """
 
-    def __init__(self, topics: Topics, *, keeps_sessions: bool) -> None:
+    def __init__(self, topics: Topics, *, keeps_sessions: bool, are_apart: bool) -> None:
         self.retained: dict[str, bytes] = {}
         self.wills: dict[str, LastWill] = {}
         self.dropped = 0
-        self._keeps_sessions = keeps_sessions
+        self._keeps_sessions, self._are_apart = keeps_sessions, are_apart
         self._topics = topics
         self._queues: dict[str, deque[tuple[str, bytes]]] = {}
         self._routes: dict[str, Receivers] = {}
@@ -91,6 +93,8 @@ class VirtualBroker:
             return NOWHERE
         to = row.subscribers
         addressee = about if to & Subscriber.ADDRESSEE and not to & Subscriber.DEVICES else ""
+        if row.frame is BeatFrame and self._are_apart:
+            addressee = about
         itself = about if row.frame is SharesFrame else ""
         return Receivers(
             bool(to & Subscriber.DEVICES), addressee, bool(to & Subscriber.LANDER), itself

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Final, NamedTuple
 
+from simulations.world.broker import Receivers
 from simulations.world.faults import CALM, FaultRates
 
 
@@ -38,6 +39,17 @@ class Addresses:
     def __init__(self) -> None:
         self.everybody: tuple[str, ...] = ()
         self.of: dict[str, tuple[str, ...]] = {}
+
+    def hearing(self, to: Receivers, *, apart: bool) -> tuple[str, ...]:
+        """Return the keys of the devices that hear something.
+
+        Args:
+            to: whom it is for.
+            apart: devices do not hear each other.
+        """
+        if to.device:
+            return self.of.get(to.device, ())  # it may be a lander's name
+        return self.everybody if to.everybody and (to.itself or not apart) else ()
 
     def note(self, names: Mapping[str, str]) -> None:
         """Take which devices there are: key -> name."""

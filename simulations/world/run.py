@@ -226,7 +226,7 @@ def _knows_shares(world: World, device: VirtualDevice) -> bool:
     followed = [s for s in world.sinks if shares is not None and s.name == shares.followed]
     if shares is None or not followed or followed[0].lander.core.streams is None:
         return True
-    numbers = followed[0].lander.core.streams.parted.numbers
+    numbers = followed[0].lander.core.streams.parted.shown
     if shares.is_waiting(device.now_us(world.now_us)):
         return False
     versions = {cell_us: version for (_, cell_us), version in shares.versions.items()}

@@ -1,6 +1,7 @@
 """The sinks of a world: which there are."""
 
 from device_agent.gateway.core import WaitingTerms
+from lasp_edge.language.halves import parted_scans
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.units import SECOND_US
@@ -27,8 +28,11 @@ def sinks_of(scenario: Scenario, plan: Plan, terms: WaitingTerms, start_us: int)
         terms, soon = (each._replace(tentative_after_us=wait_us) for each in (terms, soon))
     names = (DEFAULT_SINK, ARCHIVE) if scenario.archive else (DEFAULT_SINK,)
 
+    # Events that stay on their devices need a gateway, which publishes the others.
+    gateways = scenario.gateways or ((DEFAULT_SINK,) if parted_scans(plan) else ())
+
     def sink(name: str) -> AnySink:
-        if name in scenario.gateways:
+        if name in gateways:
             return VirtualGateway(plan, name, soon, scenario.seed, start_us)
         if name in scenario.landers:
             return VirtualLanderProcess(plan, name, terms, scenario.seed, start_us)

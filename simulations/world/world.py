@@ -20,7 +20,7 @@ from typing import Protocol
 
 from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
-from lasp_edge.language.plan import Plan
+from lasp_edge.language.plan import Plan, is_apart
 from lasp_edge.protocol.commands import SCHEDULE
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.publication import Publication
@@ -105,7 +105,9 @@ class World:
         self._sensors, self.observer = sensors, observer
         self.plans = [plan or plan_of(scenario, release) for release in (0, 1)]
         self.topics = Topics(self.plans[0].name)
-        self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
+        self.broker = VirtualBroker(
+            self.topics, keeps_sessions=scenario.sessions, are_apart=is_apart(self.plans[1])
+        )
         self.operator = SimulatedOperator(self.topics)
         self.former_plan = None if plan else plan_of(scenario, -1)
         self.sinks = sinks_of(scenario, self.plans[1], terms, start_us)
@@ -333,14 +335,10 @@ class World:
             return
         if sinks := tuple(key for key, sink in self._by_key.items() if to.has(sink.name)):
             self.send(LegMessage(sinks, topic, payload))
+        if keys := self.addresses.hearing(to, apart=self.scenario.apart):
+            self.send(LegMessage(keys, topic, payload))
         if to.everybody:
-            if not self.scenario.apart:
-                self.send(LegMessage(self.addresses.everybody, topic, payload))
             self.operator.hear(topic, payload)
-        elif to.device:
-            keys = self.addresses.of.get(to.device)
-            if keys:  # it may be a lander's name
-                self.send(LegMessage(keys, topic, payload))
 
     def _hear(self, key: str, topic: str, payload: bytes) -> None:
         device = self.devices.get(key)

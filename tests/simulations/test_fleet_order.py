@@ -11,7 +11,8 @@ from simulations.world.faults import FaultRates
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agent.panes.support_fleetlet import Fleetlet
 from tests.device_agent.agents import NOW_US, Device
-from tests.lasp_edge.scans.support_synchronised import SCANS, program_of
+from tests.lasp_edge.language.test_parting import plan_of
+from tests.lasp_edge.scans.support_synchronised import SCANS, Epochs, program_of
 from tests.simulations.support_fleet_order import PROGRAMS, readings_of
 
 HARD = FaultRates(
@@ -48,6 +49,15 @@ def test_the_rows_of_a_synchronised_scan_are_the_oracles(kind):
         assert not replay.compared.wrong()
         assert replay.failures == []
         assert replay.fleet.lander.rows(plan, "found") or kind.name == "smart_home"
+
+
+def test_a_program_with_local_events_is_tried_with_a_gateway():
+    plan = plan_of("a", Epochs)
+    readings = readings_of(plan, Random(3), count=60)
+    with replaying(plan, readings, faults=HARD, seed=7) as replay:
+        assert not replay.compared.wrong()
+        assert replay.failures == []
+        assert list(replay.fleet.world.sinks[0].lander.core.streams.rows("found"))
 
 
 def test_another_order_of_arrival_gives_the_same_rows():

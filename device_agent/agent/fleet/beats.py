@@ -74,6 +74,8 @@ class Beats(Part):
         fence: tells how far the sources have come, for all who may be asked one day.
         commands: knows the log of parameters.
         waits: returns whether panes are still to be built.
+        passes: returns whether there is an event in order in a time. None: a promise is new by the
+            panes that it passes.
     """
 
     name = "beats"
@@ -87,13 +89,14 @@ class Beats(Part):
         fence: Fence,
         commands: OperatorCommands,
         waits: Callable[[], bool],
+        passes: Callable[[int, int], bool] | None = None,
     ) -> None:
         self._agent = agent
         self._exchange = exchange
         self._intake = intake
         self._panes = panes
         self._fence, self._commands = fence, commands
-        self._waits = waits
+        self._waits, self._passes = waits, passes
         self._alarms = 0
         self._last: tuple[_Content, tuple[SinkLow, ...]] | None = None
         self._announced = False
@@ -189,7 +192,7 @@ class Beats(Part):
             return True
         if self._is_asked and self._least.is_over(now_us):
             return True
-        if content == last and self._are_in_panes_of(lows, now_us):
+        if not self._has_news(content, last, lows, now_us):
             return False
         moved_us = max(self._moved_us, self._intake.read_us)
         self._at_rest = is_time(now_us, moved_us + REST_US, REST_US)
@@ -197,10 +200,17 @@ class Beats(Part):
         is_end = self._intake.sources.finished and self._least.is_over(now_us)
         return is_end or self._allowance.is_due(now_us, at_rest=self._at_rest)
 
-    def _are_in_panes_of(self, before: tuple[SinkLow, ...], now_us: int) -> bool:
-        """Return whether the low watermarks are still in the panes in which others were."""
-        lows, spans_us = self._panes.lows(now_us), self._spans_us
-        return lows == before or _panes_of(lows, spans_us) == _panes_of(before, spans_us)
+    def _has_news(
+        self, content: _Content, last: _Content, lows: tuple[SinkLow, ...], now_us: int
+    ) -> bool:
+        """Return whether somebody waits for a beat with this content."""
+        if self._passes is None:
+            panes = [_panes_of(each, self._spans_us) for each in (lows, self._panes.lows(now_us))]
+            return content != last or panes[0] != panes[1]
+        # Nobody joins panes; how far sources have come travels with each answer, too.
+        if content._replace(seq=0, highs=()) != last._replace(seq=0, highs=()):
+            return True
+        return _pass(lows, self._panes.lows(now_us), self._passes)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
@@ -270,6 +280,20 @@ class Beats(Part):
         about = plan.digest, RELEASE, speaks, units_of(plan), bounds_of(plan), alarms
         frame = PresenceFrame(agent.replica, self._presences, online, *about)
         return Publication.of(frame, self._agent.topics)
+
+
+def _pass(
+    before: tuple[SinkLow, ...], lows: tuple[SinkLow, ...], passes: Callable[[int, int], bool]
+) -> bool:
+    """Return whether low watermarks are for other sinks, or have passed an event in order."""
+    if [(low.sink, low.store) for low in lows] != [(low.sink, low.store) for low in before]:
+        return True
+    return any(
+        new.low_us is not None
+        and new.low_us != old.low_us
+        and (old.low_us is None or passes(old.low_us, new.low_us))
+        for old, new in zip(before, lows, strict=True)
+    )
 
 
 def _panes_of(lows: tuple[SinkLow, ...], spans_us: list[int]) -> list[tuple[object, ...]]:

@@ -15,7 +15,7 @@ from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.halves import parted_scans, shares_of, shares_stream
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
-from lasp_edge.ordered.cells import CELL_US, CellId
+from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.engine import StreamChanges, StreamEngine
 from lasp_edge.ordered.inputs import InputCell, TakenItem
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US
@@ -32,6 +32,9 @@ from lasp_edge.protocol.waiting import DEAD_AFTER_US
 
 MOST_CELLS: Final = 50_000
 """Cells of one gateway that are remembered, at most: 70 events in order an hour, for a month."""
+
+LONG_US: Final = 3_600_000_000
+"""In a time longer than this nobody looks for events in order: there is one."""
 
 
 class TakenCell(NamedTuple):
@@ -72,7 +75,7 @@ class PartedHistory(StreamHistory):
     def put_taken(self, event: str, cell_us: int, cell: TakenCell) -> None:
         """Store what was taken of a cell, after the engine has taken it."""
         end_us = self._ends.pop((event, cell_us), cell_us + CELL_US + BLOCK_US)
-        content = encoded((*cell[:3], packed_places(cell.places)))
+        content = encoded((*cell[:3], packed_places(cell.places, cell_us)))
         self.changes[HistoryId(cell_us, self.shared[event])] = HistoryRow(end_us, content)
 
     def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, InputCell]]:
@@ -192,6 +195,19 @@ class Shares(Part):
         if followed != self.followed:
             self.followed = followed
             self._pending |= self._frames.get(followed, {}).keys()
+
+    def has_places(self, least_us: int, end_us: int) -> bool:
+        """Return whether there is an event in order with least_us <= time < end_us."""
+        if end_us - least_us > LONG_US:
+            return True
+        frames = self._frames.get(self.followed, {})
+        return any(
+            least_us <= place[0] < end_us
+            for event in self._events.values()
+            for cell_us in range(cell_of(least_us), end_us, CELL_US)
+            if (event, cell_us) in frames
+            for place in frames[event, cell_us][1]
+        )
 
     def changes(self, history: PartedHistory, floor_us: int) -> list[TakenItem]:
         """Return how the places have changed, for the engine; `put` stores that afterwards."""

@@ -17,6 +17,7 @@ from lasp_edge.checking.ties import ties
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.testing import check_program
 from lasp_edge.tool.command_line import main
+from tests.lasp_edge.language.test_parting import plan_of
 
 
 def program_with(scan=None, function=None, key=None):
@@ -194,3 +195,8 @@ def test_a_function_whose_text_changes_is_told_from_another_version():
     ((_, again, other),) = texts(lambda event: event.value + 2, version=2)
     assert again == "2"
     assert other != digest
+
+
+def test_a_scan_with_local_events_is_tried_where_it_is_whole():
+    found = tried_streams(plan_of("a"))
+    assert not found.wrong

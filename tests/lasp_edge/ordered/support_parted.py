@@ -55,7 +55,7 @@ class Device:
         self.begin()
 
     def begin(self):
-        self.stage = LeafStage(self.scan, "leaf", key_of, self.name, [0])
+        self.stage = LeafStage(self.scan, key_of, self.name, [0])
         self.content, self.shared, self.rows = {}, {}, {}
         self.evaluate()
 

@@ -182,7 +182,7 @@ FRAMES = {
         replicas,
         numbers,
         int64,
-        st.integers(-(2**50), 2**50),
+        st.integers(-(2**30), 2**30).map(lambda second: second * 1_000_000),
         st.integers(1, 2**62),
         st.binary(),
     ),

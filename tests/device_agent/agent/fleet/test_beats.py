@@ -3,10 +3,14 @@
 import pytest
 
 from crdts import Replica
+from device_agent.agent.fleet.beats import _pass
 from device_agent.agent.settings import Settings
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
+from lasp_edge.protocol.sinks import SinkLow, store_tag
+from lasp_edge.scans import changes
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import Device
+from tests.lasp_edge.language.test_parting import plan_of
 
 OTHER = Replica(1, 99, "pi-2")
 OPERATOR = Replica(1, 5, "operator")
@@ -51,6 +55,44 @@ def test_a_thousand_devices_that_come_at_once_get_few_beats(device):
         other = Replica(1, number, f"other-{number}")
         device.hear(PresenceFrame(other, 1, online=True, program="", release=""))
     assert beats(device, 10) == 1
+
+
+def test_devices_that_answer_a_gateway_alone_speak_seldom_and_hear_no_others(tmp_path):
+    apart = Device(tmp_path / "a", plan_of("a"), settings=Settings.paced())
+    with_windows = Device(tmp_path / "b", plan_of("a", more=changes()), settings=Settings.paced())
+    counts = []
+    for each in (apart, with_windows):
+        for _ in range(1_000):
+            each.tick()
+        each.sent.clear()
+        for _ in range(2_400):
+            each.read([1], [each.now_us], name="a")
+            each.tick()
+        counts.append(len(each.frames(BeatFrame)))
+    assert counts[0] == 10, "its promises pass no event in order"
+    assert counts[1] >= 19
+    own, every = ("lasp/v1/p/0a/beat/pi-1", "lasp/v1/p/+/beat/#")
+    assert (own in apart.core.subscriptions(), every in apart.core.subscriptions()) == (True, False)
+    assert every in with_windows.core.subscriptions()
+
+
+def low(at_us, store="s"):
+    return (SinkLow("gateway", store_tag(store), at_us),)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_news"),
+    [
+        (low(5), low(10), False),
+        (low(5), low(11), True),
+        (low(11), low(15), False),
+        (low(10), low(10), False),
+        (low(None), low(1), True),
+        (low(11), low(11, "t"), True),
+    ],
+)
+def test_a_promise_is_news_when_it_passes_an_event_in_order(before, after, is_news):
+    assert _pass(before, after, lambda least_us, end_us: least_us <= 10 < end_us) == is_news
 
 
 def test_a_promise_is_news_when_it_passes_the_end_of_a_pane(tmp_path):

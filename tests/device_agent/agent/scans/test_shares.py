@@ -4,8 +4,9 @@ import pytest
 
 from crdts import Replica
 from device_agent.agent.parts import FrameRefusedError
-from device_agent.agent.scans.shares import PartedHistory, Shares
+from device_agent.agent.scans.shares import LONG_US, PartedHistory, Shares
 from lasp_edge.language.halves import shares_stream
+from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.shares import SharesFrame
@@ -40,7 +41,7 @@ class Store:
 
 
 def frame(gateway, version, places, stream=STREAM, cell_us=CELL_US):
-    content = packed_places(places) if isinstance(places, dict) else places
+    content = packed_places(places, cell_us) if isinstance(places, dict) else places
     return SharesFrame(Replica(1, 7, f"gateway-{gateway}"), 1, stream, cell_us, version, content)
 
 
@@ -112,12 +113,14 @@ HOSTILE = [
     b"",
     b"\x90\x90",
     b"\xff",
-    packed_places({(5, *FIRST[1:]): KNOWN}),
-    packed_places({(*FIRST[:2], ("b",), ()): KNOWN}),
-    packed_places({FIRST: KNOWN._replace(key=1)}),
-    packed_places({FIRST: KNOWN._replace(known=1)}),
-    packed_places({FIRST: KNOWN[:2]}),
-    packed_places({(CELL_US, 7, ("b", "", 1), ()): KNOWN}),
+    packed_places({(5, *FIRST[1:]): KNOWN}, CELL_US),
+    packed_places({(*FIRST[:2], ("b",), ()): KNOWN}, CELL_US),
+    packed_places({FIRST: KNOWN._replace(key=1)}, CELL_US),
+    encoded(((1, *FIRST[1:], "", 0, 0),)),
+    encoded(((1, *FIRST[1:]),)),
+    encoded(((-1, *FIRST[1:], ""),)),
+    encoded(((10_000_000, *FIRST[1:], ""),)),
+    packed_places({(CELL_US, 7, ("b", "", 1), ()): KNOWN}, CELL_US),
 ]
 
 
@@ -137,3 +140,19 @@ def test_other_scans_and_too_many_gateways_change_nothing():
     with pytest.raises(FrameRefusedError, match="of too many gateways"):
         receive(shares, frame("9", 1, known(1)))
     assert len(store.take(shares)) == 1
+
+
+def test_a_cell_that_begins_elsewhere_is_refused():
+    with pytest.raises(FrameRefusedError, match="no events in order of this cell"):
+        receive(Shares(PLAN), frame("a", 1, packed_places(known(0), CELL_US), cell_us=25_000_000))
+
+
+def test_events_in_order_are_found_by_their_times():
+    shares = Shares(PLAN)
+    receive(shares, frame("a", 1, known(0)))
+    acknowledged(shares, "a", 0)
+    shares.is_waiting(0)
+    assert shares.has_places(CELL_US, CELL_US + 2)
+    assert not shares.has_places(CELL_US, CELL_US + 1)
+    assert not shares.has_places(CELL_US + 2, CELL_US + LONG_US)
+    assert shares.has_places(0, LONG_US + 1), "nobody looks through years"

@@ -1,0 +1,52 @@
+"""Energy: the load of each slice of time of a house, whose plugs have a device each.
+
+It is the program that `local_events` and `local_latency` measure, twice: with readings that leave
+their devices, and with readings that stay there.
+
+Source: Jerzak and Ziekow, "The DEBS 2014 Grand Challenge", DEBS 2014; as a synchronised scan:
+Kallas, Niksic, Stanford and Alur, "Flumina", PPoPP 2022, section 4.3.
+"""
+
+from typing import Any, Final
+
+from lasp_edge import Event, Program, scans
+
+State = tuple[int, int, tuple[int, ...]]
+
+
+class Load(scans.Synchronised):
+    """The mean load of each slice, and a guess of the next one: readings, total, slices before."""
+
+    name, parts = "load", {"watts": "1", "next": "1"}
+    zero = empty = (0, 0, ())
+    depends = (("slice", "power"), ("slice", "slice"))
+
+    def step(self, state: State, event: Event) -> tuple[State, list[tuple[int, int]]]:
+        count, total, before = state
+        if event.name == "power":
+            return (count + 1, total + round(event.value), before), []
+        now = total // max(count, 1)
+        guess = (now + sum(before) // max(len(before), 1)) // 2
+        return (0, 0, (*before, now)[-48:]), [(now, guess)]
+
+    def join(self, state: State, part: State) -> State:
+        return state[0] + part[0], state[1] + part[1], state[2]
+
+
+def house_of(event: Event) -> str:
+    """Return the house that a reading is of."""
+    return event.tags["house"]
+
+
+def made(**more: Any) -> Program:
+    """Return the program, with what else its scan is given."""
+    program = Program("energy")
+    power = program.event("power", resolution="1", unit="W")
+    end = program.event("slice", resolution="1")
+    found = program.scan("load", source=[power, end], key=house_of, scan=Load, **more)
+    program.result(found)
+    return program
+
+
+sent: Final = made()
+local: Final = made(local="power")
