@@ -74,7 +74,18 @@ ROOM_BYTES = 2 * 2**30
 """A whole run leaves some 100 MB there. A container has 64 MB unless it is told otherwise."""
 
 
-def pytest_configure() -> None:
+class DoctestsWhereSomeAre:
+    """Collects the doctests of files that have some; others would be imported and searched, too."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[Any], list[Any]]:
+        """Leave out the collectors of doctests that would find nothing."""
+        found = yield
+        is_needed = ">>>" in file_path.read_text() if found else False
+        return [each for each in found if is_needed or type(each).__name__ != "DoctestModule"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Keep temporary files in memory where there is room, unless TMPDIR says where they are kept.
 
     And have Ctrl-C end what is started: a script that starts the tests in the background has them
@@ -83,6 +94,7 @@ def pytest_configure() -> None:
     A store waits for its disk at every commit, and such waits took most of the tests' time. They
     prove nothing: a process that is killed, or an image that is put back, loses nothing for them.
     """
+    config.pluginmanager.register(DoctestsWhereSomeAre())
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     room = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free

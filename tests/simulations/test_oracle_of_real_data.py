@@ -63,7 +63,8 @@ def test_last_hundred_of_real_data_are_the_reference(shared_data, readings):
         partials.append(local_partials(temperatures(), "last", by_device[device])[""])
         assert partials[-1] == tuple(int(row[n]) for n in ("count", "total_q", "min_q", "max_q"))
     counts, totals, least, greatest = zip(*partials, strict=True)
-    assert dynamic_partials(temperatures(), "fleet", by_device)[""] == (
+    ends = {device: of[-1_000:] for device, of in by_device.items()}  # older ones are not in a set
+    assert dynamic_partials(temperatures(), "fleet", ends)[""] == (
         sum(counts),
         sum(totals),
         min(least),

@@ -76,7 +76,9 @@ def _named() -> dict[str, Counter[str]]:
 def test_what_each_bug_replaces_is_named_beside_its_definition():
     """What is private is named in its own module; who else has such a name does not count."""
     by_module = _named()
-    everywhere = sum(by_module.values(), Counter())
+    everywhere = Counter[str]()
+    for named in by_module.values():
+        everywhere.update(named)
     for bug in BUGS.values():
         USES.clear()
         with bug.plant():

@@ -5,7 +5,6 @@ import pytest
 from device_agent.gateway import core as core_module
 from device_agent.gateway import panes as panes_module
 from device_agent.gateway.core import WaitingTerms
-from device_agent.gateway.store import FleetStore
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
@@ -13,7 +12,6 @@ from lasp_edge.protocol.acceptance import Accepted, PaneRows
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.blocks import PaneEntries
 from simulations.oracle import Reading
-from simulations.world.keeper import SimulatedKeeper
 from tests.cloud_tier.lakes import batches
 from tests.cloud_tier.support_devices import (
     BEGIN_US,
@@ -47,14 +45,10 @@ def read(device, value, at_s, room="attic"):
     return device.accept([reading])
 
 
-def keepers(tmp_path):
-    return {"tables": SimulatedKeeper, "file": lambda: FleetStore(tmp_path / "gateway")}
-
-
 @pytest.mark.parametrize("kept_in", ["tables", "file"])
 @pytest.mark.parametrize("memory", ["enough", "none"])
 def test_shuffled_repeated_and_rebatched_entries_give_the_true_windows(
-    tmp_path, monkeypatch, kept_in, memory
+    new_keeper, monkeypatch, kept_in, memory
 ):
     if memory == "none":
         monkeypatch.setattr(panes_module, "MOST_ENTRIES", 0)
@@ -63,7 +57,7 @@ def test_shuffled_repeated_and_rebatched_entries_give_the_true_windows(
         readings = readings_of(seed)
         ticks = [tick(n, BEGIN_US + (100 + n) * SECOND_US) for n in (1, 2)]
         rows = history(PLAN, readings, seed) + ticks
-        gateway = GatewayUnderTest(PLAN, keepers(tmp_path / str(seed))[kept_in](), ALL)
+        gateway = GatewayUnderTest(PLAN, new_keeper(kept_in), ALL)
         for number, batch in enumerate(batches(rows, seed, count=7)):
             if number % 2:
                 gateway.restart()
@@ -221,7 +215,7 @@ def test_long_windows_that_overlap_are_made_together():
 @pytest.mark.parametrize("wait_s", [0, 3_600])
 @pytest.mark.parametrize("kept_in", ["tables", "file"])
 def test_what_a_former_program_passed_over_becomes_final_when_the_newer_one_is_back(
-    tmp_path, kept_in, wait_s
+    new_keeper, kept_in, wait_s
 ):
     former = Program("rooms")
     temperature = former.event("temperature", resolution="0.01", unit="°C")
@@ -232,7 +226,7 @@ def test_what_a_former_program_passed_over_becomes_final_when_the_newer_one_is_b
     promise = device.promise(end_us, end_us)
     straight = GatewayUnderTest(PLAN, terms=terms)
     straight.step([*came, promise, tick(1, end_us)])
-    gateway = GatewayUnderTest(PLAN, keepers(tmp_path)[kept_in](), terms)
+    gateway = GatewayUnderTest(PLAN, new_keeper(kept_in), terms)
     gateway.step([*came, tick(1, START_US)])
     gateway.plan = former.plan()
     gateway.restart()
@@ -253,8 +247,8 @@ WAITS = WaitingTerms(["pi-0", "pi-1"], DAY_US, tentative_after_us=WAIT_US)
 
 
 @pytest.mark.parametrize("kept_in", ["tables", "file"])
-def test_a_window_waits_over_a_restart_and_is_shown_once_with_who_is_missing(tmp_path, kept_in):
-    gateway = GatewayUnderTest(PLAN, keepers(tmp_path)[kept_in](), WAITS)
+def test_a_window_waits_over_a_restart_and_is_shown_once_with_who_is_missing(new_keeper, kept_in):
+    gateway = GatewayUnderTest(PLAN, new_keeper(kept_in), WAITS)
     device, end_us = Device(PLAN, "pi-0"), TOTALS_US + 30 * SECOND_US
     gateway.step([*read(device, 20.0, 11), device.promise(end_us, end_us), tick(1, end_us)])
     assert (gateway.rows, gateway.core.due_at_us) == ([], end_us + WAIT_US)

@@ -5,7 +5,6 @@ from random import Random
 import pytest
 
 from device_agent.gateway import streams as streams_module
-from device_agent.gateway.store import FleetStore
 from lasp_edge import Event, Program, scans
 from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
 from lasp_edge.ordered.cells import CELL_US, cell_of
@@ -13,7 +12,6 @@ from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.sent_outputs import OutputAt, OutputForm, packed_outputs
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.blocks import PaneEntries
-from simulations.world.keeper import SimulatedKeeper
 from tests.device_agent.gateway.support_streams import FIRST_US, SECOND_US, Fleet
 
 DEVICES = ("pi-0", "pi-1", "pi-2")
@@ -70,11 +68,6 @@ class Outputs(Fleet):
         frontier_us = self.gateway.core.streams.frontier_us
         found = outputs_of(graph_of(self.plan, FLEET).nodes, {"step": content}, frontier_us)[name]
         return {at: (each.key, plain_parts(result, each.value)) for at, each in found.items()}
-
-
-@pytest.fixture(params=["tables", "file"])
-def keeper(request, tmp_path):
-    return SimulatedKeeper() if request.param == "tables" else FleetStore(tmp_path / "gateway")
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -13,7 +13,6 @@ from lasp_edge.errors import NotFound
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, cell_of
 from lasp_edge.protocol.limits import NEVER_US
 from lasp_edge.tool.printing import RowsWanted
-from simulations.world.keeper import SimulatedKeeper
 from tests.device_agent.gateway.support_streams import (
     DEVICES,
     FIRST_US,
@@ -22,11 +21,6 @@ from tests.device_agent.gateway.support_streams import (
     Fleet,
     doors,
 )
-
-
-@pytest.fixture(params=["tables", "file"])
-def keeper(request, tmp_path):
-    return SimulatedKeeper() if request.param == "tables" else FleetStore(tmp_path / "gateway")
 
 
 @pytest.mark.parametrize("seed", range(6))

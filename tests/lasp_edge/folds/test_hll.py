@@ -5,6 +5,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import reduce
 from hashlib import sha256
+from itertools import product
 from random import Random
 from struct import unpack
 
@@ -16,7 +17,7 @@ from lasp_edge.folds import hll
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
 
 ANY = range(-(2**31) + 1, 2**31)
-SIZES = [1, 2, 7, 8, 23, 24, 25, 48, 96, 97, 384, 385, 1_000, 4_000, 20_000, 100_000]
+SIZES = [1, 2, 7, 8, 23, 24, 25, 48, 96, 97, 384, 385, 1_000, 4_000, 20_000]
 
 
 def drawn(size, seed=0):
@@ -62,9 +63,8 @@ def test_images_and_estimates_stay_what_they_are_on_every_machine(size, digest, 
     assert hll.estimate(image) == estimate
 
 
-@pytest.mark.parametrize("lg_k", [8, 10, 12, 14])
-@pytest.mark.parametrize("size", SIZES)
-def test_an_image_is_what_the_library_makes_of_the_same_values(lg_k, size):
+@pytest.mark.parametrize(("size", "lg_k"), [*product(SIZES, [8, 10, 12, 14]), (100_000, 14)])
+def test_an_image_is_what_the_library_makes_of_the_same_values(size, lg_k):
     datasketches = pytest.importorskip("datasketches", reason="compares with datasketches 5.2.0")
     values = drawn(size)
     image = hll.image_of(values, lg_k)
@@ -111,7 +111,7 @@ def test_the_library_unites_our_images_into_the_registers_that_we_do(lg_k, sizes
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(SIZES[:14]), st.integers(1, 6), st.sampled_from([8, 9, 12]), st.randoms())
+@given(st.sampled_from(SIZES[:13]), st.integers(1, 6), st.sampled_from([8, 9, 12]), st.randoms())
 def test_an_image_depends_on_the_set_of_values_alone(size, pieces, lg_k, random):
     values = drawn(size)
     whole = hll.image_of(values, lg_k)
@@ -197,10 +197,10 @@ def test_registers_of_the_longest_runs_are_estimated_by_the_formula_too():
         assert estimate == pytest.approx(float(estimate_by_decimals(registers)), rel=1e-14)
 
 
-@pytest.mark.parametrize("size", [1_000, 5_000, 12_000])
+@pytest.mark.parametrize("size", [250, 1_250, 3_000])
 def test_the_error_is_the_stated_one(size):
-    off = [hll.estimate(hll.image_of(drawn(size, seed), 12)) / size - 1 for seed in range(40)]
-    stated = 1.04 / math.sqrt(2**12)
+    off = [hll.estimate(hll.image_of(drawn(size, seed), 10)) / size - 1 for seed in range(40)]
+    stated = 1.04 / math.sqrt(2**10)
     assert math.sqrt(sum(each**2 for each in off) / len(off)) < 1.3 * stated
     assert max(map(abs, off)) < 4 * stated
 
