@@ -119,9 +119,11 @@ def _behind(found: dict[str, Any], limit_s: float, now_us: int) -> str:
         last = "ever" if landed_us is None else f"since {shown_time(landed_us)} UTC"
         why = f"nothing has landed {last}: is `lasp-edge lander` running, and the broker?"
     elif held := frontier["held_by"]:
-        why = (
-            f"they wait for {', '.join(held[:_MOST_DEVICES])}: look at it, or `lasp-edge retire` it"
-        )
+        why = f"they wait for {', '.join(held[:_MOST_DEVICES])}: "
+        if runs["lander"] is False:
+            why += "no lander runs on this machine, so start `lasp-edge lander` unless one does on "
+            why += "another; else "
+        why += "look at it, or `lasp-edge retire` it"
     else:
         why = "`lasp-edge lake status` shows more"
     return f"{behind}; {why}"

@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import Outcome
-from cloud_tier.lake.coverage import host_us
+from cloud_tier.lake.coverage import DeviceState, FleetCoverage, fleet_coverage, host_us
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.status import merged_of
 from cloud_tier.lake.tables import LakeTables
@@ -88,6 +88,19 @@ class Figures(NamedTuple):
     landers_us: Mapping[str, int] = _NOTHING
     ahead_us: Mapping[str, int] = _NOTHING
     mended: int = 0
+
+    @classmethod
+    def of(cls, found: FleetCoverage) -> "Figures":
+        """Return the figures of a lake at the start of a process: its landers may have ended."""
+        counting = [each.state for each in found.devices if each.state is not DeviceState.RETIRED]
+        final_us, now_us = found.recorded_us, found.now_us
+        return cls(
+            frontier_us=final_us,
+            lag_us=None if final_us is None or now_us is None else now_us - final_us,
+            expected=len(counting),
+            excluded=counting.count(DeviceState.EXCLUDED),
+            landers_us={name: each.now_us for name, each in found.landers.items()},
+        )
 
     def after(self, outcome: Outcome, rejects: Mapping[str, int], compiled: int) -> "Figures":
         """Return the figures after one more batch."""
@@ -237,7 +250,7 @@ class BatchWatch:
         address: `[HOST:]PORT` of the page; None for no page.
 
     Attributes:
-        figures: after the last batch.
+        figures: after the last batch; before one as the lake has them.
 
     Raises:
         ValueError: the page cannot be there.
@@ -245,6 +258,8 @@ class BatchWatch:
 
     def __init__(self, job: Job, address: str | None) -> None:
         self.figures = Figures()
+        with contextlib.suppress(CommandError, DeltaError, OSError):  # the store may not answer
+            self.figures = Figures.of(fleet_coverage(job.lake, job.roster, job.dead_after_us))
         self._job = job
         self._rejects_version = -1
         self._rejects: Mapping[str, int] = {}

@@ -13,7 +13,7 @@ from crdts.frontier import Promise
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick
 from lasp_edge.tool.command_line import main
-from tests.cloud_tier.lake.test_status import offset
+from tests.cloud_tier.lake.test_status import NOW_US, ROWS, merge, offset
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US
 from tests.cloud_tier.written_lakes import PROGRAM, write, written
 from tests.lasp_edge.metrics.support_exposition import read
@@ -152,6 +152,15 @@ def test_before_the_first_batch_there_are_figures_and_no_frontier(job):
     assert "lasp_edge_cloud_batches_total" in found
     assert "lasp_edge_cloud_frontier_seconds" not in found
     watch.close()
+
+
+def test_a_job_that_starts_again_knows_its_landers_that_ended_before(job):
+    """Nothing lands, so no batch would tell, and nobody would be called at night."""
+    merge(job.lake, ROWS)
+    figures = watching.BatchWatch(job, None).figures
+    assert figures.landers_us == {"lander": NOW_US}
+    assert (figures.batches, figures.last_us) == (0, None)
+    assert (figures.expected, figures.excluded) == (5, 2)
 
 
 def test_a_page_that_cannot_be_there_is_refused_in_one_line(tmp_path, capsys):

@@ -209,7 +209,11 @@ def test_cron_gets_one_line_where_results_are_behind_and_none_where_not(
     assert behind(*look, NOW_US + MINUTE_US) == (0, "")
     code, line = behind(*look, NOW_US + MINUTE_US + SECOND_US)
     assert code == 1
-    assert "final up to 2023-11-14 22:32:00 UTC, 121 s ago; they wait for slow" in line
+    assert "final up to 2023-11-14 22:32:00 UTC, 121 s ago; they wait for slow: look at it" in line
+    Path(tables.log).mkdir()
+    Path(tables.log, "lock").touch()
+    code, line = behind(*look, NOW_US + MINUTE_US + SECOND_US)
+    assert "they wait for slow: no lander runs on this machine, so start" in line
     code, line = behind(*look, NOW_US + 60 * MINUTE_US)
     assert "; nothing has landed since 2023-11-14 22:33:00 UTC: is `lasp-edge lander`" in line
     offset(tables, 0, 0)
