@@ -82,7 +82,8 @@ class AttackedFleet:
             for name in DEVICES
         }
         self._words["lander"] = ["lander", program, "--broker", broker.url, *lake]
-        self._words["job"] = ["cloud", program, "--no-lander", *lake, "--trigger", "1"]
+        job = ["--no-lander", *lake, "--trigger", "1", "--dead-after", "20"]
+        self._words["job"] = ["cloud", program, *job]
         self._processes = {name: Process(folder, name, cwd=folder) for name in self._words}
         self._asked = Process(folder, "command", cwd=folder)
         stack.callback(stop, [*self._processes.values(), self._asked])

@@ -35,11 +35,33 @@ _OF_RESULTS: Final = {
     "description": "JSON: fold, resolution, unit, size and slide",
     "since_us": f"since when the lake has the definition, {_US}; null: from the begin",
 }
+_OF_PROGRAMS: Final = {
+    "kind": "window, fold (a value), result, shared (a variable), or program",
+    "name": "its name in the program",
+    "revision": "0, 1, 2, ...: how often its meaning had changed; the greatest is current",
+}
 _COUNT: Final = "a number of readings"
 _STEPS: Final = "exact, in steps of the event's resolution (table programs)"
+_READ: Final = 'In Python, `from cloud_tier import Lake; Lake("lake").'
+TABLES: Final = {
+    "windows": "every revision of every row; of each window, key and start_us the one with the "
+    f'greatest revision is current. {_READ}windows("NAME").to_pandas()` gives these in the unit.',
+    "globals": "every revision of every value of the fleet; of each name and key the one with the "
+    f'greatest revision is current. {_READ}values("NAME").current()` gives these in the unit.',
+    "results": "every revision of every row; of each result, device and place the one with the "
+    f'greatest revision is current. {_READ}results("NAME").to_pandas()` gives these in the unit.',
+    "lattice": "the fleet's merged state as the job keeps it; rows may repeat, and none is for "
+    "people: results are in windows, globals and results.",
+    "shared": "pieces of variables that all devices share; rows may repeat. "
+    f'{_READ}shared("NAME").value` joins them.',
+    "rejects": "frames that were not taken: their topics, reasons and beginnings.",
+    "programs": "what windows, values and results mean: fold, resolution, unit; of each kind and "
+    "name the greatest revision is current.",
+}
+"""What a table holds, in its description; that of `landing` is the format of the lake alone."""
 
 
-def comment(column: str, *, is_binary: bool = False) -> str:
+def comment(column: str, *, is_binary: bool = False, table: str = "") -> str:
     """Return the comment of a column of results.
 
     >>> comment("status")
@@ -47,6 +69,8 @@ def comment(column: str, *, is_binary: bool = False) -> str:
     >>> comment("total_q")
     "exact, in steps of the event's resolution (table programs)"
     """
+    if table == "programs" and column in _OF_PROGRAMS:
+        return _OF_PROGRAMS[column]
     if column in _OF_RESULTS:
         return _OF_RESULTS[column]
     if is_binary:

@@ -5,8 +5,9 @@ time that sorts as one. What is left out is what only a join needs: parts in ste
 (`_q`) and the bytes of sketches.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,25 +20,31 @@ _TIMES: Final = frozenset({"frontier"})
 """Columns that hold a time without a name that says so; others end with `_us`."""
 
 
-def readable(rows: pa.Table) -> pa.Table:
+def readable(rows: pa.Table, about: Mapping[str, str] = MappingProxyType({})) -> pa.Table:
     """Return rows with times, doubles and texts only.
+
+    Args:
+        rows: of a result.
+        about: what they are, for the schema's metadata.
 
     >>> rows = pa.table({"start_us": [1735689600000000], "mean": [21.5], "total_q": [2150]})
     >>> readable(rows).to_pylist()[0]["start"].isoformat(), readable(rows).column_names
     ('2025-01-01T00:00:00+00:00', ['start', 'mean'])
     """
-    return pa.table(dict(_columns(rows)))
+    return pa.table(dict(_columns(rows))).replace_schema_metadata(dict(about))
 
 
 def as_pandas(rows: pa.Table) -> Any:
-    """Return rows as a frame of pandas.
+    """Return rows as a frame of pandas, whose `attrs` are the schema's metadata.
 
     Raises:
         EnvironmentLacks: pandas is not installed.
     """
     if find_spec("pandas") is None:
         raise EnvironmentLacks("pandas is not installed; type: pip install pandas")
-    return rows.to_pandas()
+    frame = rows.to_pandas()
+    frame.attrs.update({k.decode(): v.decode() for k, v in (rows.schema.metadata or {}).items()})
+    return frame
 
 
 def _columns(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:

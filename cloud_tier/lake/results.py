@@ -213,8 +213,13 @@ class TimedRows(RevisedRows):
         >>> rows = lake.windows("temperature_by_room").readable()  # doctest: +SKIP
         >>> rows.column("start").to_pylist()[0].isoformat()  # doctest: +SKIP
         '2026-01-05T08:00:00+00:00'
+
+        The schema's metadata, and `attrs` in pandas, have the name, and the event's unit if it has
+        one.
         """
-        return readable(self._chosen(**only))
+        about = {self._shape.named: self.meaning.name, "unit": self.meaning.unit}
+        known = {name: text for name, text in about.items() if text}
+        return readable(self._chosen(**only), known)
 
     def to_pandas(self, **only: Unpack[Choice]) -> Any:
         """Return what `readable` does as a frame of pandas, which has to be installed.

@@ -55,7 +55,7 @@ from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
-from cloud_tier.lake.comments import comment
+from cloud_tier.lake.comments import TABLES, comment
 from cloud_tier.lake.query import in_one_line
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
@@ -271,7 +271,8 @@ class LakeTables:
         self._ensure(self.programs, PROGRAMS)
 
     def _ensure(self, path: str, columns: Mapping[str, str], partition: str = "") -> None:
-        fields = [_field(name, kind) for name, kind in columns.items()]
+        table_name = path.rpartition("/")[2]
+        fields = [_field(name, kind, table_name) for name, kind in columns.items()]
         if not DeltaTable.is_deltatable(path):
             own = {} if path in self.rewritten else {APPEND_ONLY: "true"}
             _make(path, fields, {**_PROPERTIES, **own}, partition)
@@ -372,19 +373,21 @@ def _check_names(columns: Iterable[str]) -> None:
             raise UsageError(f"a fold's column {name!r} cannot be a column of a Delta table")
 
 
-def _field(name: str, kind: str) -> Field:
-    text = comment(name, is_binary=kind == "binary")
+def _field(name: str, kind: str, table: str) -> Field:
+    text = comment(name, is_binary=kind == "binary", table=table)
     return Field(name, PrimitiveType(kind), metadata={"comment": text} if text else None)
 
 
 def _make(path: str, fields: list[Field], properties: dict[str, str], partition: str) -> None:
+    name = path.rpartition("/")[2]
     try:
         DeltaTable.create(
             path,
             schema=Schema(fields),
             partition_by=[partition] if partition else None,
             configuration=properties,
-            description=f"{_DESCRIPTION}{FORMAT}",
+            name=name,
+            description=f"{_DESCRIPTION}{FORMAT}" + (f": {TABLES[name]}" if name in TABLES else ""),
         )
     except DeltaError:
         # The lander and the job start together, and one of them makes the table.

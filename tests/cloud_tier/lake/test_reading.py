@@ -291,6 +291,7 @@ def test_rows_are_a_frame_of_pandas_and_of_polars(tables):
     frame = rows.to_pandas(key="b")
     assert list(frame["mean"] * 2) == [44.0, 40.0]
     assert str(frame["start"].dtype) == "datetime64[us, UTC]"
+    assert frame.attrs == {"window": "by_room", "unit": "°C"}
     assert pl.from_arrow(rows.readable(key="b"))["mean"].to_list() == [22.0, 20.0]
 
 
@@ -305,6 +306,13 @@ def test_tables_of_results_explain_their_columns(tables):
     schema = DeltaTable(tables.windows).schema()
     texts = {field.name: field.metadata.get("comment") for field in schema.fields}
     assert all(texts[name] for name in (*WINDOW_IDENTITY, *LAKE_RECORD, "total_q"))
+    for path in tables.all:
+        about = DeltaTable(path).metadata()
+        assert about.name == path.rpartition("/")[2]
+        assert len(about.description) > 60 or path == tables.landing
+    (kind, name, *_) = DeltaTable(tables.programs).schema().fields
+    assert "window" in kind.metadata["comment"]
+    assert name.metadata["comment"] == "its name in the program"
     rows = Lake(tables.root).windows("by_room").readable(key="b")
     query = "SELECT avg(mean), min(year(start)) FROM rows"
     assert duckdb.sql(query).fetchall() == [(21.0, 1970)]
