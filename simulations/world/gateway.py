@@ -8,7 +8,6 @@ durable. What was ever made durable is held beside it, so that what it forgets t
 
 import sqlite3
 from collections import deque
-from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,6 @@ from device_agent.gateway.kept import FleetChanges
 from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
 from device_agent.gateway.store import FleetStore
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.units import SECOND_US
@@ -29,8 +27,9 @@ from simulations.world.decoding import decoded
 from simulations.world.disk import DiskInMemory, without_log
 from simulations.world.keeper import SimulatedKeeper
 from simulations.world.landed import LandedState
-from simulations.world.landing import SinkMessage, VirtualSink
-from simulations.world.power import Power, PowerLostError
+from simulations.world.landing import Inbox
+from simulations.world.power import Power
+from simulations.world.sink_process import SinkProcess
 
 COMMIT_US = SECOND_US
 """For how long messages wait for a commit; its beats wait for three times as long."""
@@ -135,7 +134,7 @@ class SimulatedGateway(LandedState):
         return after
 
 
-class VirtualGateway(VirtualSink[SimulatedGateway]):
+class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
     """One gateway with its disk, which is one sink.
 
     Args:
@@ -146,105 +145,48 @@ class VirtualGateway(VirtualSink[SimulatedGateway]):
         start_us: when it begins.
     """
 
+    trouble = None
+    """Nothing keeps messages from passing: it is the run's link, too."""
+
     def __init__(
         self, plan: Plan, sink: str, terms: WaitingTerms, seed: int, start_us: int
     ) -> None:
-        super().__init__(plan, sink, f"gateway-{sink}", terms)
+        super().__init__(plan, sink, f"gateway-{sink}", terms, start_us)
         self._random, self._disks = Random(f"{seed} {sink}"), 0
-        self.power = Power()
-        self._true_us = start_us
-        self._run: GatewayRun | None = None
-        self._sent: list[SinkMessage] = []
-        self.disk, self.lander = self._new_disk()
+        self._new_disk()
 
-    def _new_disk(self) -> tuple[GatewayDisk, SimulatedGateway]:
+    def _new_disk(self) -> None:
         self._disks += 1
         self.disk = GatewayDisk(self.power)
-        return self.disk, self._begin()
+        self._run = self._begin()
 
-    def _begin(self) -> SimulatedGateway:
-        """Start a run on the disk."""
+    def _begin(self) -> GatewayRun:
         store, draw = self.disk.open(), self._random.getrandbits
         short_us = self.terms.dead_after_us // SHORT_OUTAGE
         clock = ListeningClock(short_us, self._wall_us, lambda: self._true_us)
         settings = GatewaySettings(self.sink, terms=self.terms, commit_us=COMMIT_US, results_us=0)
         ids = draw(32), f"{draw(64):016x}"
-        self._run = GatewayRun(self.running, store, settings, clock, *ids, say=_say_nothing)
-        self._run.acceptance.decode = decoded
-        self.lander = SimulatedGateway(
-            self._run, self.disk.kept, self.running, f"{self.sink}-{self._disks}"
-        )
-        return self.lander
-
-    def _wall_us(self) -> int:
-        return self.clock.read(self._true_us)
+        run = GatewayRun(self.running, store, settings, clock, *ids, say=_say_nothing)
+        run.acceptance.decode = decoded
+        file = f"{self.sink}-{self._disks}"
+        self.lander = SimulatedGateway(run, self.disk.kept, self.running, file)
+        return run
 
     @property
     def is_running(self) -> bool:
         return self._run is not None
 
-    @property
-    def trouble(self) -> None:
-        """Nothing keeps messages from passing: it is the run's link, too."""
-
-    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> bool:
-        """Take a message of the run."""
-        self.power.use()
-        try:
-            frame = decoded(payload)
-        except FrameError:
-            frame = None  # it is for people
-        if not self.takes(frame):
-            return False
-        self._sent.append(SinkMessage(topic, payload, retain, frame))
-        return True
-
-    def take(self, inbox: Iterable[tuple[str, bytes, bool]], now_us: int) -> Iterator[SinkMessage]:
-        """Let its process run once over what came in; yield what left before the power went."""
-        self._true_us = now_us
-        try:
-            if self._run is None:
-                self._begin()
-            self._turn(inbox)
-        except (PowerLostError, sqlite3.Error):
-            self.end()
-        sent, self._sent = self._sent, []
-        yield from sent
-
-    def _turn(self, inbox: Iterable[tuple[str, bytes, bool]]) -> None:
-        run = self._run
-        assert run is not None, "it has begun"
-        if not self.is_connected and self.has_broker:
-            self.is_connected = True
-            run.connected()
-        for topic, payload, retained in inbox:
-            run.hear(topic, payload, retained=retained)
+    def _turn(self, run: GatewayRun, inbox: Inbox) -> None:
+        self._hear(run, inbox)
         run.turn(self)
         self.lander.listening = run.core.listening
         if run.must_restart:
             run.stop(self)
             self.end()
 
-    def disconnect(self) -> None:
-        """Lose the connection until the next turn."""
-        if self.is_connected and self._run is not None:
-            self.is_connected = False
-            try:
-                self._run.disconnected()
-            except (PowerLostError, sqlite3.Error):
-                self.end()
-
-    def end(self) -> None:
-        """End the run: what it had in memory is gone."""
+    def _lose_memory(self) -> None:
         if self.disk.store is not None:
             self.disk.store.close()
-        self._run, self.is_connected, self.power.calls = None, False, None
-        self.lander.listening = None
-        self.ended = True
-        self.unsent.clear()
-
-    def restart(self) -> None:
-        self.end()
 
     def lose_store(self) -> None:
         """Put an empty disk in place of this one."""

@@ -23,8 +23,8 @@ from lasp_edge.protocol.topics import Topics, topic_of
 from simulations.world.decoding import decoded
 from simulations.world.lake import MemoryLog, RowsAsTheyAre, SimulatedLake
 from simulations.world.lander import overheard
-from simulations.world.landing import Inbox, SinkMessage, VirtualSink
-from simulations.world.power import Power, PowerLostError
+from simulations.world.landing import Inbox, SinkMessage
+from simulations.world.sink_process import SinkProcess
 
 logging.getLogger("cloud_tier").addHandler(logging.NullHandler())
 """Nobody reads its log."""
@@ -32,7 +32,7 @@ IMAGES = 4
 """Earlier states of the lake that are kept, to go back to one."""
 
 
-class VirtualLanderProcess(VirtualSink[SimulatedLake]):
+class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
     """One lander's process with its log and lake, which is one sink.
 
     Args:
@@ -46,22 +46,15 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
     def __init__(
         self, plan: Plan, sink: str, terms: WaitingTerms, seed: int, start_us: int
     ) -> None:
-        super().__init__(plan, sink, f"lander of {sink}", terms)
+        super().__init__(plan, sink, f"lander of {sink}", terms, start_us)
         self._random, self._lakes = Random(f"{seed} lander of {sink}"), 1
-        self.power = Power()
         self.log = MemoryLog(self.power, lambda: self.lander.landed)
-        self._true_us = start_us
-        self._run: LanderRun | None = None
-        self._sent: list[SinkMessage] = []
         self._images: deque[SimulatedLake] = deque(maxlen=IMAGES)
         self.lander = SimulatedLake(self._file, plan, sink, terms, self.power)
 
     @property
     def _file(self) -> str:
         return f"{self.sink}-{self._lakes}"
-
-    def _wall_us(self) -> int:
-        return self.clock.read(self._true_us)
 
     def _begin(self) -> LanderRun:
         """Start a run, which lands what the log has."""
@@ -78,7 +71,7 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
             control=FleetRegimes(plan, lake.control_log()) if plan.parameters else None,
         )
         acceptance.decode = decoded
-        run = self._run = LanderRun(
+        run = LanderRun(
             log_=self.log,
             landing=lake,
             acceptance=acceptance,
@@ -90,33 +83,15 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
         return run
 
     def _publish(self, frame: Frame) -> bool:
-        self.power.use()
-        if not self.takes(frame):
-            return False
         topic, is_kept = (
             topic_of(frame, Topics(self.running.name)),
             FRAME_KINDS[frame.kind].retained,
         )
-        self._sent.append(SinkMessage(topic, frame.encode(), is_kept, frame))
-        return True
-
-    def take(self, inbox: Inbox, now_us: int) -> Iterator[SinkMessage]:
-        """Let its process run once over what came in; yield what left before the power went."""
-        self._true_us = self.lander.true_us = now_us
-        try:
-            self._turn(self._run or self._begin(), inbox)
-        except PowerLostError:
-            self.end()
-        sent, self._sent = self._sent, []
-        yield from sent
+        return self.publish(topic, frame.encode(), retain=is_kept)
 
     def _turn(self, run: LanderRun, inbox: Inbox) -> None:
         run.look()
-        if not self.is_connected and self.has_broker:
-            self.is_connected = True
-            run.connected()
-        for topic, payload, retained in inbox:
-            run.hear(topic, payload, retained=retained)
+        self._hear(run, inbox)
         self.log.sync()
         run.land_due()
         run.reply(self._publish)
@@ -124,25 +99,12 @@ class VirtualLanderProcess(VirtualSink[SimulatedLake]):
             run.finish(self._publish)
             self.end()
 
-    def disconnect(self) -> None:
-        """Lose the connection until the next turn."""
-        if self.is_connected and self._run is not None:
-            self.is_connected = False
-            try:
-                self._run.disconnected()
-            except PowerLostError:
-                self.end()
+    def take(self, inbox: Inbox, now_us: int) -> Iterator[SinkMessage]:
+        self.lander.true_us = now_us
+        return super().take(inbox, now_us)
 
-    def end(self) -> None:
-        """End the run: what it had in memory is gone."""
+    def _lose_memory(self) -> None:
         self.log.crash()
-        self._run, self.is_connected, self.power.calls = None, False, None
-        self.lander.listening = None
-        self.ended = True
-        self.unsent.clear()
-
-    def restart(self) -> None:
-        self.end()
 
     def lose_store(self) -> None:
         """Put an empty lake in place of this one."""
