@@ -40,7 +40,7 @@ def test_a_device_and_the_cloud_run_as_shown(tmp_path):
         )
         try:
             assert "global_average" in running.stdout.readline()
-            words = [*here(cloud, tmp_path, broker.url), "--until-idle", "5"]
+            words = [*here(cloud, tmp_path, broker.url), "--until-idle", "5", "--trigger", "5"]
             output = succeeds(words, tmp_path, timeout=PATIENCE_S)
             assert "1 device heard" in output
             told = succeeds(here(block("status"), tmp_path, broker.url), tmp_path)

@@ -21,10 +21,20 @@ MOST_ROWS: Final = 250_000
 The other way, plans for many rows, costs 12 before the first row, so it pays far above that.
 All ask for it by `most_rows`, so that there is one limit, also where a test lowers it."""
 
+_SLOWER: Final = (
+    "PushDownLeftSemiAntiJoin",
+    "InferFiltersFromConstraints",
+    "InferFiltersFromGenerate",
+)
+"""Spark's rules that cost more than they save where rows are few: they move rows between tasks
+again, and optimize the whole plan a second time."""
 _FEW: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SLOWER
+    ),
 }
 MANY: Final[dict[str, str]] = {
     "spark.sql.adaptive.enabled": "true",
@@ -63,14 +73,16 @@ def frames(spark: SparkSession, *, few: bool = True) -> Iterator[Frames]:
     """Give the session the settings for few rows or for many, and take them back."""
     is_local = (spark.conf.get("spark.master", "") or "").startswith("local")
     settings = _FEW if few else MANY if is_local else {}
-    before = {name: spark.conf.get(name) for name in settings}
+    before = {name: spark.conf.get(name, None) for name in settings}
     for name, setting in settings.items():
         spark.conf.set(name, setting)
     try:
         yield Frames(spark, few)
     finally:
         for name, value in before.items():
-            if value is not None:
+            if value is None:
+                spark.conf.unset(name)
+            else:
                 spark.conf.set(name, value)
 
 

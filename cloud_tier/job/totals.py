@@ -34,6 +34,8 @@ def of_panes(
     spans_: DataFrame,
     own: own_combine.OwnFolds,
     pieces: DataFrame | None = None,
+    *,
+    few: bool = False,
 ) -> DataFrame:
     """Return one row for each window with panes: `stream`, `key`, `start_us`, total, `devices_in`.
 
@@ -43,6 +45,7 @@ def of_panes(
         spans_: which windows: what `cloud_tier.job.windows.spans_of` gives.
         own: the folds that combine by themselves.
         pieces: which panes count for which forms of windows; None without parameters.
+        few: the rows are few, and all in one task.
     """
     names = [identifier(column.name) for column in columns]
     entries = merge.newest(panes, [column.name for column in columns], merge.PANE_IDENTITY)
@@ -52,13 +55,13 @@ def of_panes(
     partials = _placed(entries, spans_, names)
     devices = _devices(_placed(present, spans_, ["device"]))
     if not own:
-        return _combined(partials, devices, columns)
+        return _combined(partials, devices, columns, few=few)
     is_own = own_combine.of_streams(own)
-    by_ops = _combined(partials.where(f"NOT {is_own}"), devices.where(f"NOT {is_own}"), columns)
-    rows = _started(partials.where(is_own), names)
-    rows = rows.unionByName(devices.where(is_own), allowMissingColumns=True)
+    others = f"NOT {is_own}"
+    by_ops = _combined(partials.where(others), devices.where(others), columns, few=few)
+    rows = _together(_started(partials.where(is_own), names), devices.where(is_own), few=few)
     by_fold = own_combine.totals(rows, _WINDOW, columns, own, "_devices IS NULL", _DEVICES_IN)
-    return by_ops.unionByName(by_fold)
+    return _together(by_ops, by_fold, few=few)
 
 
 def _in_forms(rows: DataFrame, pieces: DataFrame) -> DataFrame:
@@ -118,12 +121,19 @@ def _devices(placed: DataFrame) -> DataFrame:
     )
 
 
-def _combined(partials: DataFrame, devices: DataFrame, columns: Sequence[Column]) -> DataFrame:
+def _together(rows: DataFrame, others: DataFrame, *, few: bool) -> DataFrame:
+    """Return the rows of both, in the task that few rows are in: Spark would have two go on."""
+    both = rows.unionByName(others, allowMissingColumns=True)
+    return both.coalesce(1) if few else both
+
+
+def _combined(
+    partials: DataFrame, devices: DataFrame, columns: Sequence[Column], *, few: bool
+) -> DataFrame:
     """Return one row for each window: its total over replicas, devices and panes.
 
     Partials that are in the same windows are combined before they are put into each of them.
     """
     together = partials.groupBy("stream", "key", *_BOUNDS).agg(*pooled(columns))
-    rows = _started(together, pooled_names(columns))
-    rows = rows.unionByName(devices, allowMissingColumns=True)
+    rows = _together(_started(together, pooled_names(columns)), devices, few=few)
     return rows.groupBy(*_WINDOW).agg(*of_pooled(columns), sql.expr(_DEVICES_IN))

@@ -92,6 +92,7 @@ def recomputed(
         shapes,
         windows.folds,
         None if pieces is None else made.rows(pieces),
+        few=made.few,
     )
     how = "full" if windows.changing else "left"
     both = _beside(found, current(rows, columns), columns, how=how)
@@ -111,6 +112,8 @@ def computed(
     shapes: DataFrame,
     own: own_combine.OwnFolds = MappingProxyType({}),
     pieces: DataFrame | None = None,
+    *,
+    few: bool = False,
 ) -> DataFrame:
     """Return the windows with these starts as their panes give them now.
 
@@ -123,9 +126,10 @@ def computed(
         shapes: what `StepWindows.shapes` gives.
         own: the folds that combine by themselves.
         pieces: what `StepWindows.pieces` gives.
+        few: the rows are few, and all in one task.
     """
     names = [identifier(column.name) for column in columns]
-    fleet = totals.of_panes(panes, columns, spans_, own, pieces).alias("fleet")
+    fleet = totals.of_panes(panes, columns, spans_, own, pieces, few=few).alias("fleet")
     at = f"fleet.stream = shape._stream AND {_ENDS_IN_STRETCH}"
     return fleet.join(shapes.alias("shape"), sql.expr(at)).selectExpr(
         "_window AS window", "key", "start_us", *names, "devices_in", *_RECORDED

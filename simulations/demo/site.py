@@ -34,6 +34,8 @@ _LOOK_S = 0.2
 _AT_ONCE = 8
 """Commands that run side by side."""
 _MOST_NAMES = 5
+_MERGES_S = 5.0
+"""How often Spark merges: each time takes a core for seconds, which the devices need, too."""
 
 
 class Trouble(CommandError):  # noqa: N818 - reads as what happened
@@ -96,7 +98,7 @@ class Merger:
         self._place = place
         self._words = ["gateway", cast.spec, "--data-dir", str(place), "--commit-every", "0.5"]
         if cast.has_spark:
-            self._words = ["cloud", cast.spec, "--lake", str(place)]
+            self._words = ["cloud", cast.spec, "--lake", str(place), "--trigger", f"{_MERGES_S:g}"]
         if cast.wait_s is not None:
             self._words += ["--tentative-after", f"{cast.wait_s:g}"]
         # A device waits for 5 s for an answer of a gateway that was killed before it sends again.

@@ -27,9 +27,8 @@ def test_five_devices_agree_and_spark_confirms_it(tmp_path):
         assert begins in printed, "the README shows another output"
 
 
-@pytest.mark.spark
 def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, shared_data):
-    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+    """A gateway merges; the job in Spark is killed in tests/end_to_end/test_accidents.py."""
     some = truth.recorded(shared_data / "rpi_mqtt_3dev" / "messages.jsonl.gz")[LINES]
     accepted = len(truth.readings_of(some, "temp", Fraction(1, 100)))
     assert accepted == len(some) - 1, "one message is an exact repeat, as the data's README says"
@@ -37,10 +36,10 @@ def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, sh
     (tmp_path / "temporary").mkdir()
     fields = ["--time", "ts", "--device", "device", "--event", "temperature=data.temp"]
     replay = ["--replay", str(recorded), *fields, "--tag", "room=device", "--chaos", "--seed", "1"]
-    lake = tmp_path / "lake"
-    lines = demo(tmp_path / "temporary", *replay, "--lake", str(lake))
+    kept = tmp_path / "kept"
+    lines = demo(tmp_path / "temporary", *replay, "--no-cloud", "--lake", str(kept))
     assert any(line.startswith(f"Readings: {accepted:,} accepted") for line in lines)
-    words = ["windows", "temperature_by_room", "--lake", str(lake), "--csv"]
+    words = ["windows", "temperature_by_room", "--gateway", str(kept), "--csv"]
     printed = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=True).stdout
     assert {row["status"] for row in csv.DictReader(printed.splitlines())} <= {"final", "revised"}
 

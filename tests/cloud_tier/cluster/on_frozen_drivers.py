@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = rooms()
 READINGS = readings_of(11)
-PARTS = 8
+PARTS = 5
 
 
 class Drivers:
@@ -97,19 +97,20 @@ def ended(drivers):
 
 def test_frozen_drivers_that_wake_end_in_one_line_and_no_revision_is_twice(tmp_path):
     with ended(Drivers(tmp_path, tmp_path / "lake")) as drivers:
-        check_frozen(drivers, "lattice", "windows")
+        check_frozen(drivers, "lattice")
 
 
-def check_frozen(drivers, *tables):
-    """Freeze the driver behind its commit to each table in turn, and let another take over."""
+def check_frozen(drivers, table):
+    """Freeze the driver behind its commit to a table, and let another take over.
+
+    Without processes, tests/cloud_tier/job/test_fence.py freezes one before each of the tables.
+    """
     drivers.land()
     driver = drivers.start("first")
     until(drivers.all_merged, driver)
-    for name in tables:
-        driver = taken_over(drivers, driver, name)
-    while drivers.parts:
-        drivers.land()
-        until(drivers.all_merged, driver)
+    driver = taken_over(drivers, driver, table)
+    drivers.land()
+    until(drivers.all_merged, driver)
     assert driver.stop() == Exit.FINE
     found = ReadLake(PROGRAM, drivers.tables)
     assert found.current() == true_windows(PROGRAM, READINGS)
