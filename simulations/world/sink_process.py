@@ -20,7 +20,7 @@ _LOST = (PowerLostError, sqlite3.Error)
 """What a call raises when the power went in it."""
 
 
-class Run(Protocol):
+class SinkRun(Protocol):
     """What the runs of gateway and lander have alike."""
 
     def connected(self) -> None:
@@ -33,7 +33,7 @@ class Run(Protocol):
         """Take in a message."""
 
 
-AnyRun = TypeVar("AnyRun", bound=Run)
+AnyRun = TypeVar("AnyRun", bound=SinkRun)
 
 
 class SinkProcess(VirtualSink[AnyLanded_co], Generic[AnyLanded_co, AnyRun]):
