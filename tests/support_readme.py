@@ -75,7 +75,7 @@ MARKS = {
     "lake behind": ("sh", "--fail-if-behind"),
     "unit of systemd": ("ini", "ExecStart="),
     "pods": ("yaml", "kind: StatefulSet"),
-    "until idle": ("sh", "--until-idle 30"),
+    "merged once": ("sh", "--lake ./lake --once"),
     "plan of a lake": ("sh", "lake plan --lake"),
     "upgrade of a lake": ("sh", "lake upgrade"),
     "check against": ("sh", "--against former"),

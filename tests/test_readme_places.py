@@ -46,8 +46,10 @@ def test_containers_of_kubernetes_start_lander_and_job():
 
 
 def test_a_job_that_ends_by_itself_is_called_so():
-    (line,) = commands(block("until idle"))
-    assert parsed(shlex.split(line)[1:]).until_idle == 30
+    (line,) = commands(block("merged once"))
+    words = shlex.split(line)[1:]
+    assert parsed(words).once
+    assert parsed(words).no_lander
 
 
 def test_commands_that_look_ahead_are_called_so():

@@ -66,7 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_lake_arguments(parser)
     add = parser.add_argument
-    add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
+    ends = parser.add_mutually_exclusive_group().add_argument
+    ends("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
+    ends("--once", action="store_true", help="merge what has landed by now, and end")
     add_waiting_arguments(parser)
     add(
         "--retain-days",
@@ -189,7 +191,7 @@ def _merge(
     if feeder is not None:
         feeder.watch(_now_s())  # it listens while Spark starts
     began_s, say = _now_s(), teller(arguments)
-    short = arguments.until_idle is not None
+    short = arguments.once or arguments.until_idle is not None
     spark = spark_session(
         app_name=f"lasp-edge {job.lake.root}",
         master=arguments.master,
@@ -206,7 +208,7 @@ def _merge(
         spark,
         job,
         feeder,
-        trigger_s=arguments.trigger,
+        trigger_s=None if arguments.once else arguments.trigger,
         until_idle_s=arguments.until_idle,
         say=say,
         watch=watch if steps_run_here(spark) else None,
@@ -231,6 +233,8 @@ def _broker(arguments: argparse.Namespace) -> BrokerUrl | None:
     """Return the lander's broker; None if landers run elsewhere."""
     if arguments.no_lander:
         return None
+    if arguments.once:
+        raise UsageError("--once merges what landers have landed: add --no-lander, and run one")
     if arguments.broker is None:
         raise UsageError("--broker is needed, unless landers run elsewhere (--no-lander)")
     if arguments.log_dir is None and "://" in arguments.lake:

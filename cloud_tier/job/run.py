@@ -133,7 +133,8 @@ class Run:
         spark: a session.
         job: the program over a lake whose tables exist.
         feeder: fills `landing`; None where somebody else does.
-        trigger_s: the least time between the beginnings of two batches.
+        trigger_s: the least time between the beginnings of two batches; None to end when all is
+            merged that had landed at the start.
         until_idle_s: end when nothing new landed for this long; None for never.
         say: prints a line.
         watch: is given what each step did, in the query's thread, and each failure.
@@ -145,7 +146,7 @@ class Run:
         job: Job,
         feeder: Feeder | None,
         *,
-        trigger_s: float = 2.0,
+        trigger_s: float | None = 2.0,
         until_idle_s: float | None = None,
         say: Callable[[str], None] = print,
         watch: BatchWatch | None = None,
@@ -193,6 +194,8 @@ class Run:
             if self._feeder is not None:
                 self._feeder.watch(_now_s())
             if not query.isActive:
+                if self._trigger_s is None and query.exception() is None:
+                    return query
                 query = self._start_again(query)
             self._progress.check(query)
             if self._is_idle(query):

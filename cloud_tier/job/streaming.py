@@ -101,7 +101,7 @@ def start(
     job: Job,
     report: Callable[[Outcome], None],
     *,
-    trigger_s: float = 2.0,
+    trigger_s: float | None = 2.0,
     upkeep: Upkeep = USUAL,
 ) -> StreamingQuery:
     """Start the streaming query.
@@ -110,7 +110,8 @@ def start(
         spark: a session.
         job: the program over a lake whose tables exist.
         report: is given the outcome of each step, in the query's thread.
-        trigger_s: the least time between the beginnings of two batches.
+        trigger_s: the least time between the beginnings of two batches; None to merge what has
+            landed by now, and end.
         upkeep: how often the lake is kept small.
     """
     lake = job.lake
@@ -119,6 +120,8 @@ def start(
     landed = landing.load(lake.landing)
     writer = landed.writeStream.foreachBatch(Batches(job, report, upkeep))
     writer = writer.option("checkpointLocation", lake.checkpoint)
+    if trigger_s is None:
+        return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds").start()
 
 

@@ -121,3 +121,9 @@ def test_second_job_on_a_lake_is_refused_while_another_process_holds_it(tmp_path
         assert [path.name for path in tmp_path.iterdir()] == ["job.lock"]
         first.communicate("\n")
     assert first.returncode == 0
+
+
+def test_a_job_that_merges_once_beside_a_lander_of_its_own(tmp_path, capsys):
+    line = refused(capsys, "cloud", PROGRAM, "--once", "--broker", NOBODY, "--lake", tmp_path / "x")
+    assert "--once merges what landers have landed: add --no-lander" in line
+    assert not (tmp_path / "x").exists()

@@ -164,6 +164,25 @@ def test_run_until_idle_merges_what_the_lander_lands_at_its_end(spark, tmp_path)
     assert printed[-1] == f"1 device heard, {panes} panes merged, {final}"
 
 
+def test_run_that_merges_once_ends_while_a_lander_goes_on(spark, tmp_path, monkeypatch):
+    """Also where its first try fails: it begins again, and ends when all is merged."""
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    merges, failed = streaming.step, []
+
+    def merge(*batch):
+        land(lake, [tick(len(failed) + 2, BEGIN_US)])
+        if not failed:
+            failed.append(batch)
+            raise OSError("the disk is away")
+        return merges(*batch)
+
+    monkeypatch.setattr(streaming, "step", merge)
+    land(lake, history(PROGRAM, readings_of(5, each=2)))
+    Run(spark, lake.job, None, trigger_s=None, say=lambda _: None).run()
+    assert failed
+    assert lake.current() == true_windows(PROGRAM, readings_of(5, each=2))
+
+
 def test_run_that_is_told_to_stop_ends(spark, tmp_path):
     lake = LakeUnderTest(spark, PROGRAM, tmp_path)
     running = Run(spark, lake.job, None, trigger_s=0.05, say=lambda _: running.stop())
