@@ -4,7 +4,8 @@
 - `explore`: runs worlds from seed to seed; `planted`: plants bugs in them
 - `simulate`: runs any program in a world
 - `fleet`: a world that a test leads by hand; `operated`: one whose parameters an operator changes
-- `comparison`: what a fleet computed beside the oracle; `row_alerts`: its alerts on rows
+- `comparison`: what a fleet computed beside the oracle; `row_alerts`: its alerts on rows, and
+  `alerted` their law, seed by seed
 - `tentative`, `control`: laws of windows that wait, and of windows with parameters, seed by seed
 - `oracle`: the truth, by sequential recomputation from raw readings
 - `demo`: real processes on this machine, started as a user would

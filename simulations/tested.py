@@ -11,6 +11,7 @@ from device_agent.agent.sources.choice import source_from_spec
 from device_agent.agent.sources.source import SourceContext
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge.event import key_parts
+from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import shown_parts
 from lasp_edge.testing.parameters import ParameterSetting
@@ -135,10 +136,19 @@ def _results(replay: ReplayedFleet, name: str) -> ReplayedRows:
             "device": device,
             "key": key_parts(row.key),
             "time": _time(place[0]),
-            **shown_parts(result, dict(zip(result.columns, row.parts or (), strict=True))),
+            **_in_datetimes(result, dict(zip(result.columns, row.parts or (), strict=True))),
         }
         for (device, place), row in sorted(landed.items(), key=lambda each: each[0])
     )
+
+
+def _in_datetimes(result: StreamResult, columns: dict[str, int | str]) -> dict[str, Any]:
+    """Return the parts of a row in their units; `start_us` becomes the datetime `start`."""
+    found: dict[str, Any] = {}
+    for name, value in shown_parts(result, columns).items():
+        is_time = name in result.times
+        found[name.removesuffix("_us") if is_time else name] = _time(value) if is_time else value
+    return found
 
 
 def _alerts(replay: ReplayedFleet) -> ReplayedRows:

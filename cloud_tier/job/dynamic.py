@@ -19,7 +19,7 @@ change and is read only at a start.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -37,7 +37,7 @@ from cloud_tier.lake.sqltext import (
 )
 from cloud_tier.lake.tables import VARIABLE
 from crdts import Membership
-from lasp_edge.folds.bounds import DEVICES
+from lasp_edge.folds.bounds import DEVICES, gives_zero
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.inputs import MODULUS, membership_text, text_hash
@@ -72,7 +72,8 @@ CurrentRows = Mapping[tuple[str, str], CurrentRow]
 def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Membership) -> DataFrame:
     """Return each fold's value over the entries that count.
 
-    Columns: name, key, inputs (a decimal), devices_in, stream, and the parts of all these folds.
+    Columns: name, key, inputs (a decimal), devices_in (of those that have samples), stream, and the
+    parts of all these folds.
 
     Args:
         entries: merged rows of the variables that stand: one for each device and key.
@@ -86,7 +87,7 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
     )
     record = aggregates(
         f"sum({_hash(f'CASE stream {hashes} END')}) AS digest",
-        "CAST(count(1) AS INT) AS devices_in",
+        f"CAST(count_if(NOT ({_of_no_sample(folds)})) AS INT) AS devices_in",
     )
     columns = _every_column(folds)
     own = {_group(fold): fold.fold for fold in folds if fold.fold.combines_itself}
@@ -110,6 +111,25 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
         "fold.stream AS stream",
         *(identifier(column.name) for column in columns),
     )
+
+
+def _of_no_sample(folds: Sequence[DynamicFold]) -> str:
+    """Return the condition under which a row without a key is that of a device without samples."""
+    zeros = {
+        _group(each): each.fold for each in folds if not each.keyed and not gives_zero(each.fold)
+    }
+    cases = [
+        " AND ".join([f"stream = {at}L", *map(_is_zero, fold.columns, fold.zero)])
+        for at, fold in zeros.items()
+    ]
+    return any_of(cases) if cases else "false"
+
+
+def _is_zero(column: Column, zero: Any) -> str:
+    if zero is None:
+        return f"{identifier(column.name)} IS NULL"
+    shown = f"X'{zero.hex()}'" if column.binary else str(zero)
+    return f"{identifier(column.name)} <=> {shown}"
 
 
 def _group(fold: DynamicFold) -> int:

@@ -29,7 +29,7 @@ from functools import reduce
 
 from crdts import Version
 from lasp_edge.aggregates.fleet import FleetFold, Total, counting, holders, partial_of, row_hash
-from lasp_edge.folds.bounds import devices_in
+from lasp_edge.folds.bounds import devices_in, is_of_no_sample
 from lasp_edge.folds.columns import Column, Op, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
@@ -122,7 +122,8 @@ class PresentFold:
         fold = self._entries.fold
         digest = (whole.digest - sum(hashes)) % MODULUS
         total = reduce(fold.combine, partials, fold.zero)
-        return Total(total, digest, devices_in(fold, total, len(partials)))
+        having = sum(bool(key) or not is_of_no_sample(fold, each) for each in partials)
+        return Total(total, digest, devices_in(fold, total, having))
 
     def partial(self, device: str, key: str) -> Partial | None:
         """Return a device's partial of a key, absent or not; None where the key is unknown."""

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from crdts import Entry, Membership, OwnedMap, Replica, Version
 from lasp_edge.aggregates.sliding import Keyed, keyed
-from lasp_edge.folds.bounds import devices_in
+from lasp_edge.folds.bounds import devices_in, gives_zero
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.entries import EntryRows, VersionedPartial
@@ -51,7 +51,7 @@ class Total(NamedTuple):
 
     Attributes:
         digest: of the entries that it was made from, under the membership.
-        devices: how many devices have the key.
+        devices: how many devices have the key, and samples of it.
     """
 
     partial: Partial
@@ -94,6 +94,7 @@ class FleetFold:
     __slots__ = (
         "_counted",
         "_device_hashes",
+        "_empty",
         "_entries",
         "_hash_sum",
         "_keyed",
@@ -110,6 +111,8 @@ class FleetFold:
         self.fold = fold
         self.seq = self.moves = 0
         self._keyed = keyed
+        # With keys a device without samples has not the key; where 0 adds nothing nobody can tell.
+        self._empty: set[str] | None = None if keyed or gives_zero(fold) else set()
         self._entries = [OwnedMap() for _ in range(KEY_SHARDS if keyed else 1)]
         self._newest: dict[str, Version] = {}
         self._counted: list[str] | None = None
@@ -164,7 +167,8 @@ class FleetFold:
             return Total(self.fold.zero, self._membership.hash, 0)
         digest = (known.hashes + self._membership.hash) % MODULUS
         total = known.partials.total
-        return Total(total, digest, devices_in(self.fold, total, len(known.partials)))
+        having = len(known.partials) - len(self._empty or ())
+        return Total(total, digest, devices_in(self.fold, total, having))
 
     def set_membership(self, membership: Membership, about: Iterable[str] | None = None) -> None:
         """Count the entries of retired devices no more, and those of all others.
@@ -311,12 +315,16 @@ class FleetFold:
         if known is None:
             known = self._keys[key] = _Key(keyed(self.fold))
         known.partials.put(device, partial)
+        if self._empty is not None:
+            (self._empty.add if partial == self.fold.zero else self._empty.discard)(device)
         known.hashes += hashed
         self._hash_sum += hashed
 
     def _discount(self, device: str, key: str, hashed: int) -> None:
         known = self._keys[key]
         known.partials.discard(device)
+        if self._empty is not None:
+            self._empty.discard(device)
         known.hashes -= hashed
         self._hash_sum -= hashed
         if not len(known.partials):

@@ -44,6 +44,7 @@ is a warning), 2 or 3 the program cannot be loaded.
 """
 
 import argparse
+import faulthandler
 import io
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -66,6 +67,10 @@ from lasp_edge.language.summary import ProgramSummary, RanProgram
 from lasp_edge.tool.loading import load_other, load_plan
 
 SECTION = "begin"
+STUCK_S = 120
+"""Seconds for the laws of one fold, after which `check` ends, and Python prints the line that runs.
+
+A number to a huge power cannot be interrupted in another way."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -213,9 +218,12 @@ def _check_folds(plan: Plan, examples: int, seed: int, *, shows: bool) -> tuple[
     broken, lines = 0, []
     for named in folds_of(plan):
         try:
-            found = verdicts(named.fold, examples=examples, seed=seed)
+            faulthandler.dump_traceback_later(STUCK_S, exit=True, file=2)
+            found = verdicts(named.fold, examples=examples, seed=seed, plausible=named.plausible)
         except ValueError as error:
             raise CommandError(str(error)) from None
+        finally:
+            faulthandler.cancel_dump_traceback_later()
         shown = [verdict for verdict in found if shows or verdict.broken is not None]
         lines += [f"{', '.join(named.where)}: {named.fold!r}"] if shown else []
         lines += [f"  {line}" for verdict in shown for line in verdict.lines()]

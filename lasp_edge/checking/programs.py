@@ -1,7 +1,7 @@
 """The folds of a program, and for each law whether they keep it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from lasp_edge.checking.laws import (
@@ -12,15 +12,17 @@ from lasp_edge.checking.laws import (
     sliding_equals_recomputation,
     statement,
 )
-from lasp_edge.checking.search import Broken, accepts, smallest_broken
+from lasp_edge.checking.search import Broken, FoldUnderTest, smallest_broken
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import PlausibleRange
 from lasp_edge.folds.structs import Struct
+from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 
 EXAMPLES = 200
 """Cases drawn at random for each law, after all small ones."""
 
-_TYPICAL = [(value, 0) for value in (0, 1, -1, 20, 2_000, -2_000, 10**6, -(10**6))]
+_TYPICAL = (0, 1, -1, 20, 2_000, -2_000, 10**6, -(10**6))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,12 @@ class NamedFold:
 
     Attributes:
         where: where it stands, such as `window temperature_by_room`; several where it is one fold.
+        plausible: the values that it is given, of a fold of the user's own; None where all can be.
     """
 
     where: tuple[str, ...]
     fold: Fold
+    plausible: PlausibleRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +62,39 @@ class LawVerdict:
 
 def folds_of(plan: Plan) -> list[NamedFold]:
     """Return the folds of a program's windows and local folds, and those inside of structs."""
-    found = [(f"window {window.name}", window.fold) for window in plan.windows.values()]
-    found += [(f"fold {fold.name}", fold.fold) for fold in plan.local_folds.values()]
-    known: dict[tuple[type[Fold], int, str], tuple[list[str], Fold]] = {}
-    for where, outer in found:
+    found = [
+        (f"window {each.name}", each.fold, _plausible_in(plan, each))
+        for each in plan.windows.values()
+    ]
+    found += [
+        (f"fold {each.name}", each.fold, _plausible_of(plan, each.source.name))
+        for each in plan.local_folds.values()
+    ]
+    known: dict[tuple[type[Fold], int, str], tuple[list[str], NamedFold]] = {}
+    for where, outer, readings in found:
         for inside, fold in _nested(where, outer):
-            same = (type(fold), fold.version, f"{fold.parameters} {fold.columns} {fold.parts}")
-            known.setdefault(same, ([], fold))[0].append(inside)
-    return [NamedFold(tuple(where), fold) for where, fold in known.values()]
+            plausible = None if fold.is_built_in else readings
+            text = f"{fold.parameters} {fold.columns} {fold.parts} {plausible and plausible.span}"
+            named = NamedFold((), fold, plausible)
+            known.setdefault((type(fold), fold.version, text), ([], named))[0].append(inside)
+    return [replace(named, where=tuple(where)) for where, named in known.values()]
+
+
+def _plausible_in(plan: Plan, window: Window) -> PlausibleRange | None:
+    """Return the range of the readings that a window counts as they are."""
+    event = None if window.controls.value else plan.events.get(window.source.name)
+    return None if event is None else event.plausible
+
+
+def _plausible_of(plan: Plan, variable: str) -> PlausibleRange | None:
+    """Return the range of the readings that a variable collects, where nothing else writes it."""
+    collected = [
+        plan.events[event]
+        for event, several in plan.collections.items()
+        if any(each.name == variable for each in several)
+    ]
+    alone = len(collected) == 1 and not any(plan.functions.handlers.values())
+    return collected[0].plausible if alone else None
 
 
 def _nested(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:
@@ -75,20 +104,29 @@ def _nested(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:
             yield from _nested(f"{where}, part {part}", inner)
 
 
-def verdicts(fold: Fold, *, examples: int = EXAMPLES, seed: int = 0) -> list[LawVerdict]:
+def verdicts(
+    fold: Fold,
+    *,
+    examples: int = EXAMPLES,
+    seed: int = 0,
+    plausible: PlausibleRange | None = None,
+) -> list[LawVerdict]:
     """Return whether a fold keeps each law.
 
-    For each law, `examples` cases are drawn after all small ones.
+    For each law, `examples` cases of plausible values are drawn after all small ones.
 
     Raises:
         ValueError: the fold refuses all samples that were tried.
     """
-    if not any(accepts(fold, sample) for sample in _TYPICAL):
-        raise ValueError(f"{fold!r} lifts none of the samples {[v for v, _ in _TYPICAL]}")
+    tested = FoldUnderTest(fold, plausible)
+    typical = list(dict.fromkeys(map(tested.nearest, _TYPICAL)))
+    if not any(tested.accepts((value, 0)) for value in typical):
+        raise ValueError(f"{fold!r} lifts none of the samples {typical}")
     found: list[LawVerdict] = []
     for law in LAWS:
         skipped = _reason_to_skip(law, fold, found)
-        broken = None if skipped else smallest_broken(law, fold, examples, Random(seed))
+        given = (law, fold, examples, Random(seed), plausible)
+        broken = None if skipped else smallest_broken(*given)
         found.append(LawVerdict(law, broken, skipped))
     return found
 

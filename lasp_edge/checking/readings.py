@@ -33,6 +33,8 @@ VALUES = (21.5, 0, 1, -1, -40, 1_000)
 """Values that are tried of every event which can have them."""
 WORDS = ("open", "a dog", "a", "closed", "", "dog a dog")
 DEVICES = ("made-up-1", "made-up-2")
+NUMBERED = ("1", "2")
+"""What each tag may be: a key may make a number of it."""
 LATE, AGAIN = 4, 3
 """How many readings come late, and how many come twice."""
 _MOST = 24
@@ -66,16 +68,14 @@ def made_up(
         seed: of what is drawn.
     """
     random, (texts, numbers) = Random(seed), constants(plan)
-    known = {tag for asked in tags.values() for tag in asked}
-    named = [text for text in texts if text not in known]  # a tag's name is not its value
+    choices = tag_choices(plan, {tag for asked in tags.values() for tag in asked})
     found: list[MadeUpReading] = []
     for event in plan.events.values():
         values = values_of(event, texts, numbers)
         for device in DEVICES:
             for n, time_us in enumerate(_times_us(plan, event)):
                 asked = {
-                    tag: random.choice((*named, "1", "2"))
-                    for tag in sorted(tags.get(event.name, ()))
+                    tag: random.choice(choices[tag]) for tag in sorted(tags.get(event.name, ()))
                 }
                 value = values[n] if n < len(values) else _drawn(event, values, random)
                 own = asked if given is None else dict(given)
@@ -113,17 +113,35 @@ def _others(parameter: Parameter) -> Iterator[str]:
         yield f"{value * step.exact.numerator / Decimal(step.exact.denominator):f}"
 
 
+def tag_choices(plan: Plan, tags: Set[str]) -> dict[str, tuple[str, ...]]:
+    """Return what each tag may be: a number, or a text that a function names which asks for it."""
+    named: dict[str, dict[str, None]] = {tag: {} for tag in tags}
+    for _, function in functions_of(plan):
+        texts = {each: None for each in _constants(function) if _is_short_text(each)}
+        for tag in tags & texts.keys():
+            named[tag].update({each: None for each in texts if each not in tags})
+    numbers = [each for each in constants(plan)[0] if each.isdecimal()]
+    return {
+        tag: tuple(dict.fromkeys((*list(texts)[:_MOST], *numbers, *NUMBERED)))
+        for tag, texts in named.items()
+    }
+
+
 def constants(plan: Plan) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """Return the texts and the numbers that the functions of a program name."""
     texts: dict[str, None] = {}
     numbers: dict[float, None] = {}
     for _, function in functions_of(plan):
         for constant in _constants(function):
-            if isinstance(constant, str) and 0 < len(constant) <= _LONGEST:
+            if _is_short_text(constant):
                 texts[constant] = None
             elif isinstance(constant, int | float) and not isinstance(constant, bool):
                 numbers[constant] = None
     return tuple(texts)[:_MOST], tuple(numbers)[:_MOST]
+
+
+def _is_short_text(constant: Any) -> bool:
+    return isinstance(constant, str) and 0 < len(constant) <= _LONGEST
 
 
 def _constants(function: Any) -> Iterator[Any]:

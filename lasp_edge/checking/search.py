@@ -17,7 +17,7 @@ from typing import Any
 from lasp_edge.checking.laws import Law, TimedValue, partial_of
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.fold import Fold
-from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.folds.numbers import LIMIT, PlausibleRange
 
 Case = tuple[tuple[TimedValue, ...], ...]
 """The samples of each partial that a law takes."""
@@ -61,23 +61,62 @@ def _shown(fold: Fold, samples: tuple[TimedValue, ...]) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def smallest_broken(law: Law, fold: Fold, examples: int, random: Random) -> Broken | None:
+@dataclass(frozen=True, slots=True)
+class FoldUnderTest:
+    """A fold, and the samples that it may be given.
+
+    Attributes:
+        plausible: the range of their values; None where all are.
+    """
+
+    fold: Fold
+    plausible: PlausibleRange | None = None
+
+    def accepts(self, sample: TimedValue) -> bool:
+        """Return whether the fold lifts a sample; by a ValueError it may refuse one.
+
+        Whatever else it raises breaks the law that is tried on it.
+        """
+        if self.plausible is not None and not self.plausible.has(sample[0]):
+            return False
+        try:
+            self.fold.lift(*sample)
+        except ValueError:
+            return False
+        except BaseException as error:  # noqa: BLE001 - the fold may raise anything
+            pass_interrupt(error)
+        return True
+
+    def nearest(self, value: int) -> int:
+        """Return the plausible value that is nearest to one."""
+        return value if self.plausible is None else self.plausible.nearest(value)
+
+
+def smallest_broken(
+    law: Law,
+    fold: Fold,
+    examples: int,
+    random: Random,
+    plausible: PlausibleRange | None = None,
+) -> Broken | None:
     """Return a smallest case that breaks the law, or None where every case that was tried holds.
 
-    `examples` cases are drawn from `random` after all small ones.
+    `examples` cases are drawn from `random` after all small ones, all with plausible values.
     """
-    for case in _cases(len(signature(law).parameters) - 1, fold, examples, random):
-        broken = _tried(law, fold, case)
+    tested = FoldUnderTest(fold, plausible)
+    for case in _cases(len(signature(law).parameters) - 1, tested, examples, random):
+        broken = _tried(law, tested, case)
         if broken:
-            return _shrunk(broken)
+            return _shrunk(broken, tested)
     return None
 
 
-def _tried(law: Law, fold: Fold, case: Case) -> Broken | None:
+def _tried(law: Law, tested: FoldUnderTest, case: Case) -> Broken | None:
     """Return the breach, if the case breaks the law."""
     sides: list[tuple[str, Any]] = []
+    fold = tested.fold
     try:
-        if not all(accepts(fold, sample) for samples in case for sample in samples):
+        if not all(tested.accepts(sample) for samples in case for sample in samples):
             return None
         for what, value in law(fold, *case):
             if sides and value != sides[0][1]:
@@ -90,33 +129,21 @@ def _tried(law: Law, fold: Fold, case: Case) -> Broken | None:
     return None
 
 
-def accepts(fold: Fold, sample: TimedValue) -> bool:
-    """Return whether the fold lifts a sample; by a ValueError it may refuse one.
-
-    Whatever else it raises breaks the law that is tried on it.
-    """
-    try:
-        fold.lift(*sample)
-    except ValueError:
-        return False
-    except BaseException as error:  # noqa: BLE001 - the fold is the user's and may raise anything
-        pass_interrupt(error)
-    return True
-
-
-def _cases(operands: int, fold: Fold, examples: int, random: Random) -> Iterator[Case]:
-    yield from product(_SMALL, repeat=operands)
+def _cases(operands: int, tested: FoldUnderTest, examples: int, random: Random) -> Iterator[Case]:
+    near = tested.nearest(0)
+    small = [tuple([(near + value, at) for value, at in samples]) for samples in _SMALL]
+    yield from product(small, repeat=operands)
     if operands:
         for _ in range(examples):
-            yield tuple(_drawn(fold, random) for _ in range(operands))
+            yield tuple(_drawn(tested, random) for _ in range(operands))
 
 
-def _drawn(fold: Fold, random: Random) -> tuple[TimedValue, ...]:
+def _drawn(tested: FoldUnderTest, random: Random) -> tuple[TimedValue, ...]:
     samples = []
     for _ in range(random.randint(0, _MOST_SAMPLES)):
         for _ in range(_TRIES):
-            sample = (_value(random), _time_us(random))
-            if accepts(fold, sample):
+            sample = (tested.nearest(_value(random)), _time_us(random))
+            if tested.accepts(sample):
                 samples.append(sample)
                 break
     return tuple(samples)
@@ -137,11 +164,11 @@ def _time_us(random: Random) -> int:
     return random.choice((0, _RECENT_US)) + random.randrange(4)
 
 
-def _shrunk(broken: Broken) -> Broken:
+def _shrunk(broken: Broken, tested: FoldUnderTest) -> Broken:
     """Return a case that breaks the law and of which no simpler one was found that does."""
     while True:
         for case in _simpler(broken.case):
-            smaller = _tried(broken.law, broken.fold, case)
+            smaller = _tried(broken.law, tested, case)
             if smaller:
                 broken = smaller
                 break

@@ -16,6 +16,7 @@ and of several the newest bound's count; the others wait until their devices hav
 
 from typing import Any, NamedTuple
 
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Column, Op, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
@@ -124,7 +125,7 @@ def samples_of(fold: Fold, partial: Partial) -> Partial:
 
 
 def devices_in(fold: Fold, total: Partial, devices: int) -> int:
-    """Return how many of the devices whose partials were combined are in the total."""
+    """Return how many of the devices whose partials of samples were combined are in the total."""
     if not isinstance(fold, NewestBound):
         return devices
     found: int = total[len(_COLUMNS) - 1]
@@ -132,5 +133,26 @@ def devices_in(fold: Fold, total: Partial, devices: int) -> int:
 
 
 def is_in(fold: Fold, partial: Partial, total: Partial) -> bool:
-    """Return whether one device's partial is in a total."""
-    return not isinstance(fold, NewestBound) or _bound(partial) == _bound(total)
+    """Return whether one device's partial is in a total: it has samples, under the newest bound."""
+    if isinstance(fold, NewestBound):
+        return _bound(partial) == _bound(total)
+    return not is_of_no_sample(fold, partial)
+
+
+def is_of_no_sample(fold: Fold, partial: Partial) -> bool:
+    """Return whether a partial is certainly that of no sample.
+
+    >>> from lasp_edge import folds
+    >>> is_of_no_sample(folds.mean(), (0, 0)), is_of_no_sample(folds.sum(), (0,))
+    (True, False)
+    """
+    return partial == fold.zero and not gives_zero(fold)
+
+
+def gives_zero(fold: Fold) -> bool:
+    """Return whether a sample may have the partial of none: 0 in a sum."""
+    try:
+        return fold.lift(0, 0) == fold.zero
+    except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
+        pass_interrupt(error)
+        return True

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lasp_edge.event import Event
-from lasp_edge.ordered.scan import Scan, Stepped
+from lasp_edge.ordered.scan import TIME, Scan, Stepped
 from lasp_edge.scans.arguments import function, microseconds
 
 
@@ -30,7 +30,7 @@ class ConditionHeld(Scan[tuple[int, ...]]):
     """
 
     name, zero, local = "held_for", None, True
-    parts = {"since_us": "1"}  # noqa: RUF012 - the contract
+    parts = {"since_us": TIME}  # noqa: RUF012 - the contract
 
     def __init__(self, predicate: Callable[[Event[Any]], Any], for_s: float) -> None:
         self._predicate = function(predicate, "held_for: predicate")

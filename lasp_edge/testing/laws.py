@@ -20,7 +20,7 @@ from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
-from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.numbers import PlausibleRange, Resolution
 from lasp_edge.language.program import Program
 from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.log import BEFORE_ALL_US, ScanLog
@@ -73,12 +73,15 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     if not complaints:
         complaints = all_tried(plan).wrong
     for named in folds_of(plan):
-        complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
+        where = ", ".join(named.where)
+        complaints += _complaints(where, named.fold, examples, seed, named.plausible)
     _complain(complaints)
 
 
-def _complaints(where: str, fold: Fold, examples: int, seed: int) -> list[str]:
-    found = verdicts(fold, examples=examples, seed=seed)
+def _complaints(
+    where: str, fold: Fold, examples: int, seed: int, plausible: PlausibleRange | None = None
+) -> list[str]:
+    found = verdicts(fold, examples=examples, seed=seed, plausible=plausible)
     lines = [line for verdict in found if verdict.broken for line in verdict.lines()]
     return [f"{where}: {fold!r} breaks a law", *lines] if lines else []
 

@@ -2,7 +2,7 @@
 
 @given(readings(program))
 def test_my_program(drawn):
-assert not replay(program, drawn).failures
+    assert not replay(program, drawn).failures
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lasp_edge.checking.readings import FIRST_US, WORDS, constants, plausible
+from lasp_edge.checking.readings import FIRST_US, WORDS, constants, plausible, tag_choices
+from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import tried
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.declarations import EventType
@@ -40,24 +41,27 @@ def readings(
     """
     plan = program.plan()
     texts, _ = constants(plan)
-    tags = tried(plan).tags
-    choices = st.sampled_from((*texts, "a", "b"))
+    found = tried(plan)
+    if plan.streams:
+        tried_streams(plan, None, found)
+    known = {tag for asked in found.tags.values() for tag in asked}
+    choices = {tag: st.sampled_from(of) for tag, of in tag_choices(plan, known).items()}
     each = [
         st.tuples(
             st.sampled_from(list(devices)),
             st.just(event.name),
-            _values(event),
+            _values(event, texts),
             st.integers(FIRST_S, FIRST_S + round(hours * 3_600)),
-            st.fixed_dictionaries(dict.fromkeys(tags.get(event.name, {}), choices)),
+            st.fixed_dictionaries({tag: choices[tag] for tag in found.tags.get(event.name, {})}),
         )
         for event in plan.events.values()
     ]
     return st.lists(st.one_of(each), min_size=1, max_size=max_size)
 
 
-def _values(event: EventType) -> st.SearchStrategy[Any]:
+def _values(event: EventType, texts: tuple[str, ...]) -> st.SearchStrategy[Any]:
     if event.text:
-        return st.sampled_from(WORDS)
+        return st.sampled_from((*WORDS, *texts))
     least, most = (plausible(event, end) for end in (1 - LIMIT, LIMIT - 1))
     least, most = (max(least, -LARGEST), min(most, LARGEST)) if least < LARGEST else (least, most)
     return st.integers(least, max(least, most)).map(event.resolution.real)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from simulations import control, lake_order, tentative
+from simulations import alerted, control, lake_order, tentative
 from simulations.planted import (
     of_acting,
     of_connections,
@@ -21,6 +21,7 @@ from simulations.planted import (
     of_lake_order,
     of_lives,
     of_promises,
+    of_row_alerts,
     of_scans,
     of_sinks,
     of_the_fleet,
@@ -39,7 +40,7 @@ SEEDS = 1_000
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
-    *(of_fleet_order, of_lake_order, of_connections),
+    *(of_fleet_order, of_lake_order, of_connections, of_row_alerts),
 )
 """The modules that fill the table of bugs."""
 
@@ -82,6 +83,7 @@ def hunt(
 _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
     of_waiting.LAW: lambda seed: tentative.troubles(tentative.draw_of(seed)),
     of_lake_order.LAW: lake_order.troubles,
+    of_row_alerts.LAW: alerted.troubles,
     of_control.LAW: lambda seed: control.troubles(seed, devices=4, steps=120),
 }
 """What bugs break that need no world: gives the troubles of a seed."""

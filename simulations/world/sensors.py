@@ -6,15 +6,13 @@ The tags that a program's functions ask for are found by calling them.
 from random import Random
 
 from device_agent.agent.intake.batch import Batch
-from lasp_edge.checking.readings import constants, plausible, values_of
+from lasp_edge.checking.readings import constants, plausible, tag_choices, values_of
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import tried
 from lasp_edge.language.plan import Plan
 from simulations.oracle import Reading
 from simulations.world.programs import LIVE
 
-CHOICES = ("a", "b", "c")
-"""The values that a tag takes."""
 NAMED = 0.2
 """The part of the values that are always tried, or that the functions of the program name."""
 SPREAD = 40.0
@@ -35,7 +33,7 @@ class Sensors:
     def __init__(self, plan: Plan, every_steps: int) -> None:
         self._plan = plan
         self._every = max(1, every_steps)
-        self._tags = asked_tags(plan)
+        self._tags = sorted(tag_choices(plan, set(asked_tags(plan))).items())
         known = constants(plan)
         self._named = {each.name: values_of(each, *known) for each in plan.events.values()}
         self.readings: list[Reading] = []
@@ -47,7 +45,7 @@ class Sensors:
             return batch
         for name, event in sorted(self._plan.events.items()):
             steps = random.randint(0, max(1, round(SPREAD / float(event.resolution.exact))))
-            tags = {tag: random.choice(CHOICES) for tag in self._tags}
+            tags = {tag: random.choice(choices) for tag, choices in self._tags}
             batch.names.append(name)
             batch.times_us.append(now_us)
             value = event.resolution.real(plausible(event, steps))

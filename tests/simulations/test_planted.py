@@ -13,6 +13,7 @@ import crdts
 import device_agent
 import lasp_edge
 import simulations
+from simulations.planted import of_row_alerts
 from simulations.planted.__main__ import main
 from simulations.planted.bug import BUGS, USES, replaced, unused
 from simulations.planted.hunt import CANARY, Caught, hunt
@@ -28,6 +29,17 @@ QUICK = (
 @pytest.mark.parametrize("name", QUICK)
 def test_a_planted_bug_is_found(name):
     assert hunt(BUGS[name], range(20)) is not None
+
+
+@pytest.mark.parametrize(
+    ("bug", "seed"),
+    [
+        (of_row_alerts.an_alert_on_a_window_is_judged_by_the_row_that_came_last, 7),
+        (of_row_alerts.a_row_that_is_revised_is_not_judged_again, 10),
+    ],
+)
+def test_a_planted_bug_of_alerts_on_rows_is_found(bug, seed):
+    assert hunt(BUGS[bug.__name__], [seed]).trouble.endswith("the oracle True")
 
 
 def test_each_planted_bug_says_its_history_and_there_are_many():

@@ -172,7 +172,7 @@ class CurrentValues(Part):
         """Return the value that a handler is given of a fold; None where nobody has the key."""
         fold = self._fold(name)
         if isinstance(fold, DynamicFold):
-            is_known = bool(_holders(self._entries(fold), fold.fold, key))
+            is_known = bool(_partials(self._entries(fold), key))
         else:
             is_known = self._samples.partial(name, key) is not None
         return self.value(name, key) if is_known else None
@@ -185,11 +185,15 @@ class CurrentValues(Part):
         return self._samples.counting(fold)
 
 
-def _holders(entries: FleetFold | PresentFold, fold: Fold, key: str) -> list[str]:
-    """Return the devices that are in the value of a key, sorted."""
+def _partials(entries: FleetFold | PresentFold, key: str) -> dict[str, Partial | None]:
+    """Return device -> its partial, of those that have a key and count, sorted."""
     if isinstance(entries, PresentFold):
-        found = {device: entries.partial(device, key) for device in entries.holders(key)}
-    else:
-        found = {device: partial_of(entries, device, key) for device in holders(entries, key)}
+        return {device: entries.partial(device, key) for device in entries.holders(key)}
+    return {device: partial_of(entries, device, key) for device in holders(entries, key)}
+
+
+def _holders(entries: FleetFold | PresentFold, fold: Fold, key: str) -> list[str]:
+    """Return the devices whose samples are in the value of a key, sorted."""
     total = entries.total(key).partial
+    found = _partials(entries, key)
     return [device for device, each in found.items() if each and is_in(fold, each, total)]

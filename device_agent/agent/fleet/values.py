@@ -162,7 +162,8 @@ class Values:
             yield CurrentValue(name, None, moved, partial(self._of_derived, name))
 
     def _whole(self, fold: AnyFold, result: Result, agreement: Agreement | None) -> dict[str, Any]:
-        return self._value(fold, result) | _agreed(agreement)
+        agreed = _agreed(agreement)
+        return self._value(fold, result) | agreed | ({"devices": result.devices} if agreed else {})
 
     def _of_key(self, fold: AnyFold, result: Result) -> dict[str, Any]:
         value = self._value(fold, result)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from crdts import Entry, Membership, OwnedMap, Replica, Version
 from lasp_edge import folds
+from lasp_edge.aggregates.absence import Absent, PresentFold
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError
 from lasp_edge.protocol.entries import columns_of, rows_of
 from lasp_edge.protocol.inputs import MODULUS, entry_hash, membership_text, variable_digest
@@ -211,9 +212,9 @@ def test_the_replicated_state_keeps_the_laws_of_a_lattice():
     check()
 
 
-PARTIALS = st.tuples(st.integers(0, 50), st.integers(-5_000, 5_000))
-EXTREMES = st.tuples(
-    st.integers(0, 9), st.none() | st.integers(-99, 99), st.none() | st.integers(-99, 99)
+PARTIALS = st.just((0, 0)) | st.tuples(st.integers(1, 50), st.integers(-5_000, 5_000))
+EXTREMES = st.just((0, None, None)) | st.tuples(
+    st.integers(1, 9), st.integers(-99, 99), st.integers(-99, 99)
 )
 VERSIONS = st.builds(Version, st.integers(1, 3), st.integers(0, 2), st.integers(1, 5))
 SEVERAL = st.sampled_from(["a", "b", "c", "d"])
@@ -238,7 +239,7 @@ def test_the_fleets_value_equals_the_recomputation_in_order_of_devices(fold, par
             newest |= delta
             partials = [rows[0][2] for rows in newest.value.values()]
             assert published.total("").partial == reduce(fold.combine, partials, fold.zero)
-            assert published.total("").devices == len(partials)
+            assert published.total("").devices == sum(each[0] > 0 for each in partials)
         assert published.state(0) == newest
         hashes = [entry_hash("", d, e.version, e.payload[0][2]) for d, e in newest.entries.items()]
         assert published.digest == published.total("").digest == variable_digest(hashes)
@@ -251,3 +252,26 @@ def test_the_fleets_value_equals_the_recomputation_in_order_of_devices(fold, par
         assert mirrored.total("") == published.total("")
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("fold", "partials", "having"),
+    [
+        (folds.mean(), {"a": (2, 50), "b": (0, 0)}, 1),
+        (folds.mean(), {"a": (0, 0), "b": (0, 0)}, 0),
+        (folds.max(), {"a": (-3,), "b": (None,)}, 1),
+        (folds.sum(), {"a": (50,), "b": (0,)}, 2),  # which may be that of a reading of 0
+    ],
+)
+def test_a_device_without_a_sample_is_not_in_the_value(fold, partials, having):
+    fleet = FleetFold(fold)
+    for number, (device, partial) in enumerate(partials.items()):
+        fleet.put_own(Replica(1, number, device), "", partial)
+    assert fleet.total("").devices == having
+    assert PresentFold(fleet, FleetFold(Absent(), keyed=True)).total("").devices == having
+    some = next(partial for partial in partials.values())
+    fleet.put_own(Replica(1, 1, "b"), "", some)
+    assert fleet.total("").devices == 2 * (some != fold.zero or fold.zero == (0,))
+    fleet.put_own(Replica(1, 0, "a"), "", fold.zero)
+    fleet.put_own(Replica(1, 1, "b"), "", None)
+    assert fleet.total("").devices == (fold.zero == (0,))

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from lasp_edge import folds
+from lasp_edge import Column, Fold, Op, folds
 from lasp_edge.checking import laws
 from lasp_edge.checking.programs import folds_of, verdicts
 from lasp_edge.checking.search import smallest_broken
@@ -158,3 +158,30 @@ def test_the_folds_of_a_program_are_those_of_windows_and_variables_once_each():
         (("window c, part bins",), "histogram"),
     ]
     assert [broken(each.fold) for each in named] == [{}] * 4
+
+
+class Power(Fold):
+    """Ten to the value: no machine can compute that of a value that no sensor has."""
+
+    name, parts = "power", ("power",)
+    columns = (Column("power_q", Op.SUM),)
+
+    def lift(self, value, time_us=0):
+        assert 1 <= value <= 12, "an implausible value"
+        return (10**value,)
+
+    def lower(self, partial, resolution):
+        return {"power": partial[0]}
+
+
+def test_a_fold_of_ones_own_is_tried_on_plausible_values():
+    program = Program("loud")
+    level = program.event("level", resolution="1", least=1, most=12)
+    program.window("power", source=level, fold=Power(), size_s=60)
+    program.window("doubled", source=level, fold=Power(), size_s=60, value=lambda e: e.value)
+    plausible, other = folds_of(program.plan())
+    assert not [
+        each.broken for each in verdicts(Power(), plausible=plausible.plausible) if each.broken
+    ]
+    assert other.plausible is None, "what a function gives may be anything"
+    assert any(each.broken for each in verdicts(Power()))

@@ -13,7 +13,7 @@ from crdts import BoundedLWWSet
 from lasp_edge import Program, folds, scans
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.examples.greenhouse import program as greenhouse
-from lasp_edge.testing import replay
+from lasp_edge.testing import check_program, replay
 from lasp_edge.testing.strategies import readings
 
 START_S = 1_764_028_800
@@ -47,6 +47,7 @@ def test_all_that_a_program_makes_is_there_in_its_units():
             ("a", "warm", 20.2, START_S + 1, {"room": "attic"}),
             ("a", "warm", 22, datetime.fromtimestamp(START_S + 2, UTC), {"room": "attic"}),
             ("b", "warm", 34.0, START_S + 3, {"room": "cellar"}),
+            ("c", "moist", 60, START_S + 3, {"room": "cellar"}),
         ],
     )
     assert [(row["key"], row["mean"], row["start"]) for row in found.window("by_room")] == [
@@ -54,9 +55,14 @@ def test_all_that_a_program_makes_is_there_in_its_units():
         ("cellar", 34.0, datetime.fromtimestamp(START_S, UTC)),
     ]
     assert found.value("fleet").number == pytest.approx((20 + 22 + 34) / 3)
-    assert [(row["device"], row["state"]) for row in found.alerts] == [("a", "on"), ("b", "on")]
+    assert [(row["device"], row["state"]) for row in found.alerts] == [
+        (device, "on") for device in "abc"
+    ]
     assert [(row["warm"], row["moist"]) for row in found.result("both")] == [(20.0, 50), (22.0, 50)]
-    assert [row["count"] for row in found.result("stays")] == [2, 1], "time alone ends a session"
+    assert found.value("fleet").devices == ("a", "b"), "c has nothing warm"
+    stays = [(row["start"], row["end"], row["count"]) for row in found.result("stays")]
+    at = [datetime.fromtimestamp(START_S + n, UTC) for n in range(4)]
+    assert stays == [(at[1], at[2], 2), (at[3], at[3], 1)], "time alone ends a session"
     assert found.failures == []
 
 
@@ -218,6 +224,28 @@ def test_what_a_program_does_not_have_is_named():
 @given(drawn=readings(greenhouse))
 def test_drawn_readings_are_plausible_and_have_their_tags(drawn):
     assert replay(greenhouse, drawn).failures == []
+
+
+def keyed_by_number() -> Program:
+    program = Program("numbered")
+    warm = program.event("warm", resolution="0.5", least=-20, most=60)
+    program.window(
+        "by_floor", source=warm, fold=folds.max(), size_s=60, key=lambda e: (int(e.tags["floor"]),)
+    )
+    runs = program.scan("runs", source=warm, scan=scans.changes(), key=lambda e: e.tags["wing"])
+    words = program.map(runs, lambda e: f"warm: {e.value} " if e.value > 0 else "", "words")
+    program.result(words, parts={"words": "text"})
+    return program
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=readings(keyed_by_number()))
+def test_drawn_tags_are_what_the_functions_that_ask_for_them_can_read(drawn):
+    assert replay(keyed_by_number(), drawn).failures == []
+
+
+def test_a_key_that_makes_a_number_of_a_tag_is_no_failure():
+    check_program(keyed_by_number())
 
 
 def test_pytest_has_the_fixtures(pytester_like):

@@ -1,5 +1,6 @@
 """Each scan as users write it, on devices that are killed and cut off, against plain Python."""
 
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
@@ -47,7 +48,8 @@ def test_each_gives_its_definition():
     pairs = list(pairwise(zip(TIMES_S, VALUES, strict=True)))
     stayed = [20, 25, 22, 21, 30, 31, 19, 20]  # the readings are 8, 8 and 5 seconds apart
     assert rows(found, "steady") == [(value,) for value in stayed]
-    assert rows(found, "hot") == [(TIMES_S[2] * 1_000_000,), (TIMES_S[7] * 1_000_000,)]
+    hot = [datetime.fromtimestamp(TIMES_S[n], UTC) for n in (2, 7)]
+    assert rows(found, "hot") == [(since,) for since in hot]
     assert rows(found, "level") == [(0,), (1,), (0,), (1,), (0,)]
     assert rows(found, "rate") == [
         (round(60 * (b - a) / (t - s) * 100) / 100,) for (s, a), (t, b) in pairs
