@@ -104,6 +104,8 @@ def test_what_a_lake_holds_is_replayed_whatever_came_twice(lake, typed, capsys, 
     *_, row, summary = capsys.readouterr().out.splitlines()
     assert row.split()[-1] == "replay"
     assert summary == "0 rows as kept, 1 in the replay alone, 0 kept alone"
+    typed("doors", "all", "--lake", lake.root, "--since", "2024", "--until", "2025")
+    assert "0 rows as kept, 0 in the replay alone" in capsys.readouterr().out, "a year, no times"
 
 
 @pytest.mark.usefixtures("gateway")
@@ -124,6 +126,23 @@ def test_another_program_over_the_same_readings_is_as_shown(typed, tmp_path, cap
     assert words[:2] == ["lasp-edge", "replay"]
     assert typed(*words[2:]) == 0
     assert capsys.readouterr().out == block("other visits shown")
+
+
+def test_rows_of_one_item_are_compared_by_what_they_say_and_not_by_their_number():
+    def rows(*values, item=1):
+        return [
+            {"key": "", "time_us": 5, "place": f"a5!!pi-1!!x!!!!a{item}!!a{n}", "v": v, "v_q": v}
+            for n, v in enumerate(values)
+        ]
+
+    found = replay._compared(rows(1, 2, 2), rows(3, 1, 2) + rows(2, item=2), ["v", "v_q"])
+    assert [(row["v"], row["where"], row["place"][-6:]) for row in found] == [
+        (3, "replay", "a1!!a0"),
+        (1, "both", "a1!!a1"),
+        (2, "both", "a1!!a2"),
+        (2, "kept", "a1!!a2"),
+        (2, "replay", "a2!!a0"),
+    ]
 
 
 @pytest.mark.parametrize(

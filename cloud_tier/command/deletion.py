@@ -12,7 +12,7 @@ from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, is_locked
 from cloud_tier.lake.tables import FORMAT, LakeTables
 from cloud_tier.lake.upgrade import upgrade
 from lasp_edge.errors import UsageError
-from lasp_edge.tool.times import read_time
+from lasp_edge.tool.times import typed_time
 
 LEAST_DAYS = 8
 """Days that are kept at least: a job takes late readings for seven, unless one says otherwise."""
@@ -37,7 +37,7 @@ def forget_rows(arguments: argparse.Namespace) -> str:
     if not arguments.device and arguments.key is None:
         raise UsageError("lake forget: --device D or --key K is needed")
     try:
-        before_us = None if arguments.before is None else read_time(arguments.before)
+        before_us = None if arguments.before is None else typed_time(arguments.before)
     except ValueError:
         raise UsageError(
             f"--before: a time such as 2025-01-01T00:00:50, not {arguments.before!r}"

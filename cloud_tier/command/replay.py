@@ -29,7 +29,7 @@ from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.places import place_text
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.printing import FoundRows, RowPrinter, RowsWanted
-from lasp_edge.tool.times import read_time
+from lasp_edge.tool.times import typed_time
 
 SECTION = "windows of a fleet"
 EXTRA = "lake"
@@ -100,7 +100,7 @@ def _result(plan: Plan, spec: str, name: str) -> StreamResult:
 def _time(arguments: argparse.Namespace, option: str) -> int | None:
     text = getattr(arguments, option)
     try:
-        return None if text is None else read_time(text)
+        return None if text is None else typed_time(text)
     except ValueError:
         raise UsageError(f"--{option}: a time such as 2026-01-05T08:00, not {text!r}") from None
 
@@ -164,23 +164,28 @@ def _columns(result: StreamResult) -> list[str]:
 
 
 def _compared(kept: list[Row], made: list[Row], columns: list[str]) -> list[Row]:
-    """Return all rows in order, each with where it is."""
-    before = {row["place"]: row for row in kept}
-    after = {row["place"]: row for row in made}
+    """Return all rows in order, each with where it is.
+
+    Of one item there may be several rows. Those that say the same are one, whatever their numbers.
+    """
+    stored = [name for name in columns if name.endswith("_q") or f"{name}_q" not in columns]
+    left: dict[tuple[Any, ...], list[Row]] = {}
+    for row in kept:
+        left.setdefault(_content(row, stored), []).append(row)
     found: list[Row] = []
-    for place in before.keys() | after.keys():
-        old, new = before.get(place), after.get(place)
-        if old is not None and new is not None and _same(old, new, columns):
-            found.append({**new, _WHERE: BOTH})
-            continue
-        found += [{**old, _WHERE: KEPT}] if old is not None else []
-        found += [{**new, _WHERE: REPLAY}] if new is not None else []
+    for row in made:
+        same = left.get(_content(row, stored))
+        found.append({**row, _WHERE: BOTH if same else REPLAY})
+        if same:
+            del same[0]
+    found += [{**row, _WHERE: KEPT} for rows in left.values() for row in rows]
     return sorted(found, key=lambda row: (row["key"], row["time_us"], row["place"], row[_WHERE]))
 
 
-def _same(old: Row, new: Row, columns: list[str]) -> bool:
-    stored = [name for name in columns if name.endswith("_q") or f"{name}_q" not in columns]
-    return all(old.get(name) == new.get(name) for name in ("key", *stored))
+def _content(row: Row, stored: list[str]) -> tuple[Any, ...]:
+    """Return what a row says, and of which item: its place without the number of the output."""
+    item = row["place"].rpartition("!!")[0]
+    return (item, row["key"], *map(row.get, stored))
 
 
 def _print(arguments: argparse.Namespace, result: StreamResult, rows: list[Row]) -> None:

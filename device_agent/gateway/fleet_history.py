@@ -5,7 +5,6 @@ of its own, and a later part replaces rows of former ones.
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Final
 
 from device_agent.gateway.kept import FleetKeeper, KeptEntry
@@ -103,8 +102,15 @@ class GatewayHistory(FleetHistory):
         The rows of a cell come from many devices, over many turns, so what is written grows with
         what has changed and not with the cell.
         """
-        for cell_us, several in groupby(changed, lambda each: cell_of(each[0][0])):
-            self._put_part(result, cell_us, list(several))
+        by_cell: dict[int, ChangedRows] = {}
+        for each in changed:
+            cell_us = cell_of(each[0][0])
+            several = by_cell.get(cell_us)
+            if several is None:
+                several = by_cell[cell_us] = []
+            several.append(each)
+        for cell_us, several in by_cell.items():
+            self._put_part(result, cell_us, several)
 
     def _put_part(self, result: str, cell_us: int, changed: ChangedRows) -> None:
         """Store another part of a cell, and all parts as one where there are many."""

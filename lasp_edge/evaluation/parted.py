@@ -16,7 +16,7 @@ from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.gathering import Gathering, OrderedRecord, answers_of
-from lasp_edge.ordered.inputs import InputCell, TakenItem, content_of_cells
+from lasp_edge.ordered.inputs import InputCell, TakenItem, inserted_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.parted import sent_at
@@ -120,8 +120,10 @@ class PartedScans:
         """Return the stored answers in some cells."""
         leaf, found = f"{name}: leaf", dict[Place, dict[str, bytes]]()
         for cell_us in cells:
-            content = content_of_cells({leaf: None}, dict(self._stored(leaf, cell_us, cell_us + 1)))
-            for place, device, basis in answers_of(content[leaf]):
+            stored = dict(self._stored(leaf, cell_us, cell_us + 1))
+            answers = inserted_cells({leaf: None}, stored)[leaf]
+            content = {place: new for place, (_, new) in answers.items()}
+            for place, device, basis in answers_of(content):
                 found.setdefault(place, {})[device] = basis
         return found
 

@@ -19,7 +19,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, graph_of, stream_plan
 from lasp_edge.ordered.cells import CellId
 from lasp_edge.ordered.deltas import Content, Delta
-from lasp_edge.ordered.inputs import InputCell, content_of_cells
+from lasp_edge.ordered.inputs import InputCell, inserted_cells
 
 
 def replayed(plan: Plan, name: str, cells: Mapping[CellId, InputCell], until_us: int) -> Content:
@@ -31,10 +31,10 @@ def replayed(plan: Plan, name: str, cells: Mapping[CellId, InputCell], until_us:
         cells: what all devices have sent.
         until_us: items from then on are left out, and no timer rings then.
     """
-    content = content_of_cells(stream_plan(plan, FLEET).events, cells)
+    inserted = inserted_cells(stream_plan(plan, FLEET).events, cells)
     changes: dict[str, Delta] = {
-        event: {place: (None, new) for place, new in items.items() if place[0] < until_us}
-        for event, items in content.items()
+        event: {place: change for place, change in delta.items() if place[0] < until_us}
+        for event, delta in inserted.items()
     }
     found = graph_of(plan, FLEET).update(changes, until_us).get(name, {})
     return {

@@ -6,7 +6,7 @@ the newest that still counts is looked for in the store.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -104,7 +104,7 @@ class ResultBook:
         for _, rows in self._history.rows(self.result.name, since_us, FOR_EVER_US):
             self._live.restore(rows)
             if self._remembers:
-                self._remember(sorted(rows.items(), key=place_of))
+                self._remember(rows.items())
 
     @property
     def due_us(self) -> int | None:
@@ -115,6 +115,8 @@ class ResultBook:
         self, delta: Delta, since_us: int, before_us: int, frontier_us: int | None
     ) -> list[PlacedRow]:
         """Take how the stream has changed; return the rows that are final, or revised, by that.
+
+        They are in no order.
 
         Args:
             delta: the change.
@@ -140,26 +142,31 @@ class ResultBook:
             self._live.cut(since_us)
         changed += live
         if self._remembers:
+            back = {old.key for old, new in delta.values() if old and new is None}
+            shown = {key: self.newest.get(key) for key in back}
             self._remember(changed)
-            self._replace({old.key for old, new in delta.values() if old and new is None})
+            self._replace(shown)
         return [
             (place, row)
             for place, row in changed
             if row is not None and row.event is not None and row.status != TENTATIVE
         ]
 
-    def _replace(self, keys: set[str]) -> None:
-        """Remember the newest rows that still count of keys of which rows were taken back."""
+    def _replace(self, shown: dict[str, Newest | None]) -> None:
+        """Remember the newest rows that still count of keys of which rows were taken back.
+
+        All rows of the store are looked at, so that is for keys alone whose newest row is lost.
+
+        Args:
+            shown: key -> the rows that were remembered before; None where there were none.
+        """
         none = Newest(self.result)
-        lost = {key for key in keys if self.newest.get(key, none).final is None}
+        lost = {k: none for k, was in shown.items() if _is_lost(was, self.newest.get(k, none))}
         if not lost:
             return
-        self.newest |= dict.fromkeys(lost, none)
+        self.newest |= lost
         for _, rows in self._history.rows(self.result.name, 0, FOR_EVER_US):
-            of_lost = [
-                (place, row) for place, row in rows.items() if row.event and row.event.key in lost
-            ]
-            self._remember(sorted(of_lost, key=place_of))
+            self._remember(each for each in rows.items() if each[1][0] and each[1][0][5] in lost)
 
     def _past(
         self, delta: Delta, cells: set[int], frontier_us: int | None
@@ -225,18 +232,21 @@ class ResultBook:
         """Return a row as handlers and people see it."""
         return shown_row(self.result, place, row)
 
-    def _remember(self, changed: Sequence[tuple[Place, ResultRow | None]]) -> None:
-        """Take rows that are new, have changed or are gone, each place once."""
+    def _remember(self, changed: Iterable[tuple[Place, ResultRow | None]]) -> None:
+        """Take rows that are new, have changed or are gone, in any order, each place once."""
         gone: set[Place] = set()
-        latest: dict[str, list[PlacedRow | None]] = {}
-        for place, row in changed:
+        latest: dict[str, list[Any]] = {}
+        for each in changed:
+            place, row = each
             if row is None or row[0] is None:
                 gone.add(place)
                 continue
             found = latest.get(row[0][5])
             if found is None:
                 found = latest[row[0][5]] = [None, None]
-            found[row[1] == TENTATIVE] = (place, row)
+            at = row[1] == TENTATIVE
+            if found[at] is None or found[at][0] < place:
+                found[at] = each
         self._forget(gone)
         none = Newest(self.result)
         for key, (found_final, found_tentative) in latest.items():
@@ -255,6 +265,18 @@ class ResultBook:
             if any(row is not None and row[0] in gone for row in known[1:]):
                 left = [None if row is None or row[0] in gone else row for row in known[1:]]
                 self.newest[key] = Newest(self.result, *left)
+
+
+def _is_lost(was: Newest | None, now: Newest) -> bool:
+    """Return whether an older row than those that are known now may be the newest of a key.
+
+    Args:
+        was: the rows that were known before some were taken back; None where there were none.
+        now: those that are known without them.
+    """
+    if was is None or now.final is not None or was.final is not None:
+        return now.final is None
+    return was.tentative is not None and _later(was.tentative, now.tentative) is not now.tentative
 
 
 def _later(known: PlacedRow | None, found: PlacedRow | None) -> PlacedRow | None:

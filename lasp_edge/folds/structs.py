@@ -65,6 +65,16 @@ class Struct(Fold):
         """The folds by part name."""
         return self._folds
 
+    @property
+    def givers(self) -> dict[str, Fold]:
+        """The fold that gives each value, by the value's name; none of them is a struct."""
+        found: dict[str, Fold] = {}
+        for part, fold in self._folds.items():
+            for inner in fold.parts:
+                name = part if len(fold.parts) == 1 else _prefixed(part, inner)
+                found[name] = fold.givers[inner] if isinstance(fold, Struct) else fold
+        return found
+
     def at(self, resolution: Resolution) -> Self:
         folds = {part: fold.at(resolution) for part, fold in self._folds.items()}
         if all(fold is self._folds[part] for part, fold in folds.items()):

@@ -129,14 +129,6 @@ def without_same(delta: Delta, alike: Same) -> Delta:
     }
 
 
-def inserted(contents: dict[str, Content]) -> dict[str, Delta]:
-    """Return the deltas that lead from nothing to these contents."""
-    return {
-        name: {place: (None, event) for place, event in content.items()}
-        for name, content in contents.items()
-    }
-
-
 def differences(before: dict[str, Delta], after: dict[str, Delta]) -> dict[str, Delta]:
     """Return how the streams change, of which these were the outputs before and after."""
     found = {

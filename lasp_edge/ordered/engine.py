@@ -18,15 +18,15 @@ from lasp_edge.ordered.cells import (
     made_id,
 )
 from lasp_edge.ordered.cutting import cut_by_age, cut_by_count
-from lasp_edge.ordered.deltas import Delta, differences, follow, inserted
+from lasp_edge.ordered.deltas import Delta, differences, follow
 from lasp_edge.ordered.graph import StreamGraph
 from lasp_edge.ordered.inputs import (
     InputCell,
     Inputs,
     PlacedCell,
     TakenItem,
-    content_of_cells,
-    present_in,
+    insert_cell,
+    inserted_cells,
     put,
     taken_item,
 )
@@ -137,9 +137,7 @@ class StreamEngine:
             return self._rebuild(progress)
         self._cells = self._cells_in(self.since_us, FOR_EVER_US)
         self._count = sum(map(len, self._cells.values()))
-        self.graph.update(
-            inserted(content_of_cells(self._plan.events, self._cells)), progress.frontier_us
-        )
+        self.graph.update(inserted_cells(self._plan.events, self._cells), progress.frontier_us)
         return None
 
     def _resume(self, progress: EngineProgress, pruned_us: int) -> bool:
@@ -223,8 +221,7 @@ class StreamEngine:
             if cell is None:
                 self._cells[where] = came
                 self._count += len(came)
-                for place, event in present_in(self._plan.events, where, came):
-                    delta[place] = (None, event)
+                insert_cell(self._plan.events, where, came, delta)
             else:
                 self._count -= len(cell)
                 for each in _items_of(where, came):
@@ -302,20 +299,20 @@ class StreamEngine:
         """
         cells = self._cells_in(cut.time_us, cut.end_us)
         old = self._graph(was)
-        before = old.update(inserted(content_of_cells(self._plan.events, cells)), cut.end_us)
+        before = old.update(inserted_cells(self._plan.events, cells), cut.end_us)
         for each in inside:
             where = made_id((each.event, each.device, cell_of(each.time_us)))
             cell = cells.setdefault(where, {})
             if self._put(cell, each, {}, retracted):
                 self._put_cell(where, cell, cut.end_us)
         new = self._graph(now)
-        after = new.update(inserted(content_of_cells(self._plan.events, cells)), cut.end_us)
+        after = new.update(inserted_cells(self._plan.events, cells), cut.end_us)
         return differences(before, after), old.cut(cut.end_us), new.cut(cut.end_us)
 
     def _rebuilt(self, was: bytes | None, now: bytes | None) -> dict[str, Delta]:
         """Let the live end go on from other states; return the difference of what it after."""
         frontier_us = self.graph.frontier_us
-        items = inserted(content_of_cells(self._plan.events, self._cells_before()))
+        items = inserted_cells(self._plan.events, self._cells_before())
         before = self._graph(was).update(items, frontier_us)
         self.graph = self._graph(now)
         after = self.graph.update(items, frontier_us)

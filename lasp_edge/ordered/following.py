@@ -7,9 +7,9 @@ what a late reading costs that is followed by changes everywhere.
 
 from collections.abc import Iterable
 
-from lasp_edge.ordered.deltas import Content, Delta, differences, follow, inserted
+from lasp_edge.ordered.deltas import Content, Delta, differences, follow
 from lasp_edge.ordered.engine import StreamEngine, StreamPlan, begun
-from lasp_edge.ordered.inputs import content_of_cells
+from lasp_edge.ordered.inputs import inserted_cells
 
 
 class FollowingEngine(StreamEngine):
@@ -27,19 +27,15 @@ class FollowingEngine(StreamEngine):
         cut = self._store.cut_at(since_us)
         was = now = cut.states
         while cut.time_us != self.since_us:
-            items = inserted(
-                content_of_cells(self._plan.events, self._cells_in(cut.time_us, cut.end_us))
-            )
+            items = inserted_cells(self._plan.events, self._cells_in(cut.time_us, cut.end_us))
             old, new = begun(former(), was), begun(plan.graph(), now)
             before, after = old.update(items, cut.end_us), new.update(items, cut.end_us)
             deltas = follow(deltas, differences(before, after))
             was, now = old.cut(cut.end_us), new.cut(cut.end_us)
             cut = self._store.cut_at(cut.end_us)
             self._store.put_cut(cut._replace(states=now))
-        frontier_us, items = (
-            self.graph.frontier_us,
-            inserted(content_of_cells(self._plan.events, self._cells)),
-        )
+        frontier_us = self.graph.frontier_us
+        items = inserted_cells(self._plan.events, self._cells)
         before = begun(former(), was).update(items, frontier_us)
         self.graph = begun(plan.graph(), now)
         after = self.graph.update(items, frontier_us)
@@ -59,7 +55,7 @@ class FollowingEngine(StreamEngine):
             cells = self._cells if is_live else self._cells_in(at_us, end_us)
             graph = self._graph(self._store.cut_at(at_us).states)
             until_us = self.graph.frontier_us if is_live else end_us
-            changes = graph.update(inserted(content_of_cells(self._plan.events, cells)), until_us)
+            changes = graph.update(inserted_cells(self._plan.events, cells), until_us)
             for name, content in found.items():
                 content.update(
                     (place, new) for place, (_, new) in changes.get(name, {}).items() if new

@@ -3,14 +3,14 @@
 A reading is there or was taken back, for good. An output is replaced by a newer version.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, CellId, made_item, tags_in
-from lasp_edge.ordered.deltas import Content, Delta, compose_into
-from lasp_edge.ordered.outputs import Output, made_event
+from lasp_edge.ordered.deltas import Delta, compose_into
+from lasp_edge.ordered.outputs import made_event
 from lasp_edge.ordered.sent_outputs import OutputAt, OutputItem, event_of
 
 InputCell = dict[Any, Any]
@@ -79,16 +79,16 @@ def _put_output(cell: InputCell, taken: OutputItem, delta: Delta) -> bool:
     return True
 
 
-def content_of_cells(inputs: Inputs, cells: Mapping[CellId, InputCell]) -> dict[str, Content]:
-    """Return what is present in cells, by event."""
-    found: dict[str, Content] = {event: {} for event in inputs}
+def inserted_cells(inputs: Inputs, cells: Mapping[CellId, InputCell]) -> dict[str, Delta]:
+    """Return the deltas that lead from nothing to what is present in cells, by event."""
+    found: dict[str, Delta] = {event: {} for event in inputs}
     for at, cell in cells.items():
-        found[at.event].update(present_in(inputs, at, cell))
+        insert_cell(inputs, at, cell, found[at.event])
     return found
 
 
-def present_in(inputs: Inputs, at: CellId, cell: InputCell) -> Iterator[Output]:
-    """Yield what is present in a cell, each with its place.
+def insert_cell(inputs: Inputs, at: CellId, cell: InputCell, delta: Delta) -> None:
+    """Insert what is present in a cell of which nothing was there.
 
     It is `Item.place` and `Item.event` of each item, without a call for any.
     """
@@ -98,7 +98,7 @@ def present_in(inputs: Inputs, at: CellId, cell: InputCell) -> Iterator[Output]:
         for here, (_, content) in cell.items():
             made = event_of(here, device, content)
             if made is not None:
-                yield here.place(device), made
+                delta[here.place(device)] = (None, made)
         return
     above, below = resolution.numerator, resolution.denominator
     known, labels = None, tags_in("")
@@ -109,4 +109,4 @@ def present_in(inputs: Inputs, at: CellId, cell: InputCell) -> Iterator[Output]:
             known, labels = tags, tags_in(tags)
         real = value if type(value) is str else value * above / below
         made = made_event((event, real, time_us, device, labels, ""))
-        yield (time_us, device, (event, tags, value), ()), made
+        delta[(time_us, device, (event, tags, value), ())] = (None, made)

@@ -311,14 +311,15 @@ class ScanLog:
     ) -> tuple[int, bool]:
         """Step from a place on; return where that ended, and whether the state agrees there."""
         places, states, outputs = self.places, self._states, self.outputs
-        tail = self._tail_of(at)
+        tail, stepped, is_due = self._tail_of(at), self._stepped, self._is_due
         for here in range(at, len(places)):
-            place, event = places[here], self._items[here]
-            given: list[Output] = []
-            if self._timed:
-                self._ring(tail, place[0], given)
-            state, brought = self._stepped(tail.state, event, place)
-            given += brought
+            place = places[here]
+            rung: list[Output] = []
+            if self._timed and is_due(tail, place[0]):
+                self._ring(tail, place[0], rung)
+            state, given = stepped(tail.state, self._items[here], place)
+            if rung:
+                given = [*rung, *given]
             if given or outputs[here]:
                 gone.update(outputs[here])
                 come.update(given)
@@ -344,7 +345,8 @@ class ScanLog:
         self.steps += 1
         try:
             after, values = self._scan.step(state, event)
-            check_plain(after)
+            if after is not state:
+                check_plain(after)
             if not values:
                 outputs: Sequence[Output] = ()
             else:
@@ -352,8 +354,19 @@ class ScanLog:
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             self._failures.note(place, error)
             return state, ()
-        self._failures.passed(place)
+        if self._failures.places:
+            self._failures.passed(place)
         return after, outputs
+
+    def _is_due(self, tail: _Tail, until_us: int) -> bool:
+        """Return whether a timer may ring up to a time; where that fails, `_ring` finds out."""
+        try:
+            due_us = self._scan.due(tail.state)
+            is_due = due_us is not None and due_us <= until_us
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            return True
+        return is_due
 
     def _due(self, tail: _Tail) -> int | None:
         """Return when the next timer of a state rings."""

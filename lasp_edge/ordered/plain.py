@@ -58,9 +58,20 @@ def plain_of(value: Any) -> Any:
 def same(a: Any, b: Any) -> bool:
     """Return whether two plain values have one encoding, which is made only where they are equal.
 
-    It is asked of two equal values once where a replay ends.
+    Where two equal values are of one kind, nearly all are known to have one without it.
     """
-    return a is b or (bool(a == b) and encoded(a) == encoded(b))
+    return a is b or (bool(a == b) and _are_alike(a, b))
+
+
+def _are_alike(a: Any, b: Any) -> bool:
+    """Return whether two equal values have one encoding."""
+    kind = type(a)
+    if kind is type(b):
+        if kind in _EXACT or (kind is float and a != 0.0):  # 0.0 equals -0.0
+            return True
+        if kind is tuple and len(a) <= _FEW:
+            return all(map(_are_alike, a, b))
+    return encoded(a) == encoded(b)
 
 
 def check_plain(value: Any) -> None:
@@ -134,5 +145,7 @@ def _text_bytes(value: str | bytes) -> int:
     return len(value)
 
 
+_EXACT = frozenset({bool, int, str, bytes, type(None)})
+"""Kinds of which equal values have one encoding."""
 _SINGLE = frozenset({bool, float, int, type(None)})
 _HINTS: dict[type, str] = {list: " (a tuple in place of a list)"}

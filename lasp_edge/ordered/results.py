@@ -18,13 +18,12 @@ is taken back after it was final stays, without an event. Tentative rows may cha
     [(20, 'revised', 2)]
 """
 
-import heapq
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from lasp_edge.event import Event
+from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Content, Delta, same_event
 from lasp_edge.ordered.places import Place
 from lasp_edge.protocol.status import TENTATIVE, status_after
@@ -50,6 +49,8 @@ made_row: Callable[[Iterable[Any]], ResultRow] = partial(tuple.__new__, ResultRo
 
 _FIRST: Final = tuple(status_after(None, passed=passed, differs=True) for passed in (False, True))
 """The status of a new row: while the frontier has not passed its place, and then."""
+_PASSED: Final = status_after(TENTATIVE, passed=True, differs=False)
+"""The status of a tentative row that the frontier passes."""
 
 
 class ResultRows:
@@ -61,50 +62,82 @@ class ResultRows:
 
     def __init__(self) -> None:
         self.rows: dict[Place, ResultRow] = {}
-        self._tentative: list[Place] = []
+        self._tentative: dict[int, list[Place]] = {}
+        self._due_us: int | None = None
         self._changed: dict[Place, ResultRow | None] = {}
 
     def push(self, delta: Delta, frontier_us: int | None) -> None:
         """Take how the stream has changed, under a frontier."""
-        rows, changed = self.rows, self._changed
+        rows, changed, tentative = self.rows, self._changed, list[Place]()
         until_us = -(2**62) if frontier_us is None else frontier_us
+        before: ResultRow | None
         for place, (_, new) in delta.items():
-            before, passed = rows.get(place), place[0] < until_us
-            if before is None:
-                if new is None:
+            passed = place[0] < until_us
+            if new is None:
+                before = rows.get(place)
+                if before is None:
                     continue
-                row = made_row((new, _FIRST[passed], 0))
-                if not passed:
-                    heapq.heappush(self._tentative, place)
-            elif same_event(before.event, new):
-                continue
             else:
+                row = made_row((new, _FIRST[passed], 0))
+                before = rows.setdefault(place, row)
+                if before is row:
+                    changed[place] = row
+                    if not passed:
+                        tentative.append(place)
+                    continue
+            if not same_event(before.event, new):
                 status = status_after(before.status, passed=passed, differs=True)
-                row = made_row((new, status, before.revision + 1))
-            rows[place] = changed[place] = row
+                rows[place] = changed[place] = made_row((new, status, before.revision + 1))
+        self._expect(tentative)
+
+    def _expect(self, places: list[Place]) -> None:
+        """Remember the places of rows that the frontier will pass."""
+        tentative = self._tentative
+        for place in places:
+            cell_us = place[0] - place[0] % CELL_US
+            in_cell = tentative.get(cell_us)
+            if in_cell is None:
+                tentative[cell_us] = [place]
+            else:
+                in_cell.append(place)
+        if places:
+            first_us = min([place[0] for place in places])
+            self._due_us = first_us if self._due_us is None else min(first_us, self._due_us)
 
     def advance(self, frontier_us: int) -> None:
         """Take note that the frontier has come here: what lies before it is final."""
-        tentative = self._tentative
-        while tentative and tentative[0][0] < frontier_us:
-            place = heapq.heappop(tentative)
-            row = self.rows.get(place)
-            if row is None or row.status != TENTATIVE:
+        if self._due_us is None or self._due_us >= frontier_us:
+            return
+        rows, changed = self.rows, self._changed
+        for place in self._taken_before(frontier_us):
+            row = rows.get(place)
+            if row is None or row[1] != TENTATIVE:
                 continue
-            if row.event is None:  # it was there for a while, and never final
-                del self.rows[place]
-                self._changed[place] = None
+            if row[0] is None:  # it was there for a while, and never final
+                del rows[place]
+                changed[place] = None
             else:
-                after = status_after(row.status, passed=True, differs=False)
-                self._put(place, made_row((row.event, after, row.revision + 1)))
+                rows[place] = changed[place] = made_row((row[0], _PASSED, row[2] + 1))
 
-    def _put(self, place: Place, row: ResultRow) -> None:
-        self.rows[place] = self._changed[place] = row
+    def _taken_before(self, frontier_us: int) -> list[Place]:
+        """Return the places before the frontier where a row was tentative, and forget them."""
+        tentative, found, left = self._tentative, list[Place](), list[Place]()
+        for cell_us in [each for each in tentative if each < frontier_us]:
+            places = tentative.pop(cell_us)
+            if cell_us + CELL_US <= frontier_us:
+                found += places
+                continue
+            found += [place for place in places if place[0] < frontier_us]
+            left += [place for place in places if place[0] >= frontier_us]
+        first = tentative.get(min(tentative, default=0), ())
+        self._due_us = min([place[0] for place in first], default=None)
+        self._expect(left)
+        return found
 
     def take_changed(self) -> list[tuple[Place, ResultRow | None]]:
-        """Return the rows that changed since the last time, in order; None: it is gone."""
+        """Return the rows that changed since the last time, in no order; None: it is gone."""
         taken, self._changed = self._changed, {}
-        return sorted(taken.items(), key=itemgetter(0))
+        return list(taken.items())
 
     def cut(self, time_us: int) -> None:
         """Let go the rows before a time."""
@@ -113,14 +146,12 @@ class ResultRows:
     def restore(self, rows: Mapping[Place, ResultRow]) -> None:
         """Take rows as they were."""
         self.rows |= rows
-        for place, row in rows.items():
-            if row.status == TENTATIVE:
-                heapq.heappush(self._tentative, place)
+        self._expect([place for place, row in rows.items() if row.status == TENTATIVE])
 
     @property
     def due_us(self) -> int | None:
         """The time of the first tentative row; None without any."""
-        return self._tentative[0][0] if self._tentative else None
+        return self._due_us
 
     @property
     def content(self) -> Content:

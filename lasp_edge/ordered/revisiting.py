@@ -8,9 +8,8 @@ are the outputs of the blocks behind it.
 
 from collections.abc import Iterable, Iterator
 
-from lasp_edge.ordered.deltas import inserted
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
-from lasp_edge.ordered.inputs import content_of_cells
+from lasp_edge.ordered.inputs import inserted_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 
 
@@ -46,9 +45,7 @@ class RevisitingEngine(StreamEngine):
                     break
                 graph = self._graph(states)
                 cells = self._cells_in(cut.time_us, cut.end_us)
-                found = graph.update(
-                    inserted(content_of_cells(self._plan.events, cells)), cut.end_us
-                )
+                found = graph.update(inserted_cells(self._plan.events, cells), cut.end_us)
                 yield Rebuilt(found, cut.time_us, cut.end_us)
                 states = graph.cut(cut.end_us)
                 cut = self._store.cut_at(cut.end_us)
@@ -58,8 +55,7 @@ class RevisitingEngine(StreamEngine):
                 if states != cut.states:
                     frontier_us = self.graph.frontier_us
                     self.graph = self._graph(states)
-                    found = self.graph.update(
-                        inserted(content_of_cells(self._plan.events, self._cells)), frontier_us
-                    )
+                    items = inserted_cells(self._plan.events, self._cells)
+                    found = self.graph.update(items, frontier_us)
                     if not starts:
                         yield Rebuilt(found, self.since_us, FOR_EVER_US)

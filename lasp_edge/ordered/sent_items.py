@@ -62,13 +62,14 @@ class ItemForm(NamedTuple):
         if len(partial) != 1 or type(partial[0]) is not bytes or len(partial[0]) > MAX_BINARY_BYTES:
             return False
         try:
-            return pack(msgpack.unpackb(partial[0])) == partial[0] and self._is_cell(partial[0])
+            columns = msgpack.unpackb(partial[0])
+            return pack(columns) == partial[0] and self._is_cell(columns, partial[0])
         except Exception:  # noqa: BLE001 - a stranger may send anything
             return False
 
-    def _is_cell(self, data: bytes) -> bool:
-        """Return whether bytes are those of a cell: a look at its columns, and not at each item."""
-        first_us, unit, steps, values, tags, numbers, retracted = msgpack.unpackb(data)
+    def _is_cell(self, columns: list[Any], data: bytes) -> bool:
+        """Return whether columns are those of a cell: a look at them, and not at each item."""
+        first_us, unit, steps, values, tags, numbers, retracted = columns
         lists = (first_us, steps, values, tags, numbers, retracted)
         if not {list}.issuperset(map(type, lists)) or len(first_us) != 1:
             return False

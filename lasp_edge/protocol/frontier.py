@@ -298,10 +298,13 @@ def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us:
     unheard: list[str] = []
     open_us: dict[str, int] = {}
     done_us: dict[str, int] = {}
+    heard_us = range(listening.now_us - dead_after_us, listening.now_us + 1)
     for device in expected:
         promise = promises.get(device)
         if promise is not None and promise.done:
             done_us[device] = _time(promise.low_us)
+        elif promise is not None and promise.low_us is not None and promise.heard_us in heard_us:
+            open_us[device] = promise.low_us  # as most are; whoever else is looked at closely
         elif liveness.silence_us(promise, listening) > dead_after_us:
             excluded.append(device)
         elif promise is None:

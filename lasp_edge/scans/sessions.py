@@ -20,6 +20,7 @@ from typing import Any
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.structs import Struct
 from lasp_edge.folds.sums import Count
 from lasp_edge.ordered.scan import TIME, Scan, Stepped
 from lasp_edge.scans.arguments import microseconds
@@ -63,8 +64,10 @@ class Sessions(Scan[tuple[Any, ...]]):
         return made
 
     def _parts(self) -> dict[str, str]:
-        step = "1" if self._counts else format(Decimal(self._resolution.text) / FINER, "f")
-        return {"start_us": TIME, "end_us": TIME} | dict.fromkeys(self._fold.parts, step)
+        step, fold = format(Decimal(self._resolution.text) / FINER, "f"), self._fold
+        givers = fold.givers if isinstance(fold, Struct) else dict.fromkeys(fold.parts, fold)
+        steps = {part: "1" if isinstance(of, Count) else step for part, of in givers.items()}
+        return {"start_us": TIME, "end_us": TIME} | steps
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
         value = 0 if self._counts else self._resolution.quantise(event.value)

@@ -18,7 +18,7 @@ from lasp_edge.language.described import ResultDefinition
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import COUNTED, COVERED, MOST_NAMES, NOT_PRINTED
 from lasp_edge.tool.screen import aligned
-from lasp_edge.tool.times import read_time, shown_time
+from lasp_edge.tool.times import shown_time, typed_time
 
 _NOT_FOR_PEOPLE = frozenset({"place"})
 """Columns that only programs read."""
@@ -123,7 +123,7 @@ def rows_wanted(arguments: argparse.Namespace) -> RowsWanted:
 
 def _time(option: str, text: str | None) -> int | None:
     try:
-        return None if text is None else read_time(text)
+        return None if text is None else typed_time(text)
     except ValueError:
         raise UsageError(f"{option}: a time such as 2025-01-01T00:00:50, not {text!r}") from None
 

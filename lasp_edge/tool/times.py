@@ -9,10 +9,12 @@
 '2025-01-01 00:00:00'
 """
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_YEAR: Final = re.compile(r"[12]\d{3}", re.ASCII)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 Time = int | datetime
@@ -47,6 +49,18 @@ def read_time(text: str) -> int:
         return int(text)
     read = datetime.fromisoformat(text)
     return microseconds(read if read.tzinfo else read.replace(tzinfo=UTC))
+
+
+def typed_time(text: str) -> int:
+    """Return the time of an option, in microseconds since the epoch: `read_time`, or a year alone.
+
+    >>> typed_time("2025") == read_time("2025-01-01"), typed_time("1735689600000000")
+    (True, 1735689600000000)
+
+    Raises:
+        ValueError: it is no time.
+    """
+    return read_time(f"{text}-01-01" if _YEAR.fullmatch(text) else text)
 
 
 def shown_time(time_us: int) -> str:

@@ -22,6 +22,7 @@ from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.variables.variables import PendingUpdates, Variables
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.evaluation.history import StreamHistory
+from lasp_edge.evaluation.packed_rows import place_of
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryRow
 from lasp_edge.language.declarations import Window
@@ -254,8 +255,9 @@ class Streams(Part):
             self.panes.deliver(book.result, delta, store)
             unfit = book.unfit
             final = book.take(delta, since_us, before_us, frontier_us)
-            for placed in final if self._agent.plan.functions.results.get(name) else ():
-                self._handle(book.shown(*placed))
+            if self._agent.plan.functions.results.get(name):
+                for placed in sorted(final, key=place_of):
+                    self._handle(book.shown(*placed))
             if book.unfit != unfit or (book.why and book.unfit):
                 self._agent.counters.note(f"failed: {book.why}", book.unfit)
                 book.unfit, book.why = 0, ""

@@ -1,6 +1,7 @@
 """CSV with a header row; a field is a column, and what looks like a number is one.
 
-Columns stand between commas, or between semicolons, tabs or bars, as the header shows.
+Columns stand between commas, or between semicolons, tabs or bars, as the header shows. An empty
+cell of an event is no reading, and is not counted.
 
 A last row without its end of line cannot be distinguished from half a row, as half a number is a
 number. It counts once nobody has written to the file for `SETTLED_US`.
@@ -120,5 +121,5 @@ def _text(line: bytes) -> str:
 
 def make(spec: str, place: str, context: SourceContext) -> Replay:
     """Return the source; see `SourceKind.make`."""
-    mapping = mapping_of(context)
+    mapping = mapping_of(context, absent=("",))
     return replay_of(spec, place, context, partial(CsvRows, needed=mapping.needed), mapping)

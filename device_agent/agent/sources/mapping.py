@@ -219,10 +219,10 @@ class FieldMapping:
                     if moment is None:
                         raise Refused(self._no_field("time", time.text, record))  # noqa: TRY301
                     own_us = time_us(moment, unit, zone, first_us)
+                labels = self._tags.of(record)
             except Refused as error:
                 refused[str(error)] = refused.get(str(error), 0) + 1
                 continue
-            labels = self._tags.of(record)
             if origin.tags:
                 labels = self._tags.joined(origin.tags, labels)
             before = len(names)

@@ -136,8 +136,15 @@ def ready_context(context: SourceContext) -> SourceContext:
     return context._replace(options=options)
 
 
-def mapping_of(context: SourceContext, *, passes_others: bool = False) -> FieldMapping:
+def mapping_of(
+    context: SourceContext, *, passes_others: bool = False, absent: tuple[str, ...] = ()
+) -> FieldMapping:
     """Return the mapping that the options ask for.
+
+    Args:
+        context: has the options.
+        passes_others: see `FieldMapping`.
+        absent: texts that stand for no value in such a source.
 
     Raises:
         ValueError: they cannot work.
@@ -174,6 +181,6 @@ def mapping_of(context: SourceContext, *, passes_others: bool = False) -> FieldM
         texts=context.texts,
         decimal_comma=context.get(DECIMAL_COMMA),
         expected=context.get(EXPECT),
-        absent=tuple(context.get(ABSENT_WORDS)),
+        absent=(*absent, *context.get(ABSENT_WORDS)),
         passes_others=passes_others or is_ready,
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 from device_agent.agent.sources.fields import Field, Record
 from device_agent.agent.sources.nearest import quoted
+from lasp_edge.folds.numbers import Refused
 
 _KEPT_TAGS = 1_000  # equal tags are one object; a field that never repeats must not fill memory
 _SHOWN_KEYS, _SHOWN_CHARACTERS = 6, 24
@@ -68,7 +69,11 @@ class TagFields:
         return [field.text for _, field in self._fields]
 
     def of(self, record: Record) -> Tags:
-        """Return the tags of a record."""
+        """Return the tags of a record.
+
+        Raises:
+            Refused: one of them is no text that can be stored.
+        """
         if not self._fields:
             return self._constant
         texts = tuple(plain_text(field.of(record)) for _, field in self._fields)
@@ -77,7 +82,7 @@ class TagFields:
             found = dict(self._constant)
             for (name, field), text in zip(self._fields, texts, strict=True):
                 if text is not None:
-                    found[name] = text
+                    found[name] = _whole(name, text)
                 elif name not in self._missing:  # the first message is an example for all
                     has = f"the message has {keys_of(record)}"
                     self._missing[name] = f'--tag looked for "{field.text}", {has}'
@@ -96,6 +101,19 @@ class TagFields:
         if len(self._joined) < _KEPT_TAGS:
             self._joined[tuple(both.items())] = joined
         return joined
+
+
+def _whole(tag: str, text: str) -> str:
+    """Return the text of a tag.
+
+    Raises:
+        Refused: a half of a surrogate pair is in it, as JSON may have.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Refused(f'tag "{tag}" is no text: half of a surrogate pair is in it') from None
+    return text
 
 
 def keys_of(record: Record) -> str:

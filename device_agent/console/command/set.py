@@ -43,7 +43,7 @@ from lasp_edge.protocol.commands import MOST_PLACES, CommandFrame, CommandLog
 from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.topics import subscriptions
-from lasp_edge.tool.times import read_time, shown_time
+from lasp_edge.tool.times import shown_time, typed_time
 from lasp_edge.units import SECOND_US
 
 SECTION = "a fleet"
@@ -187,7 +187,7 @@ def _time(option: str, text: str) -> int:
         UsageError: it is no time, or does not say its zone.
     """
     try:
-        time_us = read_time(text)
+        time_us = typed_time(text)
     except ValueError:
         raise UsageError(
             f"{option}: a time such as 2026-11-23T06:00Z is needed, not {text!r}"

@@ -6,6 +6,7 @@ import pytest
 
 from device_agent.gateway import fleet_history
 from device_agent.gateway import streams as streams_module
+from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.result_table import found
 from device_agent.gateway.store import FleetStore
 from lasp_edge import scans
@@ -255,3 +256,23 @@ def test_an_older_cell_behind_many_others_of_its_turn_is_not_stored(keeper, monk
     fleet.restart()
     fleet.land([], promised_s=1_000)
     fleet.check()
+
+
+def test_rows_that_give_way_to_newer_ones_do_not_make_the_store_be_read(keeper, monkeypatch):
+    """Each reading of a session takes its row back, and brings one at a later time."""
+    read, rows = list[int](), GatewayHistory.rows
+
+    def counted(self, result, least_us, end_us):
+        read.append(least_us)
+        return rows(self, result, least_us, end_us)
+
+    fleet = Fleet(doors(), keeper)
+    fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-0", 1_000, 5)])
+    monkeypatch.setattr(GatewayHistory, "rows", counted)
+    for n in range(2, 12):
+        fleet.land([fleet.reads("pi-1", n, n)])
+    assert read == []
+    newest = {key: each for name, key, each in fleet.gateway.core.streams.newest() if key}
+    assert newest["hall"].tentative[0][0] == FIRST_US + (11 + 30) * SECOND_US
+    fleet.land([fleet.reads("pi-0", 1_000, 5, state=RETRACTED)])
+    assert read, "no row is known then, and an older one may be there"

@@ -208,3 +208,12 @@ def test_a_scan_that_depends_on_more_than_its_arguments_is_found():
         check_scan(Remembering(), [5])
     with pytest.raises(AssertionError, match="ring from 1 at 1 fails: ValueError: a plain value"):
         check_scan(Late(), [5])
+
+
+def test_a_count_within_a_struct_of_sessions_is_a_whole_number():
+    inner = folds.struct(low=folds.min(), n=folds.count())
+    fold = folds.struct(count=folds.count(), mean=folds.mean(), inner=inner)
+    scan = scans.sessions(gap_s=2, fold=fold).at(Resolution("0.5"))
+    steps = {name: step for name, step in scan.parts.items() if step != "time"}
+    assert steps.pop("count") == steps.pop("inner_n") == "1"
+    assert set(steps.values()) == {"0.0005"}

@@ -142,3 +142,10 @@ def test_local_times_are_placed_in_their_zone():
     records = [{"at": "2026-07-01T12:00:00", "t": 1}, {"at": "2026-07-01T12:00:00Z", "t": 2}]
     noon_utc = 1_782_907_200_000_000
     assert mapping.batch("s", records).times_us == [noon_utc - 7_200_000_000, noon_utc]
+
+
+def test_a_tag_with_half_of_a_surrogate_pair_is_the_sources_fault():
+    mapping = FieldMapping({"t": "t"}, tags={"room": "room"})
+    batch = mapping.batch("s", [{"t": 1, "room": "\ud800"}, {"t": 2, "room": "a"}, {"t": 3}])
+    assert batch.values == [2, 3]
+    assert batch.refused == {'tag "room" is no text: half of a surrogate pair is in it': 1}
