@@ -158,7 +158,7 @@ class ResultBook:
         All rows of the store are looked at, so that is for keys alone whose newest row is lost.
 
         Args:
-            shown: key -> the rows that were remembered before; None where there were none.
+            shown: key -> the rows that were remembered before; None without any.
         """
         none = Newest(self.result)
         lost = {k: none for k, was in shown.items() if _is_lost(was, self.newest.get(k, none))}
@@ -271,7 +271,7 @@ def _is_lost(was: Newest | None, now: Newest) -> bool:
     """Return whether an older row than those that are known now may be the newest of a key.
 
     Args:
-        was: the rows that were known before some were taken back; None where there were none.
+        was: the rows that were known before some were taken back; None without any.
         now: those that are known without them.
     """
     if was is None or now.final is not None or was.final is not None:

@@ -7,7 +7,8 @@
 - `covers`: which events must be; `parted`: such a scan in parts, on devices and at an evaluator
 - `calling`: calls the user's functions
 - `outputs`: outputs of scans, as events
-- `log`: the items of one key in order, replayed from a change until the state agrees again
+- `log`: the items of one key in order, replayed from a change until the state agrees again; `tail`:
+  what timers brought since the last of them
 - `stages`: map, filter, flat_map, union, and a scan by key; `graph`: stages one after the other
 - `cells`: items, packed in cells of ten seconds; `item_store`: what an evaluator stores of them
 - `engine`: the live end of a graph, and what came late, block by block

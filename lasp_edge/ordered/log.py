@@ -27,6 +27,7 @@ from lasp_edge.ordered.outputs import FIRST, NO_TAGS, LogName, Output, made_even
 from lasp_edge.ordered.places import Place, timer_place
 from lasp_edge.ordered.plain import check_plain, is_short, same
 from lasp_edge.ordered.scan import MOST_RINGS, Scan
+from lasp_edge.ordered.tail import Tail
 
 BEFORE_ALL_US: Final = -(2**62)
 """Before every time."""
@@ -55,29 +56,6 @@ class _Stale:
 
 
 _STALE: Final = _Stale()
-
-
-class _Tail:
-    """What timers brought since the last item.
-
-    Attributes:
-        state: after the last of them.
-        last_us: when that was; of the last item, before the first one.
-        rings: how many have rung.
-        outputs: of them.
-        stuck: one has failed, or there were too many: the others wait for the next item.
-    """
-
-    __slots__ = ("last_us", "outputs", "rings", "state", "stuck")
-
-    def __init__(self, state: Any, last_us: int, rings: int = 0) -> None:
-        self.state, self.last_us = state, last_us
-        self.rings, self.stuck = rings, False
-        self.outputs: list[Output] = []
-
-    def restart(self, state: Any, last_us: int) -> None:
-        """Stand behind an item, before any timer."""
-        self.state, self.last_us, self.rings, self.stuck = state, last_us, 0, False
 
 
 class ScanLog:
@@ -122,7 +100,7 @@ class ScanLog:
         self._items: list[Event[Any]] = []
         self._states: list[Any] = []
         self.outputs: list[Sequence[Output]] = []
-        self._tail = _Tail(*self.base)
+        self._tail = Tail(*self.base)
         self.steps = 0
 
     def __len__(self) -> int:
@@ -258,11 +236,11 @@ class ScanLog:
             self._tail.outputs = [each for each in self._tail.outputs if each[0][0] >= time_us]
         return self.base
 
-    def _tail_of(self, count: int) -> _Tail:
+    def _tail_of(self, count: int) -> Tail:
         """Return the state after the first items, before any timer."""
         if not count:
-            return _Tail(*self.base)
-        return _Tail(self._states[count - 1], self.places[count - 1][0])
+            return Tail(*self.base)
+        return Tail(self._states[count - 1], self.places[count - 1][0])
 
     def _put(self, changes: Sequence[ItemChange], gone: dict[Place, Event[Any]]) -> list[int]:
         """Put changes in their places; return from where the log is to be replayed."""
@@ -358,7 +336,7 @@ class ScanLog:
             self._failures.passed(place)
         return after, outputs
 
-    def _is_due(self, tail: _Tail, until_us: int) -> bool:
+    def _is_due(self, tail: Tail, until_us: int) -> bool:
         """Return whether a timer may ring up to a time; where that fails, `_ring` finds out."""
         try:
             due_us = self._scan.due(tail.state)
@@ -368,7 +346,7 @@ class ScanLog:
             return True
         return is_due
 
-    def _due(self, tail: _Tail) -> int | None:
+    def _due(self, tail: Tail) -> int | None:
         """Return when the next timer of a state rings."""
         try:
             due_us = self._scan.due(tail.state)
@@ -383,7 +361,7 @@ class ScanLog:
             return None
         return max(due_us, tail.last_us + 1)
 
-    def _ring(self, tail: _Tail, until_us: int, outputs: list[Output]) -> None:
+    def _ring(self, tail: Tail, until_us: int, outputs: list[Output]) -> None:
         """Ring what is due up to a time; one that fails says nothing and changes nothing."""
         while not tail.stuck:
             at_us = self._due(tail)

@@ -211,21 +211,14 @@ def test_a_last_csv_row_without_its_end_counts_once_nobody_writes_any_more(tmp_p
     assert last.cursor == cursor_at("ts,t\n1,10\n2,205", 15, 3)
 
 
-def test_csv_values_are_numbers_where_they_look_like_one(tmp_path):
+def test_csv_values_are_numbers_where_they_look_like_one_and_empty_cells_are_none(tmp_path):
     text = 'ts,t,room\n1,21.50,007\n2,,b\n3,n/a,"c, d"\n4, 7 ,"two\nlines"\n\n5,1e2,é\n'
     replay = source(written(tmp_path / "rows", text), "csv", tag={"room": "room"})
     batch = replay.poll(LATER_US)
-    assert batch.values == [21.5, "n/a", 7, 100.0]
+    assert (batch.values, batch.refused) == ([21.5, "n/a", 7, 100.0], {})
     assert type(batch.values[2]) is int
     assert [tags["room"] for tags in batch.tags] == ["007", "c, d", "two\nlines", "é"]
     assert batch.cursor == cursor_at(text, len(text.encode()), 8)
-
-
-def test_an_empty_cell_is_no_reading_of_its_event_and_nothing_is_refused(tmp_path):
-    text = "ts,t,h\n1,21.5,\n2,, \n3,,40\n"
-    batch = source(written(tmp_path / "rows", text), "csv", events=("t", "h")).poll(LATER_US)
-    assert list(zip(batch.names, batch.values, strict=True)) == [("t", 21.5), ("h", 40)]
-    assert (batch.times_us, batch.refused) == ([1_000_000, 3_000_000], {})
 
 
 def test_csv_rows_of_a_wrong_width_or_quoting_are_counted(tmp_path):
