@@ -163,8 +163,9 @@ def _cells(plan: Plan, ordered: Ordered, recording: Recording) -> dict[str, list
         leaving = Leaving(plan, event)
         for device, items in recording.items.get(event, {}).items():
             cells: dict[int, Cell] = {}
+            leave = leaving.leaving(items, device)
             for item in items:
-                if leaving.leaves(item, device):
+                if item in leave:
                     cells.setdefault(cell_of(item.time_us), {})[item] = PRESENT
             for at_us, cell in cells.items():
                 found[device] += _sent(at_us, cell, _leaving_us(plan, event))

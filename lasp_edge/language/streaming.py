@@ -9,7 +9,7 @@
 ['much', 'used']
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -32,6 +32,7 @@ from lasp_edge.language.parameter_scan import NO_ENTRIES, ParameterScan, entries
 from lasp_edge.language.plan import Plan, fleet_sources
 from lasp_edge.language.row_limits import PART_LIMIT, TEXT_BYTES
 from lasp_edge.ordered.cells import Item, unpacked
+from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import StreamPlan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.inputs import InputCell
@@ -160,14 +161,17 @@ class Leaving:
         self._event, self._resolution = event, plan.events[event].resolution
         self._graph = StreamGraph(_nodes(plan, chains, FLEET))
 
-    def leaves(self, item: Item, device: str) -> bool:
-        """Return whether a reading of a device leaves."""
+    def leaving(self, items: Collection[Item], device: str) -> set[Item]:
+        """Return which readings of a device leave: all are taken together."""
         if not self._heads:
-            return True
-        event = item.event(self._event, device, self._resolution)
-        changes = {self._event: {item.place(self._event, device): (None, event)}}
-        found = self._graph.update(changes)
-        return any(found.get(head) for head in self._heads)
+            return set(items)
+        name, resolution = self._event, self._resolution
+        read = {item.place(name, device)[:3]: item for item in items}
+        delta: Delta = {
+            (*at, ()): (None, item.event(name, device, resolution)) for at, item in read.items()
+        }
+        found = self._graph.update({name: delta})
+        return {read[at[:3]] for head in self._heads for at in found.get(head, ())}
 
 
 def _stage(plan: Plan, stream: Stream, device: str, log: ControlLog) -> StreamStage:

@@ -7,7 +7,7 @@ states at the end of the block are the same, that is all; else the next block fo
 live end. So memory holds a block, whatever is changed.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from lasp_edge.event import StreamItem
@@ -109,6 +109,7 @@ class StreamEngine:
         self.since_us = BEFORE_ALL_US
         self._cells: dict[CellId, InputCell] = {}
         self._cells_changed: set[CellId] = set()
+        self._young: dict[int, set[CellId]] = {}
         self._lasting: set[CellId] = set()
         self._newest_us = BEFORE_ALL_US
         self._count, self._next_cut = 0, live_most
@@ -136,6 +137,7 @@ class StreamEngine:
         if not self._resume(progress, pruned_us):
             return self._rebuild(progress)
         self._cells = self._cells_in(self.since_us, FOR_EVER_US)
+        self._note_young(self._cells)
         self._count = sum(map(len, self._cells.values()))
         self.graph.update(inserted_cells(self._plan.events, self._cells), progress.frontier_us)
         return None
@@ -328,14 +330,18 @@ class StreamEngine:
 
     def _last(self) -> None:
         """Let live cells that have become old stay in the store until there is a cut."""
-        changed, before_us = self._cells_changed, self._newest_us
-        looked: Collection[CellId] = self._cells if before_us == BEFORE_ALL_US else changed
-        self._newest_us = max([before_us, *[where[2] for where in looked]])
-        looked = changed if self._newest_us == before_us else self._cells
+        self._note_young(self._cells_changed - self._lasting)
+        self._newest_us = max(self._young, default=self._newest_us)
         old_us = self._newest_us - BLOCK_US // 2
-        old = {where for where in looked if where[2] < old_us}
-        self._cells_changed |= old - self._lasting
-        self._lasting |= old
+        for cell_us in [each for each in self._young if each < old_us]:
+            old = self._young.pop(cell_us)
+            self._cells_changed |= old
+            self._lasting |= old
+
+    def _note_young(self, cells: Iterable[CellId]) -> None:
+        """Note live cells that are not old yet, by where they begin: half an hour of them."""
+        for where in cells:
+            self._young.setdefault(where[2], set()).add(where)
 
     def _cut(self) -> None:
         """Pack away all but the newest items, if there are many, as far as the frontier allows."""
@@ -361,6 +367,7 @@ class StreamEngine:
             if where in self._lasting or where.cell_us + CELL_US + BLOCK_US < at_us:
                 self._put_cell(where, cell, at_us)
         self._lasting = {where for where in self._lasting if where in self._cells}
+        self._young = {each: cells for each, cells in self._young.items() if each >= at_us}
         self.since_us, self._next_cut = at_us, self._live_most
 
     def _put_cell(self, where: CellId, cell: InputCell, block_end_us: int) -> None:

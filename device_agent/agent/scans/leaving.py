@@ -137,16 +137,16 @@ class LeavingItems(Part):
 
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take the readings that came since the last time, before they are committed."""
-        cells: dict[tuple[str, int], Cell] = {}
+        read: dict[tuple[str, str], Cell] = {}
         for each in self._intake.items:
-            leaving = self._leaving.get(each.event)
-            if leaving is None:
-                continue
-            item = item_of(each)
-            if leaving.leaves(item, each.device):
-                cell = cells.setdefault((each.event, cell_of(item.time_us)), {})
+            if each.event in self._leaving:
+                item, of_event = item_of(each), read.setdefault((each.event, each.device), {})
                 state = RETRACTED if each.retracted else PRESENT
-                cell[item] = max(state, cell.get(item, PRESENT))
+                of_event[item] = max(state, of_event.get(item, PRESENT))
+        cells: dict[tuple[str, int], Cell] = {}
+        for (event, device), items in read.items():
+            for item in self._leaving[event].leaving(items, device):
+                cells.setdefault((event, cell_of(item.time_us)), {})[item] = items[item]
         for (event, cell_us), cell in sorted(cells.items()):
             self._cells.put(self._streams[event], cell_us, cell, store, now_us)
 

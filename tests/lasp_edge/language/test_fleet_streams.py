@@ -5,6 +5,7 @@ import pytest
 from lasp_edge import Event, Program, folds, scans
 from lasp_edge.language.streaming import FLEET, Leaving, graph_of
 from lasp_edge.ordered.cells import Item
+from lasp_edge.ordered.graph import StreamGraph
 
 
 def water(name="water", least=50, version=1):
@@ -46,7 +47,8 @@ def test_a_result_belongs_to_the_side_of_its_stream():
 
 def test_a_filter_decides_on_the_device_what_leaves():
     leaving = Leaving(water().plan(), "litres")
-    assert [leaving.leaves(Item(1, value, ""), "pi-1") for value in (50, 51)] == [False, True]
+    items = [Item(1, value, "") for value in (50, 51)]
+    assert leaving.leaving(items, "pi-1") == {items[1]}
 
 
 def test_a_function_that_raises_makes_nothing_so_nothing_leaves():
@@ -55,15 +57,23 @@ def test_a_function_that_raises_makes_nothing_so_nothing_leaves():
     wet = program.filter(litres, lambda event: event.tags["room"] == "bath", "wet")
     program.scan("all", source=wet, scan=scans.changes())
     leaving = Leaving(program.plan(), "litres")
-    found = [leaving.leaves(Item(1, 5, tags), "pi-1") for tags in ("", '{"room":"bath"}')]
-    assert found == [False, True]
+    items = [Item(1, 5, tags) for tags in ("", '{"room":"bath"}')]
+    assert leaving.leaving(items, "pi-1") == {items[1]}
 
 
 def test_all_readings_leave_that_a_scan_takes_unfiltered():
     program = water()
     program.scan("every", source="litres", scan=scans.differences())
     leaving = Leaving(program.plan(), "litres")
-    assert leaving.leaves(Item(1, 1, ""), "pi-1")
+    assert leaving.leaving([Item(1, 1, "")], "pi-1") == {Item(1, 1, "")}
+
+
+def test_readings_that_come_together_are_looked_at_together(monkeypatch):
+    updates, update = [], StreamGraph.update
+    monkeypatch.setattr(StreamGraph, "update", lambda *at: updates.append(1) or update(*at))
+    items = [Item(n, n, "") for n in range(100)]
+    assert Leaving(water().plan(), "litres").leaving(items, "pi-1") == set(items[51:])
+    assert len(updates) == 1
 
 
 def test_another_filter_makes_another_stream_of_items_and_another_scan_does_not():

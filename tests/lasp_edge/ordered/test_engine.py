@@ -2,7 +2,9 @@
 
 import pytest
 
+from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import applied
 from lasp_edge.ordered.engine import StreamEngine, StreamPlan
 from lasp_edge.ordered.item_store import ItemStore
@@ -93,3 +95,24 @@ def test_an_item_that_comes_with_what_takes_it_back_changes_nothing():
     changes = engine.take([item, item._replace(retracted=True), item], None)
     assert not changes.deltas.get("x")
     assert changes.retracted == [item._replace(retracted=True)]
+
+
+class CountedCells(dict):
+    """Cells that count how many of them are looked at."""
+
+    looks = 0
+
+    def __iter__(self):
+        for each in super().__iter__():
+            self.looks += 1
+            yield each
+
+
+@pytest.mark.parametrize("count", [200, 800])
+def test_a_cell_that_begins_makes_nobody_look_at_all_others(count):
+    engine = engine_of(next(iter(STAGES)), live_most=10_000)
+    engine._cells = CountedCells()
+    for n in range(count):
+        engine.take([StreamItem("x", n * CELL_US, n % 7, "", "pi-1")], None)
+    assert len(engine._cells) == count
+    assert engine._cells.looks <= count
