@@ -137,7 +137,7 @@ class StreamEngine:
         if not self._resume(progress, pruned_us):
             return self._rebuild(progress)
         self._cells = self._cells_in(self.since_us, FOR_EVER_US)
-        self._note_young(self._cells)
+        _note(self._young, self._cells)
         self._count = sum(map(len, self._cells.values()))
         self.graph.update(inserted_cells(self._plan.events, self._cells), progress.frontier_us)
         return None
@@ -330,18 +330,13 @@ class StreamEngine:
 
     def _last(self) -> None:
         """Let live cells that have become old stay in the store until there is a cut."""
-        self._note_young(self._cells_changed - self._lasting)
+        _note(self._young, self._cells_changed - self._lasting)
         self._newest_us = max(self._young, default=self._newest_us)
         old_us = self._newest_us - BLOCK_US // 2
         for cell_us in [each for each in self._young if each < old_us]:
             old = self._young.pop(cell_us)
             self._cells_changed |= old
             self._lasting |= old
-
-    def _note_young(self, cells: Iterable[CellId]) -> None:
-        """Note live cells that are not old yet, by where they begin: half an hour of them."""
-        for where in cells:
-            self._young.setdefault(where[2], set()).add(where)
 
     def _cut(self) -> None:
         """Pack away all but the newest items, if there are many, as far as the frontier allows."""
@@ -383,6 +378,12 @@ class StreamEngine:
         if progress != self._stored:
             self._store.put_progress(progress)
             self._stored = progress
+
+
+def _note(young: dict[int, set[CellId]], cells: Iterable[CellId]) -> None:
+    """Note live cells that are not old yet, by where they begin: half an hour of them."""
+    for where in cells:
+        young.setdefault(where[2], set()).add(where)
 
 
 def begun(graph: StreamGraph, states: bytes | None) -> StreamGraph:

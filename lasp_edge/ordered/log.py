@@ -27,7 +27,7 @@ from lasp_edge.ordered.outputs import FIRST, NO_TAGS, LogName, Output, made_even
 from lasp_edge.ordered.places import Place, timer_place
 from lasp_edge.ordered.plain import check_plain, is_short, same
 from lasp_edge.ordered.scan import MOST_RINGS, Scan
-from lasp_edge.ordered.tail import Tail
+from lasp_edge.ordered.tail import LogTail
 
 BEFORE_ALL_US: Final = -(2**62)
 """Before every time."""
@@ -100,7 +100,7 @@ class ScanLog:
         self._items: list[Event[Any]] = []
         self._states: list[Any] = []
         self.outputs: list[Sequence[Output]] = []
-        self._tail = Tail(*self.base)
+        self._tail = LogTail(*self.base)
         self.steps = 0
 
     def __len__(self) -> int:
@@ -236,11 +236,11 @@ class ScanLog:
             self._tail.outputs = [each for each in self._tail.outputs if each[0][0] >= time_us]
         return self.base
 
-    def _tail_of(self, count: int) -> Tail:
+    def _tail_of(self, count: int) -> LogTail:
         """Return the state after the first items, before any timer."""
         if not count:
-            return Tail(*self.base)
-        return Tail(self._states[count - 1], self.places[count - 1][0])
+            return LogTail(*self.base)
+        return LogTail(self._states[count - 1], self.places[count - 1][0])
 
     def _put(self, changes: Sequence[ItemChange], gone: dict[Place, Event[Any]]) -> list[int]:
         """Put changes in their places; return from where the log is to be replayed."""
@@ -336,7 +336,7 @@ class ScanLog:
             self._failures.passed(place)
         return after, outputs
 
-    def _is_due(self, tail: Tail, until_us: int) -> bool:
+    def _is_due(self, tail: LogTail, until_us: int) -> bool:
         """Return whether a timer may ring up to a time; where that fails, `_ring` finds out."""
         try:
             due_us = self._scan.due(tail.state)
@@ -346,7 +346,7 @@ class ScanLog:
             return True
         return is_due
 
-    def _due(self, tail: Tail) -> int | None:
+    def _due(self, tail: LogTail) -> int | None:
         """Return when the next timer of a state rings."""
         try:
             due_us = self._scan.due(tail.state)
@@ -361,7 +361,7 @@ class ScanLog:
             return None
         return max(due_us, tail.last_us + 1)
 
-    def _ring(self, tail: Tail, until_us: int, outputs: list[Output]) -> None:
+    def _ring(self, tail: LogTail, until_us: int, outputs: list[Output]) -> None:
         """Ring what is due up to a time; one that fails says nothing and changes nothing."""
         while not tail.stuck:
             at_us = self._due(tail)

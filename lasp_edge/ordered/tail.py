@@ -5,7 +5,7 @@ from typing import Any
 from lasp_edge.ordered.outputs import Output
 
 
-class Tail:
+class LogTail:
     """What timers brought since the last item.
 
     Attributes:
