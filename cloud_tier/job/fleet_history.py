@@ -3,6 +3,8 @@
     items of a cell     pane entries of `lattice`, those of all lives of a device
     cuts, and progress  rows of `lattice` of the kind `cut`: `stream` and `pane_us` name one, the
                         greatest `seq` counts; `said` is its content, and `low_us` its end
+    marks               rows of the kind `mark`, in the same form: of scans with local events, of
+                        each cell the events in order, and which of them all devices have answered
     rows of results     rows of `results` without a device
 
 What a step changes is kept here until it is committed: rows first, then cuts, in one commit. So a
@@ -21,14 +23,16 @@ import pyarrow as pa
 from cloud_tier.job.job import Job
 from cloud_tier.lake.items import cells_of
 from cloud_tier.lake.sqltext import newest_of, standard_identifier, within
-from cloud_tier.lake.tables import ABSENT, CUT, PANE, arrow_schema, row_types
+from cloud_tier.lake.tables import ABSENT, CUT, MARK, PANE, arrow_schema, row_types
 from lasp_edge.evaluation.fleet import FleetHistory
 from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, place_of
 from lasp_edge.evaluation.stored import HistoryRow
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
+from lasp_edge.language.halves import shares_stream
 from lasp_edge.language.streaming import FLEET, parts_of, value_in
 from lasp_edge.ordered.cells import CELL_US, Cell, CellId, cell_of
+from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.outputs import NO_TAGS
 from lasp_edge.ordered.places import Place, place_in, place_text
@@ -57,6 +61,7 @@ class LakeHistory(FleetHistory):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job.plan, self._cuts)
+        self._marks = {shares_stream(job.plan, name) for name in self.parted.scans}
         self._job, self._plan = job, job.plan
         self._numbers = {name for name, event in job.plan.events.items() if not event.text}
         self._changed: dict[str, dict[Place, ResultRow]] = defaultdict(dict)
@@ -69,10 +74,17 @@ class LakeHistory(FleetHistory):
 
     def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
         """Yield the cells of an event: what was taken of them the table does not tell."""
+        if self.parted.has(event):
+            return self.parted.marks(event, least_us, end_us)
         return self.stored_cells(event, least_us, end_us)
 
     def cells_at(self, event: str, starts_us: Collection[int]) -> Iterator[tuple[CellId, Cell]]:
         """Yield the cells of an event that begin at these times."""
+        if self.parted.has(event) and starts_us:
+            for at, cell in self.parted.marks(event, min(starts_us), max(starts_us) + 1):
+                if at.cell_us in starts_us:
+                    yield at, cell
+            return
         spans = joined((Span(start_us, start_us) for start_us in starts_us), NEAR_US)
         for at, cell in self._cells_of(event, spans) if starts_us else ():
             if at.cell_us in starts_us:
@@ -84,6 +96,9 @@ class LakeHistory(FleetHistory):
 
     def starts_us(self, event: str, least_us: int) -> dict[int, int]:
         """Return the start of each cell of an event from a time on, and how many entries it has."""
+        if self.parted.has(event):
+            marks = self.parted.marks(event, least_us, FOR_EVER_US)
+            return {at.cell_us: len(cell) for at, cell in marks}
         query = (
             "SELECT pane_us, count(*) AS entries FROM source "  # noqa: S608 - numbers
             f"WHERE kind = '{PANE}' AND stream = {self._plan.item_streams[event].stream} "
@@ -91,10 +106,13 @@ class LakeHistory(FleetHistory):
         )
         return dict(_listed(self._job.tables.select(self._job.lake.lattice, query)))
 
+    def _kind(self, stream: int) -> str:
+        return MARK if stream in self._marks else CUT
+
     def _cuts(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
         query = (
             f"SELECT pane_us, low_us, {RESULT_ROW} FROM source "  # noqa: S608 - numbers
-            f"WHERE kind = '{CUT}' AND stream = {stream} AND pane_us >= {least_us} "
+            f"WHERE kind = '{self._kind(stream)}' AND stream = {stream} AND pane_us >= {least_us} "
             f"AND pane_us < {end_us} ORDER BY seq"
         )
         rows = _listed(self._job.tables.select(self._job.lake.lattice, query))
@@ -199,14 +217,20 @@ class LakeHistory(FleetHistory):
             return
         tables, lattice = self._job.tables, self._job.lake.lattice
         if self._seq is None:
-            query = f"SELECT max(seq) AS seq FROM source WHERE kind = '{CUT}'"  # noqa: S608 - ours
+            query = f"SELECT max(seq) AS seq FROM source WHERE kind IN ('{CUT}', '{MARK}')"  # noqa: S608
             self._seq = tables.select(lattice, query).column("seq").to_pylist()[0] or 0
         self._seq += 1
-        absent = dict.fromkeys(LANDED) | dict(ABSENT) | {"kind": CUT, "received_us": 0}
+        absent = dict.fromkeys(LANDED) | dict(ABSENT) | {"received_us": 0}
         schema = arrow_schema({**LANDED, RESULT_ROW: "binary"})
         rows = [
             absent
-            | {"stream": at.stream, "pane_us": at.at_us, "seq": self._seq, "low_us": row.end_us}
+            | {
+                "kind": self._kind(at.stream),
+                "stream": at.stream,
+                "pane_us": at.at_us,
+                "seq": self._seq,
+                "low_us": row.end_us,
+            }
             | {RESULT_ROW: row.content, PANE_DATE: date(1970, 1, 1)}
             for at, row in changes.items()
         ]

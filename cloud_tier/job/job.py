@@ -6,7 +6,6 @@ from functools import cached_property
 from cloud_tier.job.opened import OpenTables
 from cloud_tier.lake.definitions import since_us
 from cloud_tier.lake.tables import LakeTables
-from lasp_edge.errors import UsageError
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
 from lasp_edge.language.plan import Plan
@@ -36,14 +35,6 @@ class Job:
     dead_after_us: int = 60_000_000
     retain_us: int = 7 * _DAY_US
     tentative_after_us: int = 0
-
-    def __post_init__(self) -> None:
-        local = [name for name, each in self.plan.streams.items() if each.local]
-        if local:
-            raise UsageError(
-                f"scan {local[0]!r} has local events, which gateways settle and no lake: leave out "
-                "local=, or run a gateway alone"
-            )
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -46,6 +46,7 @@ from cloud_tier.lake.tables import (
     CONTROL,
     CUT,
     HELD,
+    MARK,
     MEMBER,
     PANE,
     PROMISE,
@@ -58,9 +59,9 @@ from lasp_edge.protocol.waiting import WindowWaiting
 
 _LARGE_BYTES: Final = 32 << 20
 """What is as large as that is not written again."""
-_KEPT: Final = (MEMBER, CONTROL, HELD, CUT)
+_KEPT: Final = (MEMBER, CONTROL, HELD, CUT, MARK)
 """The kinds of row that others do not replace: operators' commands and entries, held starts, and
-of each cut the newest."""
+of each cut, and of the marks of each cell, the newest."""
 _AT_STEP: Final = "received_us = _received_us AND least(low_us, received_us) = _lead_us"
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""

@@ -27,7 +27,7 @@ from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates
 from cloud_tier.lake.sqltext import day, identifier, literal, one_of
-from cloud_tier.lake.tables import ABSENT, CUT, PANE, VARIABLE
+from cloud_tier.lake.tables import ABSENT, CUT, MARK, PANE, VARIABLE
 from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
 from lasp_edge.protocol.limits import DAY_US
@@ -73,7 +73,7 @@ def joined(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = ()) ->
         "received_us",
         *map(identifier, payload),
         f"{_order(payload)} AS _order",
-        f"if({one_of('kind', (PANE, VARIABLE, CUT))}, 0, seq) AS _at_seq",
+        f"if({one_of('kind', (PANE, VARIABLE, CUT, MARK))}, 0, seq) AS _at_seq",
     )
     newest = aggregates(
         "max(seq) AS seq",

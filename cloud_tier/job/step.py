@@ -169,7 +169,12 @@ def _append_streamed(
         return 0
     due_us, coverage = now.waiting.due_us(job.tentative_after_us), finality.coverage
     frontier = StepFrontier(
-        known.frontier, coverage.frontier, due_us, is_over(coverage, now.liveness)
+        known.frontier,
+        coverage.frontier,
+        due_us,
+        is_over(coverage, now.liveness),
+        tuple(each for each in coverage.expected if each not in coverage.excluded),
+        due_us if job.tentative_after_us else None,
     )
     return known.streams.advance(summary.panes_us, frontier)
 

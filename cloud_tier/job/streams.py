@@ -7,6 +7,11 @@ newest cut before all that is touched, and what comes out is compared with the r
 
     1 rows of results that differ    a commit for each result
     2 cuts, when there are new ones  one commit, so all rows before a cut are there
+
+Of a scan with local events the answers of devices land as outputs do, and each says of which share
+it was made: so a lake settles the same rows by itself. A gateway publishes the events in order. The
+marks of places that are whole are committed with the cuts. A cut lies so far behind the frontier
+that nothing in time comes before it.
 """
 
 from collections import Counter
@@ -44,12 +49,16 @@ class StepFrontier(NamedTuple):
         now_us: how far they are now.
         due_us: items before this time are waited for no longer.
         is_over: all that are waited for have sent their last reading.
+        devices: those that count, whose answers are waited for.
+        answers_due_us: for answers before this time nobody waits any longer.
     """
 
     before_us: int | None
     now_us: int | None
     due_us: int | None
     is_over: bool
+    devices: tuple[str, ...] = ()
+    answers_due_us: int | None = None
 
 
 class LakeStreams:
@@ -70,9 +79,9 @@ class LakeStreams:
             name: ResultBook(each, self._history, rounds=True, remembers=False)
             for name, each in plan.fleet_results.items()
         }
-        self._engine = RevisitingEngine(
-            stream_plan(plan, FLEET), self._history, LIVE_ITEMS, LIVE_US
-        )
+        self._parted = self._history.parted
+        live = (FOR_EVER_US, 2 * job.retain_us) if self._parted.scans else (LIVE_ITEMS, LIVE_US)
+        self._engine = RevisitingEngine(stream_plan(plan, FLEET), self._history, *live)
         self._evaluator = FleetEvaluator(self._engine, self._history, books)
         self._has_begun = False
         self.too_late = 0
@@ -94,7 +103,8 @@ class LakeStreams:
             live = self._begin(cells, frontier)
         self._evaluate(cells, live, frontier)
         if frontier.is_over:
-            self._evaluator.advance([], frontier.now_us, due_us=frontier.due_us, is_over=True)
+            self._advance([], frontier.now_us, frontier.due_us, frontier)
+        self._parted.unpublished.clear()  # gateways publish
         count = self._history.commit_rows(frontier.now_us)
         self._history.commit_cuts()
         self._has_begun = True
@@ -121,9 +131,11 @@ class LakeStreams:
         before_us = frontier.before_us
         self._engine.resume(BEFORE_ALL_US if before_us is None else self._floor_us(before_us))
         since_us = self._engine.since_us
+        self._parted.begin()
         for book in self._evaluator.books.values():
             book.begin(since_us)
-        return {event: self._history.starts_us(event, since_us) for event in cells}
+        events = [*cells, *self._parted.inputs]
+        return {event: self._history.starts_us(event, since_us) for event in events}
 
     def _evaluate(self, cells: Cells, live: Cells | None, frontier: StepFrontier) -> None:
         """Evaluate what a batch brought.
@@ -155,13 +167,31 @@ class LakeStreams:
             due_us = max(due_us or BEFORE_ALL_US, self._history.newest_row_us(since_us) + 1)
         for came, now_us in self._chunks(live, frontier.now_us):
             if again is None:
-                self._evaluator.advance(came, now_us, due_us=due_us)
+                self._advance(came, now_us, due_us, frontier)
                 continue
             for name, delta in (self._evaluator.step(came, now_us, due_us=due_us) or {}).items():
                 compose_into(again.setdefault(name, {}), delta)
         if again is not None:
+            self._evaluator.settle(again, frontier.devices, frontier.answers_due_us)
             rebuilt = Rebuilt(again, since_us)
             self._evaluator.compare(rebuilt, since_us, self._engine.frontier_us)
+
+    def _advance(
+        self,
+        came: list[PlacedCell],
+        now_us: int | None,
+        due_us: int | None,
+        frontier: StepFrontier,
+    ) -> None:
+        """Evaluate what came, and bring it to the rows."""
+        self._evaluator.advance(
+            came,
+            now_us,
+            due_us=due_us,
+            is_over=frontier.is_over and not came,
+            devices=frontier.devices,
+            answers_due_us=frontier.answers_due_us,
+        )
 
     def _chunks(
         self, cells: Cells, frontier_us: int | None

@@ -24,7 +24,7 @@ from pyarrow.fs import FileInfo, FileType, PyFileSystem
 from cloud_tier.lake.coverage import host_us, recorded_frontier
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
-from cloud_tier.lake.tables import BOOKMARK, CUT, PANE, PROMISE, TICK, VARIABLE, LakeTables
+from cloud_tier.lake.tables import BOOKMARK, CUT, MARK, PANE, PROMISE, TICK, VARIABLE, LakeTables
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.lake_columns import ITEMS
 from lasp_edge.units import SECOND_US
@@ -97,7 +97,8 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
     if first_us is not None:
         # What an order over the fleet made of them, and of all behind, is made again.
         results = f"({results}) OR (device = '' AND time_us >= {first_us})"
-        lattice = f"({landed}) OR (kind = '{CUT}' AND pane_us > {first_us})"
+        made = f"kind = '{CUT}' AND pane_us > {first_us}"
+        lattice = f"({landed}) OR ({made}) OR (kind = '{MARK}' AND pane_us >= {first_us})"
     conditions = {
         # The windows first: which ones they are, the panes tell.
         tables.windows: _windows(tables, panes),

@@ -82,6 +82,7 @@ TICK: Final = "tick"
 CONTROL: Final = "control"
 HELD: Final = "held"
 CUT: Final = "cut"
+MARK: Final = "mark"
 BOOKMARK: Final = "bookmark"
 
 REJECTS: Final = {

@@ -215,9 +215,15 @@ class FleetEvaluator:
         if self._scans:
             deltas = deltas or {}
             self._history.taken()
-            self._parted.settle(deltas, self._take_marks, devices, answers_due_us)
+            self.settle(deltas, devices, answers_due_us)
         if deltas is not None:
             self._bring(deltas, before_us, self._engine.frontier_us)
+
+    def settle(
+        self, deltas: dict[str, Delta], devices: Collection[str], answers_due_us: int | None
+    ) -> None:
+        """Mark what is whole after a change of the streams, and add what follows; see `advance`."""
+        self._parted.settle(deltas, self._take_marks, devices, answers_due_us)
 
     def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:
         found = self._engine.take(marks, self._engine.frontier_us).deltas

@@ -127,6 +127,11 @@ class PartedScans:
                 found.setdefault(place, {})[device] = basis
         return found
 
+    @property
+    def inputs(self) -> Iterable[str]:
+        """The inputs of the streams that hold marks."""
+        return self._of_marks
+
     def has(self, event: str) -> bool:
         """Return whether an input of the streams is what this marks."""
         return event in self._of_marks

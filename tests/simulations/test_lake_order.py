@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulations import lake_order
+from simulations import lake_order, lake_parted
 from simulations.planted.bug import BUGS
 from simulations.planted.hunt import hunt
 
@@ -10,6 +10,11 @@ from simulations.planted.hunt import hunt
 @pytest.mark.parametrize("seed", range(12))
 def test_rows_are_the_oracles_wherever_the_job_dies(seed):
     assert lake_order.troubles(seed) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_answers_settle_as_at_a_gateway_wherever_the_job_dies(seed):
+    assert lake_parted.troubles(seed) == []
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,7 @@ class Shares(Part):
         self._heard_us: dict[str, int] = {}
         self.followed = ""
         self._pending: set[tuple[str, int]] = set()
+        self._stored: dict[tuple[str, int], tuple[str, int]] = {}
         self._cells: dict[tuple[str, int], TakenCell] = {}
 
     def history(self, device: str, read: Read) -> PartedHistory:
@@ -135,8 +136,10 @@ class Shares(Part):
 
     @property
     def versions(self) -> dict[tuple[str, int], int]:
-        """What has come of the gateway that is followed: input and cell -> its version."""
-        return {at: version for at, (version, _) in self._frames.get(self.followed, {}).items()}
+        """What is known of the gateway that is followed: input and cell -> its version."""
+        came = {at: version for at, (version, _) in self._frames.get(self.followed, {}).items()}
+        stored = {at: version for at, (of, version) in self._stored.items() if of == self.followed}
+        return {**stored, **came}
 
     def report(self) -> dict[str, Any]:
         return {"shares": {"follows": self.followed, "cells": len(self.versions)}}
@@ -172,11 +175,12 @@ class Shares(Part):
 
     def begin(self, history: PartedHistory) -> None:
         """Follow whom the store says was followed last."""
-        newest = [
-            (cell_us, cell.gateway)
+        self._stored = {
+            (event, cell_us): (cell.gateway, cell.version)
             for event in self._events.values()
             for cell_us, cell in history.taken(event, 0, FOR_EVER_US)
-        ]
+        }
+        newest = [(cell_us, of) for (_, cell_us), (of, _) in self._stored.items()]
         self.followed = max(newest, default=(0, ""))[1]
 
     def is_waiting(self, now_us: int) -> bool:
