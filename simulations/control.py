@@ -12,6 +12,7 @@ The law, for every seed:
   under the entries that the gateway has then: nothing is missing, mixed or doubled; and each
   revision has its entry, one that the row before it did not know
 - entries for the future alone revise nothing
+- of two entries at one place that counts which was typed later, whenever each was heard
 
 While running, this holds of rows that say that nobody is missing, as a device that was never heard,
 or one that is late where windows wait for X. Circumstances change from seed to seed (see
@@ -57,6 +58,9 @@ MISSES: Final = 0.005
 MISSES_STEPS: Final = (10, 40)
 BUILDS: Final = 0.12
 """How probable it is, in a step, that a device whose building stalls makes panes."""
+UNHEARD: Final = 0.3
+"""The part of the entries, where operators speak of the past, that are typed where nobody hears
+them, and come when the machine is connected, 5 to 40 seconds later."""
 PLACES_US: Final = 20 * SECOND_US
 """How far apart the places are at which operators speak who take things back."""
 NOTHING: Final = WindowTruth((), 0)
@@ -193,7 +197,9 @@ def _speak(fleet: OperatedFleet, about: Circumstances, random: Random) -> None:
     if about.takes_back:
         from_us, scope = from_us // PLACES_US * PLACES_US, ""
         parameter, value = "offset", random.choice([None, "10"])
-    fleet.say(parameter, scope, from_us, value)
+    unheard = Random(f"{fleet.now_us} {parameter} {from_us} {value}")  # all else stays as drawn
+    is_alone = about.speaks_late and unheard.random() < UNHEARD
+    fleet.say(parameter, scope, from_us, value, unheard.randint(5, 40) if is_alone else 0)
 
 
 def _wrong(fleet: OperatedFleet, about: Circumstances, counts: Counter[str]) -> Iterator[str]:
@@ -201,6 +207,10 @@ def _wrong(fleet: OperatedFleet, about: Circumstances, counts: Counter[str]) -> 
     truth, readings, entries = fleet.truth(), fleet.readings(), fleet.log.entries
     counts.update(windows=len(truth), readings=len(readings), entries=len(entries))
     counts.update(final=len(fleet.rows(FINAL)), revised=len(fleet.rows(REVISED)))
+    for place, value in fleet.last_set.items():
+        stands = fleet.log.entries[place].value
+        if stands != value:
+            yield f"{place} is {stands}, and an operator set {value} there last"
     found = {at: rows[-1].row for at, rows in fleet.written.items()}
     for at in sorted(truth.keys() | found.keys()):
         may_be = fleet.plan.windows[at.window].source.name in fleet.plan.streams

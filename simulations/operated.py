@@ -13,7 +13,7 @@ True
 from random import Random
 from typing import Final, NamedTuple
 
-from crdts import ControlLog
+from crdts import ControlLog, ControlPlace
 from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
@@ -59,6 +59,7 @@ class OperatedFleet(Fleet):
     Attributes:
         written: window -> all its rows.
         logs: the logs under which rows were written, by fingerprint.
+        last_set: place -> the value that was set there last, whenever that was heard.
     """
 
     def __init__(
@@ -78,15 +79,28 @@ class OperatedFleet(Fleet):
         self._drawn, self._reads_late = Random(seed), reads_late
         self.written: dict[WindowStart, list[WrittenRow]] = {}
         self.logs: dict[int, ControlLog] = {}
+        self.last_set: dict[ControlPlace, str | None] = {}
 
     @property
     def log(self) -> ControlLog:
         """All entries of the operator."""
         return self.world.operator.commands.control
 
-    def say(self, parameter: str, scope: str, from_us: int, value: str | None) -> None:
-        """Set a parameter from a time on, for a device or for all (scope "")."""
-        self.world.operator.say(parameter, scope, from_us, value)
+    def say(
+        self, parameter: str, scope: str, from_us: int, value: str | None, heard_in: int = 0
+    ) -> None:
+        """Set a parameter from a time on, for a device or for all (scope "").
+
+        Where it is heard only in some steps, it is typed on a machine that reaches no broker until
+        then.
+        """
+        operator, place = self.world.operator, ControlPlace(parameter, scope, from_us)
+        self.last_set[place] = value
+        entry = operator.set(place, value, self.now_us, knows_log=not heard_in)
+        if heard_in:
+            self.world.later(heard_in, lambda: operator.publish(entry))
+        else:
+            operator.publish(entry)
 
     def miss_entries(self, device: str, steps: int) -> None:
         """Let a device hear nothing of parameters for some steps, and all else."""

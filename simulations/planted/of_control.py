@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
+from crdts import ControlLog
 from device_agent.agent.rebuilding.missing import MissingPanes
 from device_agent.agent.state.store import Store
 from device_agent.gateway.kept import FleetState
@@ -95,4 +96,16 @@ def what_is_said_of_one_device_is_not_known_to_the_gateway() -> Iterator[None]:
         return self._regimes[window, ""]
 
     with replaced(FleetRegimes, "of", of):
+        yield
+
+
+@_planted
+def an_entry_is_numbered_by_what_was_heard_alone() -> Iterator[None]:
+    """Somebody sets a parameter where nobody hears it: an entry from before it overrules it."""
+    right = ControlLog.set
+
+    def set_(self: ControlLog, *entry: Any, least: int = 1) -> ControlLog:
+        return right(self, *entry, least=min(least, 1))
+
+    with replaced(ControlLog, "set", set_):
         yield

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from crdts import Membership, Replica, Version
+from crdts import ControlLog, ControlPlace, Membership, Replica, Version
 from crdts.membership import NEVER
 from lasp_edge.protocol.commands import CommandFrame, CommandLog, Subject
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.topics import Topics, topic_of
+from lasp_edge.units import SECOND_US
 from simulations.world.decoding import decoded
 from simulations.world.hostile import FAR
 from simulations.world.links import TO_BROKER, LegMessage
@@ -65,10 +66,19 @@ class SimulatedOperator:
         self._sent += 1
         return CommandFrame.of(OPERATOR, self._sent, subject, self.commands)
 
-    def say(self, parameter: str, scope: str, from_us: int, value: str | None) -> None:
-        """Set a parameter from a time on, for a device or for all (scope "")."""
-        log = self.commands.control.set(parameter, scope, from_us, value, OPERATOR.device)
-        self.commands |= CommandLog(control=log)
+    def set(
+        self, place: ControlPlace, value: str | None, now_us: int, *, knows_log: bool = True
+    ) -> ControlLog:
+        """Return the entry that sets a parameter, as of a machine whose clock is right.
+
+        Without the log, as on a machine that reaches no broker, it is numbered by the clock alone.
+        """
+        known = self.commands.control if knows_log else ControlLog()
+        return known.set(*place, value, OPERATOR.device, least=now_us // SECOND_US)
+
+    def publish(self, entry: ControlLog) -> None:
+        """Give an entry to the fleet."""
+        self.commands |= CommandLog(control=entry)
 
     def repeated(
         self, landers: Iterable[CommandLog], devices: Iterable[CommandLog]
