@@ -210,3 +210,16 @@ def the_log_is_dropped_before_it_landed() -> Iterator[None]:
 
     with replaced(LanderRun, "_land", land):
         yield
+
+
+@_of_gateways
+def two_gateways_of_one_name_are_not_reported() -> Iterator[None]:
+    """Somebody sets up a second gateway without a name: each has a part of the readings."""
+    right = Sinks._moves  # noqa: SLF001 - a bug is planted from outside
+
+    def moves(self: Sinks, sink: Sink, frame: AckFrame, *, is_old: bool) -> bool:
+        sink.contested_us = max(1, sink.contested_us)
+        return right(self, sink, frame, is_old=is_old)
+
+    with replaced(Sinks, "_moves", moves):
+        yield

@@ -103,6 +103,7 @@ KINDS: Final[dict[str, FaultKind]] = {
     "sink_full": _of_fleet(2, 12),
     "recorded_answers": _of_fleet(2, 30),
     "hours": _of_fleet(40, 120),
+    "twin": _of_fleet(20, 30),
 }
 """Every kind of structural fault. The amount of a clock's jump is seconds, of its drift parts in
 10,000, of hostile frames how many, of `unsynced_lost` how many commits, of `power_lost` how many
@@ -231,6 +232,7 @@ class FaultRates:
         sink_full: the link of a sink takes a few messages a step only.
         recorded_answers: all that sinks ever acknowledged is sent again, every few steps.
         hours: for some steps, each takes many seconds: timers of minutes run out.
+        twin: a second gateway of the same name runs for some steps, with a store of its own.
         held_up: what a device sends is held up for some steps, and comes when its card was replaced
             by an empty one and its next life has asked who it was.
     """
@@ -285,6 +287,7 @@ class FaultRates:
     sink_full: float = 0.0
     recorded_answers: float = 0.0
     hours: float = 0.0
+    twin: float = 0.0
 
     @classmethod
     def drawn(
@@ -304,7 +307,7 @@ class FaultRates:
             "delay_steps": random.choice((2, 5, 20)),
         }
         for kind in kinds:
-            if kind in OF_GATEWAYS or kind in OF_LINKS or kind == "hours":
+            if kind in OF_GATEWAYS or kind in OF_LINKS or kind in {"hours", "twin"}:
                 continue
             if kind in LATER:
                 rates[kind] = 0 if later is None else later.choice(LATER[kind])

@@ -149,7 +149,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
     """Nothing keeps messages from passing: it is the run's link, too."""
 
     def __init__(
-        self, plan: Plan, sink: str, terms: WaitingTerms, seed: int, start_us: int
+        self, plan: Plan, sink: str, terms: WaitingTerms, seed: int | str, start_us: int
     ) -> None:
         super().__init__(plan, sink, f"gateway-{sink}", terms, start_us)
         self._random, self._disks = Random(f"{seed} {sink}"), 0

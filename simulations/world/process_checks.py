@@ -6,11 +6,12 @@
 - readings count unless there is a reason: none is doubtful where no store was lost or copied, none
   is late where all are kept, and none lies in the future of a clock that was always right
 - a clock that is right is never left, where those of all devices are, whatever sinks' clocks say
+- a device reports within seconds that two sinks of one name answer it
 - a device moves to each store once, however often somebody plays what a former one had answered
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
 
-from device_agent.agent.panes.sinks import MOVES
+from device_agent.agent.panes.sinks import MOVES, TWO_STORES
 from device_agent.agent.settings import Settings
 from simulations.world.device import TWICE, VirtualDevice
 from simulations.world.programs import COLUMN_ROOM
@@ -53,6 +54,12 @@ def check_process(world: World, device: VirtualDevice) -> None:
     failed = device.core.agent.guard.reasons
     if failed:
         world.trouble.append(f"{device.name}: {failed[0]}")
+
+
+def check_twins(world: World, device: VirtualDevice, sink: str) -> None:
+    """Demand that a device has reported that two sinks of one name have answered it."""
+    if not device.counted(f"sink: {TWO_STORES.format(sink)}"):
+        world.trouble.append(f"{device.name} has not reported that two sinks are called {sink}")
 
 
 def _unreasonable(world: World, device: VirtualDevice) -> list[str]:

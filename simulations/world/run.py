@@ -140,7 +140,7 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
         repairing: steps from then on until landers knew what they did, too.
     """
     refuses = world.seen["retire"] or world.seen["former_lander"]  # what is refused waits longer
-    refuses = refuses or _is_taken_for_late(world)
+    refuses = refuses or _is_taken_for_late(world) or world.seen["twin"]
     # Where a share follows from the one before, each event in order takes an exchange.
     refuses = refuses or world.scenario.synced
     sweeps = world.scenario.narrow  # what is in the store alone waits for its turn

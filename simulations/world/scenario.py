@@ -54,6 +54,9 @@ device does wrong or loses hides what a sink forgets."""
 REPLACED = 0.04
 """The part of the seeds with processes of sinks in which a sink's clock is ahead for a while, and
 an empty store takes the place of its own later: nothing else must keep devices from that one."""
+TWINS_EVERY = 50
+"""One in so many seeds has two gateways of one name for a while, and little else: once one of them
+is gone, devices wait for ten minutes before they deliver to the other one."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
 LONG_TIME = 0.04
@@ -188,6 +191,8 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         scenario = replace(scenario, schedule=tuple(sorted([*scenario.schedule, *more])))
     scenario = _ordered(scenario, Random(f"{seed} ordered"), kinds)
     scenario = _with_sinks(scenario, Random(f"{seed} sinks"), kinds)
+    if seed % TWINS_EVERY == TWINS_EVERY - 1 and "twin" in kinds:
+        return _of_twins(scenario, later)
     if later.random() >= ALONE:
         return _of_cards(scenario, later, kinds) if later.random() < OF_CARDS else scenario
     kind = later.choice([each for each in LATER if each in kinds] or [""])
@@ -280,6 +285,15 @@ def _of_replaced(scenario: Scenario, random: Random) -> Scenario:
     replaced = Fault(at + random.randint(28, 36), "new_lake", "", 1)
     few = replace(scenario, size=2, steps=45, commit_s=0, faults=CALM, schedule=(ahead, replaced))
     return replace(few, archive=False, unsynchronised=False, narrow=False, stamped=False)
+
+
+def _of_twins(scenario: Scenario, random: Random) -> Scenario:
+    """Return the scenario with other faults: see `TWINS_EVERY`."""
+    steps = random.randint(KINDS["twin"].least, KINDS["twin"].most)
+    few = replace(scenario, size=2, steps=45, commit_s=0, faults=CALM, archive=False, landers=())
+    few = replace(few, acting=False, scans=False, ordered=False, stamped=False, narrow=False)
+    twin = Fault(random.randint(3, 12), "twin", "", steps)
+    return replace(few, gateways=(DEFAULT_SINK,), schedule=(twin,))
 
 
 def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:

@@ -7,10 +7,13 @@ from simulations.world.gateway import VirtualGateway
 from simulations.world.lander_process import VirtualLanderProcess
 from simulations.world.landing import BEATS
 from simulations.world.links import TO_BROKER, LegMessage
+from simulations.world.process_checks import check_twins
 from simulations.world.scenario import ARCHIVE
 from simulations.world.sinks import AnySink
 from simulations.world.world import World
 
+TWIN = "twin"
+"""The key of a second gateway of one name."""
 REPLAY_STEPS = 4
 """Steps between two times that a recording is played."""
 RIGHT_AGAIN_STEPS = 25
@@ -157,6 +160,24 @@ def _hours(world: World, _device: VirtualDevice, steps: int) -> bool:
     return True
 
 
+def _twin(world: World, _device: VirtualDevice, steps: int) -> bool:
+    """Let somebody set up a second gateway of one name."""
+    first, seed = world.sinks[0], f"twin of {world.scenario.seed}"
+    if TWIN in world.by_key or not isinstance(first, VirtualGateway):
+        return False
+    world.by_key[TWIN] = VirtualGateway(first.running, first.sink, first.terms, seed, world.now_us)
+    world.later(steps, lambda: _part(world))
+    return True
+
+
+def _part(world: World) -> None:
+    """Switch the twin off; by then all devices must have reported it."""
+    twin = world.by_key.pop(TWIN)
+    world.stores.add(twin.lander.lake)
+    for device in world.running():
+        check_twins(world, device, twin.sink)
+
+
 def _kept_beat(world: World, device: VirtualDevice, _amount: int) -> bool:
     """Let the broker keep a beat, as if somebody had published it so."""
     beats = [each for each in world.recordings.devices if BEATS in each[0]]
@@ -186,5 +207,6 @@ OF_SINKS: dict[str, Callable[[World, VirtualDevice, int], bool]] = {
     "sink_full": _sink_full,
     "recorded_answers": _recorded_answers,
     "hours": _hours,
+    "twin": _twin,
 }
 """Kind -> how it befalls a sink."""

@@ -75,6 +75,7 @@ class World:
         trouble: what must never happen, and did.
         seen: kind of fault -> how often it happened.
         sinks: the lander, and a second sink where the scenario has one.
+        by_key: key -> sink, and for a while a twin, which has a key of its own and another's name.
         former_plan: a program that lacks a window; None where the world runs another's program.
         links: messages on their way.
         bytes: of all that devices published.
@@ -111,7 +112,7 @@ class World:
         self.operator = SimulatedOperator(self.topics)
         self.former_plan = None if plan else plan_of(scenario, -1)
         self.sinks = sinks_of(scenario, self.plans[1], terms, start_us)
-        self._by_key = {f"sink {sink.sink}": sink for sink in self.sinks}
+        self.by_key = {f"sink {sink.sink}": sink for sink in self.sinks}
         self._files = _directory() if scenario.files else None
         self.to_come: dict[int, list[Callable[[], object]]] = defaultdict(list)
         self.recordings, self.stores = Recordings(), set[str]()
@@ -160,7 +161,7 @@ class World:
         """Let a step pass."""
         self.step_number += 1
         self.now_us += STEP_US if self.step_number > self.fast_until else FAST_US
-        for sink in self.sinks:
+        for sink in self.by_key.values():
             sink.pass_time(self.now_us, self._start_us)
         for action in self.to_come.pop(self.step_number, ()):
             action()
@@ -180,7 +181,7 @@ class World:
     def _land(self) -> None:
         """Let the sinks commit what they have, and answer."""
         unanswered, draw = self.links.faults.unanswered, self.random.random
-        for sink in self.sinks:
+        for sink in self.by_key.values():
             if not sink.is_connected and sink.is_due(self.step_number):
                 for topic, payload in self.broker.kept_for_landers(sink.name):
                     sink.hear(topic, payload, self.step_number, retained=True)
@@ -318,7 +319,7 @@ class World:
             if not parcel.to:
                 self.route(parcel)
             for key in parcel.to:
-                sink = self._by_key.get(key)
+                sink = self.by_key.get(key)
                 if sink is None:
                     self._hear(key, parcel.topic, parcel.payload)
                 else:
@@ -333,7 +334,7 @@ class World:
         to = self.broker.route(topic)
         if not payload:
             return
-        if sinks := tuple(key for key, sink in self._by_key.items() if to.has(sink.name)):
+        if sinks := tuple(key for key, sink in self.by_key.items() if to.has(sink.name)):
             self.send(LegMessage(sinks, topic, payload))
         if keys := self.addresses.hearing(to, apart=self.scenario.apart):
             self.send(LegMessage(keys, topic, payload))
