@@ -1,9 +1,10 @@
 """Bugs of a gateway: its process, its file, its panes, and for whom its windows wait."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
+from device_agent.gateway import store as gateway_store
 from device_agent.gateway.kept import FleetChanges, KeptEntry
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.run import GatewayRun
@@ -100,4 +101,15 @@ def a_row_in_the_store_is_not_found_again() -> Iterator[None]:
         return None
 
     with replaced(FleetStore, "row", row):
+        yield
+
+
+@_of_gateways
+def a_list_of_names_is_written_with_commas_alone() -> Iterator[None]:
+    """A device has a comma in its name: who is missing in a window is two that nobody knows."""
+
+    def names_text(names: Iterable[str]) -> str:
+        return ",".join(names)
+
+    with replaced(gateway_store, "names_text", names_text):
         yield

@@ -244,6 +244,7 @@ class Checks:
     def _windows(self, world: World) -> None:
         """Compare the windows of all sinks with the panes that landed."""
         for sink in world.sinks:
+            world.trouble += sink.misread()
             # A lake that was lost was kept by the program that ran then.
             lost = [(each.plan, each) for each in sink.former if each.is_of_plan]
             kept = [(world.plans[-1], sink.lander), *lost]

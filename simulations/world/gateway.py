@@ -172,6 +172,13 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         self.lander = SimulatedGateway(run, self.disk.kept, self.running, file)
         return run
 
+    def misread(self) -> Iterator[str]:
+        store = self.disk.found()
+        for at, (*_, written) in self.disk.kept.revisions.items():
+            read = store.row(at)
+            if read is not None and read != written:  # it may be pruned
+                yield f"{self.name} wrote {written}, and its file has {read}"
+
     @property
     def is_running(self) -> bool:
         return self._run is not None

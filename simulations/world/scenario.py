@@ -23,8 +23,8 @@ from simulations.world.faults import (
 
 ARCHIVE = "archive"
 """The name of the second sink, where a world has one."""
-ABSENT = "pi-absent"
-"""A device of the roster that is not there."""
+ABSENT = "pi, absent"
+"""A device of the roster that is not there: its name shows whether a list of names is split."""
 UNSYNCHRONISED_START_US = START_US + 80_000_000 * SECOND_US
 """Two and a half years later."""
 SHORT = {1: (12, 20, 30), 2: (12, 20, 20, 30), 3: (12, 12, 20), 4: (12,), 5: (12,)}
