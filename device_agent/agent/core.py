@@ -130,7 +130,7 @@ class Core(AgentParts):
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read by this process."""
-        self.intake.sources.stopped = True
+        self.intake.end()
         self.part_list.wake()
 
     def handle_message(self, topic: str, payload: bytes, now_us: int) -> None:

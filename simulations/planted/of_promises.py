@@ -94,3 +94,14 @@ def a_reading_at_a_border_is_of_the_pane_before() -> Iterator[None]:
 
     with replaced(OneByOne, "_in_panes", in_panes):
         yield
+
+
+@planted
+def done_does_not_wait_for_what_is_held() -> Iterator[None]:
+    """The last readings wait for a commit, and their device has stated that nothing more comes."""
+
+    def finished(self: Intake) -> bool:
+        return self.sources.finished
+
+    with replaced(Intake, "finished", property(finished)):
+        yield

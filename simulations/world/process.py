@@ -116,7 +116,7 @@ class AgentProcess:
         What a former release sent and every sink refused stays until it is too old.
         """
         core = self.core
-        if core.done or not core.intake.sources.finished or core.agent.clock.waiting:
+        if core.done or not core.intake.finished or core.agent.clock.waiting:
             return core.done
         memory, plan = core.panes.memory, core.agent.plan
         known = {each.stream for each in plan.sent_streams}

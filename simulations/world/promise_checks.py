@@ -76,7 +76,7 @@ def check_waiting(world: World, device: VirtualDevice, sink: AnySink, low_us: in
 def check_done(world: World, device: VirtualDevice, sink: AnySink, frame: BeatFrame) -> None:
     """Demand that a device that has ended is done for a sink that lacks nothing, and no other."""
     core, missing = device.core, device.core.missing
-    memory, sources = core.panes.memory, core.intake.sources
+    memory, intake = core.panes.memory, core.intake
     waits = core.agent.clock.waiting or (missing is not None and missing.waits)
     for known in core.panes.sinks:
         if known.store != sink.lander.lake:
@@ -87,7 +87,9 @@ def check_done(world: World, device: VirtualDevice, sink: AnySink, frame: BeatFr
         is_done = frame.done or known.name in frame.done_for
         if is_done and lacks:
             world.trouble.append(f"{device.name} is done for {sink.sink}, which lacks entries")
-        if sources.finished and not waits and takes_all and not memory.alone and not is_done:
+        if is_done and intake.held_since_us is not None:
+            world.trouble.append(f"{device.name} is done, and readings wait for their commit")
+        if intake.finished and not waits and takes_all and not memory.alone and not is_done:
             world.trouble.append(f"{device.name} has ended, and is not done for {sink.sink}")
 
 

@@ -231,14 +231,14 @@ class Beats(Part):
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        finished = self._intake.sources.finished and not self._agent.clock.waiting
+        finished = self._intake.finished and not self._agent.clock.waiting
         return finished and self._panes.cache.all_landed and not self._waits()
 
     def _content(self, now_us: int) -> _Content:
         agent, seq, highs = self._agent, self._panes.memory.seq, self._fence.source_highs()
         reports = self._exchange.reports()
         done, done_for = self.done, frozenset[str]()
-        if self._intake.sources.finished and not (done or agent.clock.waiting or self._waits()):
+        if self._intake.finished and not (done or agent.clock.waiting or self._waits()):
             sinks, time_us = self._panes.sinks, agent.clock.time_us(now_us)
             done_for = self._panes.cache.landed_at(sinks, time_us)
         begun = tuple(sorted(self._panes.memory.begun.items()))

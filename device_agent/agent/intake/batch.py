@@ -176,6 +176,10 @@ class HeldBatches:
         self._source_waits |= is_pressing or held.batch.done
         return self._source_waits or self._readings >= MOST_READINGS
 
+    def end(self) -> None:
+        """Note that nothing more comes: what is held waits for nothing."""
+        self._source_waits = True
+
     def is_due(self, now_us: int) -> bool:
         """Return whether something is held that the next tick is to commit."""
         if not self._batches:

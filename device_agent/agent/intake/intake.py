@@ -131,6 +131,16 @@ class Intake(Part):
         self.read_us = held.at_us
         return self._held.add(held, is_pressing=is_pressing)
 
+    def end(self) -> None:
+        """Note that the sources are stopped: what is held is due now."""
+        self.sources.stopped = True
+        self._held.end()
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be read, and nothing of it waits for a commit."""
+        return self.sources.finished and not self._held
+
     @property
     def held_since_us(self) -> int | None:
         """When the first reading came that waits for a commit; None: nothing waits."""

@@ -93,6 +93,17 @@ def test_nothing_is_acknowledged_or_published_before_it_is_in_the_store(device):
         assert max(published, default=0) <= min(known, 100)
 
 
+def test_an_agent_that_is_stopped_is_done_only_after_what_it_holds(device):
+    Feed(device).read()
+    device.settle()
+    assert device.core.done
+    device.core.hold(Batch("feed", ["temperature"], [None], [20], [{}], "2"), device.now_us)
+    assert not device.core.done, "a reading is held"
+    device.tick()
+    assert stored(device) == 2, "nothing more comes: it waits for nothing"
+    device.settle()
+
+
 def test_a_promise_does_not_pass_a_reading_that_is_held(device):
     feed = warm(device)
     device.land(EVERY_S)
