@@ -173,6 +173,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         return run
 
     def misread(self) -> Iterator[str]:
+        """Yield the rows that its file does not give back as they were written."""
         store = self.disk.found()
         for at, (*_, written) in self.disk.kept.revisions.items():
             read = store.row(at)

@@ -107,10 +107,6 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         """Return whether something of a device is in its store."""
         return any(of == device for _, _, _, of, *_ in self.lander.panes)
 
-    def misread(self) -> Iterator[str]:
-        """Yield the rows that its file does not give back as they were written."""
-        return iter(())
-
     def is_due(self, step: int) -> bool:
         """Return whether it does something in a step."""
         return step >= max(self.due_step, self.down_until)

@@ -54,9 +54,12 @@ device does wrong or loses hides what a sink forgets."""
 REPLACED = 0.04
 """The part of the seeds with processes of sinks in which a sink's clock is ahead for a while, and
 an empty store takes the place of its own later: nothing else must keep devices from that one."""
+SERVED = 0.05
+"""The part of the seeds with a gateway in which it runs the program before for most of a minute,
+and its frontier moves on meanwhile: other faults move windows again that it passed over."""
 TWINS_EVERY = 50
-"""One in so many seeds has two gateways of one name for a while, and little else: once one of them
-is gone, devices wait for ten minutes before they deliver to the other one."""
+"""How many seeds there are for each that has two gateways of one name for a while, and little else:
+after that, devices wait for ten minutes before they deliver to the gateway that is left."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
 LONG_TIME = 0.04
@@ -227,6 +230,8 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
     is_replaced = {"gateway_jump", "new_lake"} <= {*kinds} and lots.random() < REPLACED
     if (gateways or landers) and is_replaced:
         return _of_replaced(scenario, lots)
+    if DEFAULT_SINK in gateways and "former_lander" in kinds and lots.random() < SERVED:
+        return _of_served(scenario, lots)
     return _with_links(scenario, Random(f"{scenario.seed} links"), kinds)
 
 
@@ -285,6 +290,14 @@ def _of_replaced(scenario: Scenario, random: Random) -> Scenario:
     replaced = Fault(at + random.randint(28, 36), "new_lake", "", 1)
     few = replace(scenario, size=2, steps=45, commit_s=0, faults=CALM, schedule=(ahead, replaced))
     return replace(few, archive=False, unsynchronised=False, narrow=False, stamped=False)
+
+
+def _of_served(scenario: Scenario, random: Random) -> Scenario:
+    """Return the scenario with other faults: see `SERVED`."""
+    fault = Fault(random.randint(5, 25), "former_lander", "", random.randint(40, 55))
+    few = replace(scenario, size=2, steps=90, commit_s=0, faults=CALM, schedule=(fault,))
+    few = replace(few, archive=False, landers=(), gateways=(DEFAULT_SINK,), roster=True)
+    return replace(few, acting=False, scans=False, ordered=False, stamped=False, narrow=False)
 
 
 def _of_twins(scenario: Scenario, random: Random) -> Scenario:

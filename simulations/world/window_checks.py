@@ -76,9 +76,13 @@ def _wrong_history(rows: list[FleetRow], frontier_us: int | None) -> Iterator[st
     for before, after in itertools.pairwise(rows):
         if (before.result(), before.status) == (after.result(), after.status):
             yield f"{at} was written twice: {after}"
+    final_end_us = None
     for row in rows:
         passed = row.frontier_us is not None and row.end_us <= row.frontier_us
-        if passed == (row.status == TENTATIVE):
+        # What was final is never tentative again, though a program makes it longer.
+        is_longer = final_end_us is not None and final_end_us != row.end_us
+        final_end_us = row.end_us if row.status == FINAL else final_end_us
+        if passed == (row.status == TENTATIVE) and not is_longer:
             yield f"{at} was {row.status} at the frontier {row.frontier_us}"
     if frontier_us is not None and rows[-1].end_us <= frontier_us and statuses[-1] == TENTATIVE:
         yield f"{at} is tentative, and the frontier is {frontier_us}"
