@@ -8,6 +8,7 @@ durable. What was ever made durable is held beside it, so that what it forgets t
 
 import sqlite3
 from collections import deque
+from collections.abc import Iterator
 from copy import copy
 from functools import cache
 from pathlib import Path
