@@ -72,7 +72,7 @@ def test_analysts_read_the_lake_in_python_and_on_the_command_line(trial):
     assert "{'device': 'attic-pi', 'state': 'done', 'holds': False}" in told[2]
     assert told[3] == "20 windows were known when results were final up to 00:05"
     assert re.fullmatch(r"\d+ rows up to version \d+, 0 since", told[4])
-    windows, status = (
+    windows, status, _ = (
         succeeds(here(command, home, ""), home)
         for command in commands(block("looking into a lake"))
     )
@@ -87,8 +87,11 @@ def test_analysts_read_the_lake_in_python_and_on_the_command_line(trial):
 def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial, spark, capsys):
     home, _ = trial
     shown = {}
-    exec(block("spark").replace('"lake/', f'"{home}/lake/'), shown)  # Spark runs elsewhere
-    assert "|" in capsys.readouterr().out
+    (*_, current) = commands(block("looking into a lake"))
+    assert "./tables/rooms" in succeeds(here(current, home, ""), home)
+    code = block("spark").replace("lake/", f"{home}/lake/").replace("tables/", f"{home}/tables/")
+    exec(code, shown)  # Spark runs elsewhere
+    assert "|   attic|" in capsys.readouterr().out.replace("|attic|", "|   attic|")
     assert shown["spark"].sparkContext is spark.sparkContext
     merged = shown["spark"].sql(block("merged view")).collect()
     accepted = [json.loads(line) for line in block("recording").splitlines()]

@@ -1,7 +1,9 @@
-r"""Print how a lake is, or the shared variables in it; delete from it.
+r"""Print how a lake is; write its current rows as a table; delete from it.
 
 `status`: its tables, how far results are final and who holds them, what was refused. Give
 --roster, --dead-after and --tentative-after the job's values: by these it waits for devices.
+`current`: a Delta table of the current rows of a window or a stream's result, for tools that know
+nothing of a lake: timestamps, doubles in the unit, a partition a day. Typed again it renews that.
 `shared`: the values of the variables that all devices share, or of one: a set's elements, a map's
 keys, a counter's number, values as JSON.
 
@@ -21,6 +23,7 @@ All work without Spark.
   lasp-edge lake status --lake ./lake --fail-if-behind 900
   lasp-edge lake shared --lake ./lake
   lasp-edge lake shared NAME --lake ./lake --csv
+  lasp-edge lake current NAME --lake ./lake --to ./tables/NAME
   lasp-edge lake forget --lake ./lake --device attic
   lasp-edge lake forget --lake ./lake --key attic --before 2025-01-01
   lasp-edge lake retain --lake ./lake --days 400
@@ -44,10 +47,11 @@ from cloud_tier.command.deletion import (
 )
 from cloud_tier.command.planned import add_plan_arguments, show_plan
 from cloud_tier.lake.coverage import host_us
+from cloud_tier.lake.current import write_current
 from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.status import status
 from cloud_tier.lake.tables import LakeTables
-from lasp_edge.errors import CommandError, Exit, UsageError
+from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.tool.screen import UNKNOWN, ago, aligned
 from lasp_edge.tool.times import shown_time
 from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
@@ -68,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name",
         nargs="?",
         metavar="NAME",
-        help="one shared variable (default: all)",
+        help="a window or result (current); one shared variable (default: all)",
     )
     table.add_lake_argument(parser)
     add_waiting_arguments(parser)
@@ -81,13 +85,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print only what is wrong, and end with 1, where results are final up to more than S "
         "seconds ago (status)",
     )
+    parser.add_argument("--to", metavar="DIR", help="where the table is written (current)")
     add_deletion_arguments(parser)
     add_plan_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    if arguments.action != "shared" and arguments.name is not None:
+    if arguments.action not in {"shared", "current"} and arguments.name is not None:
         raise UsageError(f"lake {arguments.action}: it takes no NAME; `lake shared NAME` does")
     return _ACTIONS[arguments.action](arguments)
 
@@ -150,6 +155,21 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _upgrade(arguments: argparse.Namespace) -> int:
     print(upgraded(arguments))  # noqa: T201
+    return Exit.FINE
+
+
+def _write_current(arguments: argparse.Namespace) -> int:
+    if arguments.name is None or arguments.to is None:
+        raise UsageError("lake current: NAME, of a window or a result, and --to DIR are needed")
+    lake, name = Lake(arguments.lake), arguments.name
+    windows, results = lake.window_names(), lake.result_names()
+    if name not in (*windows, *results):
+        listed = ", ".join((*windows, *results))
+        raise NotFound(f"{arguments.lake} has no window or result {name!r}; there are: {listed}")
+    rows = lake.windows(name) if name in windows else lake.results(name)
+    written = write_current(rows, arguments.to)
+    days = f"{written.rows:,} rows of {written.days:,} days" if written.days else "nothing new"
+    print(f"{arguments.to}: {days}")  # noqa: T201
     return Exit.FINE
 
 
@@ -275,6 +295,7 @@ def _time(time_us: int | None) -> str:
 _ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "status": _show_status,
     "shared": _show_shared,
+    "current": _write_current,
     "forget": _forget,
     "retain": _retain,
     "plan": _plan,

@@ -78,6 +78,11 @@ class RevisedRows:
         self._shape = shape._replace(after=tuple(name for name in shape.after if name in there))
         self.columns = (*self._shape.before, *meaning.value_columns, *self._shape.after)
 
+    @property
+    def table(self) -> DeltaTable:
+        """The lake's table in which they are, as it is now."""
+        return self._tables.table(self._path)
+
     def spark_frame(self, spark: "SparkSession") -> "DataFrame":
         """Return the current rows as a frame that Spark reads by itself, on all its machines.
 
@@ -122,7 +127,7 @@ class RevisedRows:
                 version then.
             ValueError: the table has not come to that version.
         """
-        table = self._tables.table(self._path)
+        table = self.table
         if since_version is None:
             rows = self._rows((), None, all_revisions=True, table=table)
             versions = pa.array([table.version()] * rows.num_rows, COMMIT.type)
@@ -156,7 +161,7 @@ class RevisedRows:
         entry = ", ".join(self._shape.entry)
         query = newest_of("source", listed, where, entry, all_revisions=all_revisions)
         query += f" ORDER BY {entry}, revision"
-        source = self._tables.table(self._path) if table is None else table
+        source = self.table if table is None else table
         return self._finished(selected(source, query), wanted)
 
     def _stored(self, wanted: Sequence[str]) -> list[str]:
@@ -177,6 +182,11 @@ class RevisedRows:
 
 class TimedRows(RevisedRows):
     """Rows that have a time each: those of a window or of a stream's result."""
+
+    @property
+    def time(self) -> str:
+        """The column of their times."""
+        return self._shape.time
 
     def current(self, **only: Unpack[Choice]) -> pa.Table:
         """Return the newest row of each entry, sorted by key and time; none that was taken back.
@@ -291,9 +301,7 @@ that an earlier release wrote |
         name = standard_literal(self.meaning.name)
         where = f'"window" = {name} AND stream = {self.meaning.stream}'
         query = f"SELECT max(start_us) AS newest FROM source WHERE {where}"  # noqa: S608 - quoted
-        found: list[int | None] = (
-            selected(self._tables.table(self._path), query).column("newest").to_pylist()
-        )
+        found: list[int | None] = selected(self.table, query).column("newest").to_pylist()
         return found[0]
 
 

@@ -1,0 +1,164 @@
+"""A Delta table of current rows, for tools that know nothing of a lake.
+
+It has what `readable` gives: a row for each window and key, or for each row of a stream, with times
+as timestamps and parts as doubles in the event's unit. It is partitioned by the day, in UTC, of
+`start` or `time`, and its columns have comments. Who writes it again rewrites the days of which a
+row was appended since; all days where rows were deleted from the lake, or a table was put back.
+"""
+
+import json
+from collections.abc import Collection
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake.exceptions import TableNotFoundError
+from pyarrow import compute
+
+from cloud_tier.lake.comments import comment
+from cloud_tier.lake.feed import committed_ms, is_replaced_since
+from cloud_tier.lake.results import TimedRows
+from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.units import SECOND_US
+
+DAY: Final = "day"
+_MARK: Final = "lasp-edge current"
+"""The key in a commit's metadata under which stands what the table was made from, as JSON."""
+
+
+class WrittenRows(NamedTuple):
+    """What was written.
+
+    Attributes:
+        rows: how many.
+        days: of how many days they are; all other days stayed as they were.
+    """
+
+    rows: int
+    days: int
+
+
+def write_current(rows: TimedRows, path: str) -> WrittenRows:
+    """Write the table of current rows, or renew it.
+
+    Args:
+        rows: of a window, or of a stream's result.
+        path: the table's directory, or its address in an object store.
+
+    Raises:
+        NotFound: there is no such lake.
+        UsageError: another table is there, or that of another result.
+    """
+    source = rows.table
+    version = source.version()
+    mark = {
+        "name": rows.meaning.name,
+        "stream": rows.meaning.stream,
+        "version": version,
+        "committed_ms": committed_ms(source, version),
+    }
+    days = _days_changed(rows, source, _former(path, rows.meaning.name))
+    if days is not None and not days:
+        return WrittenRows(0, 0)
+    found = _of_days(rows, days)
+    if days is not None and (fitted := _fitted(found, path)) is None:
+        days, found = None, _of_days(rows, None)
+    elif days is not None:
+        found = fitted
+    listed = ", ".join(f"'{day}'" for day in sorted(days or ()))
+    write_deltalake(
+        path,
+        found,
+        partition_by=[DAY],
+        mode="overwrite",
+        schema_mode="overwrite" if days is None else None,
+        predicate=None if days is None else f"{DAY} IN ({listed})",
+        name=rows.meaning.name,
+        description=_about(rows),
+        commit_properties=CommitProperties(custom_metadata={_MARK: json.dumps(mark)}),
+    )
+    return WrittenRows(found.num_rows, len(set(found.column(DAY).to_pylist())))
+
+
+def _former(path: str, name: str) -> dict[str, Any] | None:
+    """Return what the table there was made from; None where there is no table."""
+    try:
+        last = DeltaTable(path).history()
+    except TableNotFoundError:
+        return None
+    marks = (commit[_MARK] for commit in last if _MARK in commit)
+    found: dict[str, Any] = json.loads(next(marks, "{}"))
+    if found.get("name") != name:
+        whose = f"current rows of {found['name']!r}" if found else "another table"
+        raise UsageError(f"{path} holds {whose}; name another directory for {name!r}")
+    return found
+
+
+def _fitted(rows: pa.Table, path: str) -> pa.Table | None:
+    """Return rows in the types of a table's columns; None where they do not fit."""
+    there = pa.schema(DeltaTable(path).schema().to_arrow())
+    if there.names != rows.column_names:
+        return None
+    try:
+        return rows.cast(there)
+    except pa.ArrowInvalid:  # a count that is greater than all before
+        return None
+
+
+def _days_changed(
+    rows: TimedRows, source: DeltaTable, former: dict[str, Any] | None
+) -> set[date] | None:
+    """Return the days of which rows were appended since; None where all count as changed."""
+    if former is None or former["stream"] != rows.meaning.stream:
+        return None
+    version = former["version"]
+    if (
+        version > source.version()
+        or committed_ms(source, version) != former["committed_ms"]
+        or is_replaced_since(source, version)
+    ):
+        return None
+    try:
+        appended = rows.changes(version).rows
+    except NotFound:
+        return None
+    return {_day(time_us) for time_us in set(appended.column(rows.time).to_pylist())}
+
+
+def _day(time_us: int) -> date:
+    return datetime.fromtimestamp(time_us // SECOND_US, UTC).date()
+
+
+def _of_days(rows: TimedRows, days: Collection[date] | None) -> pa.Table:
+    """Return the current rows of some days, all of them for None, with their days."""
+    if days is None:
+        found = rows.readable()
+    else:
+        begin = datetime.combine(min(days), time(), UTC)
+        end = datetime.combine(max(days), time(), UTC) + timedelta(days=1)
+        found = rows.readable(since=begin, until=end)
+    times = found.column(rows.time.removesuffix("_us"))
+    day = times.cast(pa.timestamp("us")).cast(pa.date32())
+    found = found.append_column(DAY, day)
+    if days is not None:
+        found = found.filter(compute.is_in(day, pa.array(sorted(days), pa.date32())))
+    return found.cast(pa.schema([_commented(field, rows) for field in found.schema]))
+
+
+def _commented(field: pa.Field, rows: TimedRows) -> pa.Field:
+    """Return a column with its comment."""
+    text = comment(f"{field.name}_us").split(", microseconds")[0] or comment(field.name)
+    if field.name == DAY:
+        text = f"the day, in UTC, of {rows.time.removesuffix('_us')}"
+    elif field.name == "frontier":
+        text = comment(field.name).split(", microseconds")[0]
+    elif not text:
+        unit = rows.meaning.unit
+        text = "a part of the fold's value" + (f", of readings in {unit}" if unit else "")
+    return field.with_metadata({"comment": text})
+
+
+def _about(rows: TimedRows) -> str:
+    unit = f", of readings in {rows.meaning.unit}" if rows.meaning.unit else ""
+    return f"the current rows of {rows.meaning.name!r}{unit}: `lasp-edge lake current` renews them"

@@ -1,0 +1,112 @@
+"""The table of current rows for tools that know nothing of a lake."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import polars as pl
+import pytest
+from deltalake import DeltaTable
+
+from cloud_tier import Lake
+from cloud_tier.lake.current import WrittenRows, write_current
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.tables import LakeTables
+from lasp_edge.errors import Exit, UsageError
+from lasp_edge.tool.command_line import main
+from lasp_edge.units import SECOND_US
+from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
+
+DAY_US = 86_400 * SECOND_US
+BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(tmp_path):
+    made = written(tmp_path / "lake")
+    write(made.windows, [window("by_room", 3 * DAY_US, 0, key="b", count=4, total_q=8400)])
+    return Lake(made.root)
+
+
+@pytest.fixture
+def there(tmp_path):
+    return str(tmp_path / "tables" / "rooms")
+
+
+def rows_in(path):
+    found = pl.read_delta(path).sort("start", "key")
+    return [(r["key"], r["start"], r["mean"], r["day"]) for r in found.to_dicts()]
+
+
+FIRST = [
+    ("b", BEGIN + timedelta(microseconds=10), 22.0, date(1970, 1, 1)),
+    ("b", BEGIN + timedelta(microseconds=20), 20.0, date(1970, 1, 1)),
+    ("a", BEGIN + timedelta(microseconds=30), 0.3, date(1970, 1, 1)),
+]
+
+
+def test_it_has_times_units_comments_and_a_partition_for_each_day(lake, there):
+    assert write_current(lake.windows("by_room"), there) == WrittenRows(rows=4, days=2)
+    assert rows_in(there) == [*FIRST, ("b", BEGIN + timedelta(days=3), 21.0, date(1970, 1, 4))]
+    table = DeltaTable(there)
+    assert table.metadata().partition_columns == ["day"]
+    assert "°C" in table.metadata().description
+    comments = {each.name: each.metadata.get("comment") for each in table.schema().fields}
+    assert all(comments.values())
+    assert comments["start"] == "start of the window"
+    assert "°C" in comments["mean"]
+
+
+def test_only_days_that_changed_are_written_again(lake, there):
+    rows = lake.windows("by_room")
+    write_current(rows, there)
+    files = set(DeltaTable(there).file_uris())
+    assert write_current(rows, there) == WrittenRows(0, 0)
+    write(rows.table.table_uri, [window("by_room", 3 * DAY_US, 1, key="b", count=5, total_q=11000)])
+    assert write_current(rows, there) == WrittenRows(rows=1, days=1)
+    assert rows_in(there) == [*FIRST, ("b", BEGIN + timedelta(days=3), 22.0, date(1970, 1, 4))]
+    kept = {uri for uri in files if "1970-01-01" in uri}
+    assert kept <= set(DeltaTable(there).file_uris())
+
+
+def test_what_is_deleted_from_a_lake_or_put_back_is_written_as_it_is(lake, there):
+    rows = lake.windows("by_room")
+    write_current(rows, there)
+    table = rows.table
+    table.alter.set_table_properties({"delta.appendOnly": "false"})
+    table.delete("key = 'a'")
+    assert write_current(rows, there) == WrittenRows(rows=3, days=2)
+    assert [row[0] for row in rows_in(there)] == ["b", "b", "b"]
+    table.restore(table.version() - 1)
+    assert write_current(rows, there) == WrittenRows(rows=4, days=2)
+
+
+def test_a_count_that_64_bits_do_not_hold_changes_the_column(there, tmp_path):
+    made = LakeTables(tmp_path / "few")
+    prepare(PROGRAM, made)
+    write(made.windows, [window("by_room", DAY_US, 0, count=7, total_q=1)])
+    rows = Lake(made.root).windows("by_room")
+    write_current(rows, there)
+    assert pl.read_delta(there)["count"].to_list() == [7]
+    write(made.windows, [window("by_room", 0, 0, count=10**20, total_q=1)])
+    assert write_current(rows, there) == WrittenRows(rows=2, days=2)
+    assert sorted(pl.read_delta(there)["count"].to_list()) == [7.0, 1e20]
+
+
+def test_another_table_is_never_overwritten(lake, there, tmp_path):
+    write_current(lake.windows("by_room"), there)
+    with pytest.raises(UsageError, match="holds current rows of 'by_room'; name another directory"):
+        write_current(lake.windows("odd"), there)
+    landing = str(tmp_path / "lake" / "landing")
+    with pytest.raises(UsageError, match="holds another table; name another directory"):
+        write_current(lake.windows("odd"), landing)
+
+
+def test_the_command_writes_it_and_names_what_is_there(lake, there, tmp_path, capsys):
+    where = ["--lake", str(tmp_path / "lake")]
+    assert main(["lake", "current", "by_room", *where, "--to", there]) == Exit.FINE
+    assert capsys.readouterr().out == f"{there}: 4 rows of 2 days\n"
+    assert main(["lake", "current", "by_room", *where, "--to", there]) == Exit.FINE
+    assert capsys.readouterr().out == f"{there}: nothing new\n"
+    assert main(["lake", "current", "rooms", *where, "--to", there]) == Exit.NOT_FOUND
+    assert "no window or result 'rooms'; there are: by_room, odd" in capsys.readouterr().err
+    assert main(["lake", "current", *where]) == Exit.USAGE
+    assert "--to DIR are needed" in capsys.readouterr().err
