@@ -72,8 +72,6 @@ __all__ = [
 
 UNKNOWN_STREAM = "unknown stream"
 OF_AN_EARLIER_LIFE = "of an earlier life"
-_TAKEN = frozenset(n for n, row in FRAME_KINDS.items() if row.subscribers & Subscriber.LANDER)
-"""The kinds of frames that a lander takes."""
 MOST_HELLOS = 1_000
 """Hellos of one segment that are answered, at most; who gets no answer asks again."""
 
@@ -185,7 +183,7 @@ class Acceptance:
             raise RecordRefusedError(str(error)) from None
         frame = self.decode(record.payload)
         kind = FRAME_KINDS[frame.kind]
-        if frame.kind not in _TAKEN or (kind.topic, frame.about) != address:
+        if not kind.subscribers & Subscriber.LANDER or (kind.topic, frame.about) != address:
             raise RecordRefusedError("not the frame of its topic")
         return frame
 
