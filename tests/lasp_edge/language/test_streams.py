@@ -46,7 +46,7 @@ def test_runs_of_a_machine_have_the_parts_of_their_fold():
     assert dict(result.parts) == {
         "start_us": "1",
         "end_us": "1",
-        "count": "0.001",
+        "count": "1",
         "total": "0.001",
     }
     graph = graph_of(plan, "pi-1")
