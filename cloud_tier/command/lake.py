@@ -168,8 +168,9 @@ def _write_current(arguments: argparse.Namespace) -> int:
         raise NotFound(f"{arguments.lake} has no window or result {name!r}; there are: {listed}")
     rows = lake.windows(name) if name in windows else lake.results(name)
     written = write_current(rows, arguments.to)
-    days = f"{written.rows:,} rows of {written.days:,} days" if written.days else "nothing new"
-    print(f"{arguments.to}: {days}")  # noqa: T201
+    days = "day" if written.days == 1 else "days"
+    what = f"{written.rows:,} rows of {written.days:,} {days}" if written.is_new else "nothing new"
+    print(f"{arguments.to}: {what}")  # noqa: T201
     return Exit.FINE
 
 

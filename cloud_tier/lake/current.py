@@ -9,6 +9,7 @@ row was appended since; all days where rows were deleted from the lake, or a tab
 import json
 from collections.abc import Collection
 from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -33,10 +34,12 @@ class WrittenRows(NamedTuple):
     Attributes:
         rows: how many.
         days: of how many days they are; all other days stayed as they were.
+        is_new: something was written.
     """
 
     rows: int
     days: int
+    is_new: bool = True
 
 
 def write_current(rows: TimedRows, path: str) -> WrittenRows:
@@ -60,7 +63,7 @@ def write_current(rows: TimedRows, path: str) -> WrittenRows:
     }
     days = _days_changed(rows, source, _former(path, rows.meaning.name))
     if days is not None and not days:
-        return WrittenRows(0, 0)
+        return WrittenRows(0, 0, is_new=False)
     found = _of_days(rows, days)
     if days is not None and (fitted := _fitted(found, path)) is None:
         days, found = None, _of_days(rows, None)
@@ -81,8 +84,20 @@ def write_current(rows: TimedRows, path: str) -> WrittenRows:
     return WrittenRows(found.num_rows, len(set(found.column(DAY).to_pylist())))
 
 
+def _need_room(path: str) -> None:
+    """Raise `UsageError` where something else is there: a file, a lake, or any other files."""
+    if "://" in path:
+        return
+    there = Path(path)
+    if not path or there.is_file():
+        raise UsageError(f"a directory is needed for the table, not {path!r}")
+    if there.is_dir() and not (there / "_delta_log").is_dir() and any(there.iterdir()):
+        raise UsageError(f"{path} holds something else; name an empty or a new directory")
+
+
 def _former(path: str, name: str) -> dict[str, Any] | None:
     """Return what the table there was made from; None where there is no table."""
+    _need_room(path)
     try:
         last = DeltaTable(path).history()
     except TableNotFoundError:

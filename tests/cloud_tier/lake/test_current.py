@@ -59,7 +59,7 @@ def test_only_days_that_changed_are_written_again(lake, there):
     rows = lake.windows("by_room")
     write_current(rows, there)
     files = set(DeltaTable(there).file_uris())
-    assert write_current(rows, there) == WrittenRows(0, 0)
+    assert write_current(rows, there) == WrittenRows(0, 0, is_new=False)
     write(rows.table.table_uri, [window("by_room", 3 * DAY_US, 1, key="b", count=5, total_q=11000)])
     assert write_current(rows, there) == WrittenRows(rows=1, days=1)
     assert rows_in(there) == [*FIRST, ("b", BEGIN + timedelta(days=3), 22.0, date(1970, 1, 4))]
@@ -98,6 +98,14 @@ def test_another_table_is_never_overwritten(lake, there, tmp_path):
     landing = str(tmp_path / "lake" / "landing")
     with pytest.raises(UsageError, match="holds another table; name another directory"):
         write_current(lake.windows("odd"), landing)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "note.txt").touch()
+    for path in (tmp_path / "other", tmp_path / "lake"):
+        with pytest.raises(UsageError, match="holds something else; name an empty or a new"):
+            write_current(lake.windows("odd"), str(path))
+    for path in ("", str(tmp_path / "other" / "note.txt")):
+        with pytest.raises(UsageError, match="a directory is needed for the table, not"):
+            write_current(lake.windows("odd"), path)
 
 
 def test_the_command_writes_it_and_names_what_is_there(lake, there, tmp_path, capsys):
