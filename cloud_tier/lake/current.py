@@ -20,6 +20,7 @@ from pyarrow import compute
 from cloud_tier.lake.comments import comment
 from cloud_tier.lake.feed import committed_ms, is_replaced_since
 from cloud_tier.lake.results import TimedRows
+from cloud_tier.lake.shapes import SHAPES
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.units import SECOND_US
 
@@ -138,7 +139,11 @@ def _days_changed(
         appended = rows.changes(version).rows
     except NotFound:
         return None
-    return {_day(time_us) for time_us in set(appended.column(rows.time).to_pylist())}
+    return {_day(time_us) for time_us in set(appended.column(_time(rows)).to_pylist())}
+
+
+def _time(rows: TimedRows) -> str:
+    return SHAPES[rows.meaning.kind].time
 
 
 def _day(time_us: int) -> date:
@@ -153,7 +158,7 @@ def _of_days(rows: TimedRows, days: Collection[date] | None) -> pa.Table:
         begin = datetime.combine(min(days), time(), UTC)
         end = datetime.combine(max(days), time(), UTC) + timedelta(days=1)
         found = rows.readable(since=begin, until=end)
-    times = found.column(rows.time.removesuffix("_us"))
+    times = found.column(_time(rows).removesuffix("_us"))
     day = times.cast(pa.timestamp("us")).cast(pa.date32())
     found = found.append_column(DAY, day)
     if days is not None:
@@ -165,7 +170,7 @@ def _commented(field: pa.Field, rows: TimedRows) -> pa.Field:
     """Return a column with its comment."""
     text = comment(f"{field.name}_us").split(", microseconds")[0] or comment(field.name)
     if field.name == DAY:
-        text = f"the day, in UTC, of {rows.time.removesuffix('_us')}"
+        text = f"the day, in UTC, of {_time(rows).removesuffix('_us')}"
     elif field.name == "frontier":
         text = comment(field.name).split(", microseconds")[0]
     elif not text:

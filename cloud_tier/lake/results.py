@@ -80,7 +80,11 @@ class RevisedRows:
 
     @property
     def table(self) -> DeltaTable:
-        """The lake's table in which they are, as it is now."""
+        """The lake's table in which they are, as it is now.
+
+        >>> lake.windows("temperature_by_room").table.metadata().name  # doctest: +SKIP
+        'windows'
+        """
         return self._tables.table(self._path)
 
     def spark_frame(self, spark: "SparkSession") -> "DataFrame":
@@ -182,11 +186,6 @@ class RevisedRows:
 
 class TimedRows(RevisedRows):
     """Rows that have a time each: those of a window or of a stream's result."""
-
-    @property
-    def time(self) -> str:
-        """The column of their times."""
-        return self._shape.time
 
     def current(self, **only: Unpack[Choice]) -> pa.Table:
         """Return the newest row of each entry, sorted by key and time; none that was taken back.
