@@ -6,12 +6,13 @@ synced, before and after a commit. What the broker had given it and was not sync
 """
 
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from random import Random
 
 from cloud_tier.lander.run import LanderRun
 from crdts import Replica
+from device_agent.agent.stored_rows import EntryKey
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
@@ -50,6 +51,7 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
         self._random, self._lakes = Random(f"{seed} lander of {sink}"), 1
         self.log = MemoryLog(self.power, lambda: self.lander.landed)
         self._images: deque[SimulatedLake] = deque(maxlen=IMAGES)
+        self._not_taken_of: dict[str, dict[str, set[EntryKey]]] = {}
         self.lander = SimulatedLake(self._file, plan, sink, terms, self.power)
 
     @property
@@ -108,7 +110,8 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
 
     def lose_store(self) -> None:
         """Put an empty lake in place of this one."""
-        self.not_taken.clear()
+        self._not_taken_of[self.lander.lake] = self.not_taken
+        self.not_taken = defaultdict(set)
         terms = (self.terms, self.power, self.lander.membership)
         self._change_lake()
         self.lander = SimulatedLake(self._file, self.running, self.sink, *terms)
@@ -123,6 +126,7 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
         before, image = self.lander, self._random.choice((self._images[0], self._images[-1]))
         self._change_lake()
         self.lander = before.put_back(self._file, image)
+        self.not_taken = self._not_taken_of.get(self.lander.lake, self.not_taken)
         return True
 
     def _change_lake(self) -> None:

@@ -99,7 +99,10 @@ class Timing(Part):
         self.is_changed = self.has_notes = True
         self._reading, self._clock.is_kept = reading, True
         self._monotonic_less_now_us = reading.monotonic_us - now_us
-        fleet = self._witnesses.verdict(reading.monotonic_us, self._near_us)
+        own_us = reading.wall_us - reading.monotonic_us
+        if self._judgement.offset_us is not None:
+            own_us = min(own_us, self._judgement.offset_us)
+        fleet = self._witnesses.verdict(reading.monotonic_us, self._near_us, own_us)
         trust = self._agent.settings.trust_clock
         self._state = self._judgement.judge(reading, fleet, trust=trust)
         clock, offset_us = self._clock, self._judgement.offset_us

@@ -4,6 +4,11 @@ Each beat and each acknowledgement tells its sender's clock. A message takes som
 witness reported within a minute the latest time counts. A device whose own clock is not trusted
 reports nothing, so no two devices can confirm each other in an error of a third.
 
+A broker keeps messages for a device that is away, so what comes first may be hours old, and whoever
+sent it may be off by then. A message that was under way makes a clock look late, never early. So a
+witness that is behind this device counts only once its clock has gone on as this machine's has for
+`LIVE_US`; one that is ahead counts at once.
+
 The verdict is the weighted median, if more than half of the weight lies near it: one liar among
 three moves nothing. Its weight is that of those who agree with it; the others may bear out the
 device's own clock, so they are counted together with that.
@@ -29,6 +34,11 @@ KEPT_US = 3_600_000_000
 SLOW_US = 60_000_000
 """Microseconds for which a message may have been under way: of those, the latest time counts."""
 
+LIVE_US = 10_000_000
+"""Microseconds for which a clock must have gone on before it counts where it is behind."""
+STEADY_US = 5_000_000
+"""Microseconds by which the offsets of a clock that goes on may differ."""
+
 
 class Claim(NamedTuple):
     """What time it is, as some clocks say.
@@ -46,11 +56,26 @@ class Claim(NamedTuple):
 
 @dataclass(slots=True)
 class _Witness:
-    """One other clock."""
+    """One other clock.
+
+    Attributes:
+        version: of its last message.
+        offset_us: the time that it tells less this machine's monotonic clock.
+        heard_us: when that was heard.
+        since_us, steady_us: the first and the last message since when it has gone on as this
+            machine's clock has.
+    """
 
     version: tuple[int, ...]
     offset_us: int
     heard_us: int
+    since_us: int
+    steady_us: int
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its messages cannot all have waited at a broker."""
+        return self.steady_us - self.since_us >= LIVE_US
 
 
 class _Judged(NamedTuple):
@@ -95,8 +120,12 @@ class Witnesses:
             return
         elif monotonic_us < known.heard_us + SLOW_US and offset_us < known.offset_us:
             known.version = version  # it was longer under way than the one before it
+            if offset_us >= known.offset_us - STEADY_US:
+                known.steady_us = monotonic_us
             return
-        self._witnesses[name] = _Witness(version, offset_us, monotonic_us)
+        is_steady = known is not None and abs(offset_us - known.offset_us) <= STEADY_US
+        since_us = known.since_us if known is not None and is_steady else monotonic_us
+        self._witnesses[name] = _Witness(version, offset_us, monotonic_us, since_us, monotonic_us)
         self._judged = None
 
     def _forget(self, monotonic_us: int) -> bool:
@@ -109,12 +138,23 @@ class Witnesses:
         self._full_until_us = min([each.heard_us for each in kept.values()], default=0) + KEPT_US
         return found
 
-    def verdict(self, monotonic_us: int, near_us: int) -> Claim | None:
-        """Return what most witnesses agree on, within `near_us`; None where they do not."""
+    def verdict(self, monotonic_us: int, near_us: int, own_us: int | None = None) -> Claim | None:
+        """Return what most witnesses agree on; None where they do not.
+
+        Args:
+            monotonic_us: this machine's monotonic clock.
+            near_us: clocks that differ by no more than this agree.
+            own_us: the offset of this machine's wall clock, or of the time that is kept without it,
+                whichever is earlier; None: all witnesses count.
+        """
         judged = self._judged
         if judged is None or judged.near_us != near_us or monotonic_us >= judged.until_us:
-            known = [w for w in self._witnesses.values() if _counts(w, monotonic_us)]
+            counted = [w for w in self._witnesses.values() if _counts(w, monotonic_us)]
+            least_us = None if own_us is None else own_us - near_us
+            known = [w for w in counted if w.is_live or least_us is None or w.offset_us >= least_us]
             until_us = min([each.heard_us for each in known], default=monotonic_us) + KEPT_US
+            if least_us is not None and not all(each.is_live for each in counted):
+                until_us = monotonic_us  # which of them count is up to this device's own clock
             judged = self._judged = _Judged(_verdict(known, near_us), near_us, until_us)
         return judged.claim
 

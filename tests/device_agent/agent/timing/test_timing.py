@@ -202,6 +202,21 @@ def test_a_lander_in_1970_moves_nothing(tmp_path):
     assert device.times_us() == [TRUE_US]
 
 
+@pytest.mark.parametrize("beats_later", [0, 3])
+def test_beats_that_the_broker_kept_for_a_device_do_not_move_its_clock(tmp_path, beats_later):
+    device = ClockedDevice(tmp_path)
+    for ago_s in range(3_600, 1_800, -15):  # then both fell asleep, and this one was cut off
+        device.hears_peer(-ago_s * SECOND_US, "pi-2")
+        device.hears_peer(-ago_s * SECOND_US, "pi-3")
+    device.reads_for(30)
+    for _ in range(beats_later):  # they are awake, and beat again
+        device.hears_peer(0, "pi-2")
+        device.hears_peer(0, "pi-3")
+        device.reads_for(15)
+    assert device.core.timing.state == "trusted"
+    assert device.times_us() == seconds_from(TRUE_US, 30 + 15 * beats_later)
+
+
 def test_a_sleep_of_eight_hours_is_no_jump(tmp_path):
     device = ClockedDevice(tmp_path)
     device.read([20.0])

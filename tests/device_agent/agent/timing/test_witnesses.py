@@ -4,12 +4,14 @@ import random
 
 from device_agent.agent.timing.witnesses import (
     KEPT_US,
+    LIVE_US,
     LONE_WEIGHT,
     SLOW_US,
     WITNESS_WEIGHT,
     WITNESSES,
     Witnesses,
 )
+from lasp_edge.units import SECOND_US
 
 NEAR_US = 300_000_000
 TRUE_US = 10**15
@@ -96,3 +98,24 @@ def test_where_many_are_known_a_further_one_is_heard_once_another_counts_no_more
         assert witnesses.verdict(at_us, NEAR_US) == told(*range(WITNESSES)).verdict(at_us, NEAR_US)
     witnesses.hear("late", (1,), TRUE_US + KEPT_US, monotonic_us=KEPT_US)
     assert witnesses.verdict(KEPT_US, NEAR_US) == (TRUE_US, LONE_WEIGHT, ())
+
+
+def test_a_clock_that_is_behind_counts_once_it_has_gone_on():
+    witnesses = Witnesses()
+    for number in range(100):  # a beat every 15 seconds: the broker gave them all in one
+        late_us = TRUE_US - 3_600 * SECOND_US + number * 15 * SECOND_US
+        witnesses.hear("pi-0", (number,), late_us, monotonic_us=0)
+        assert witnesses.verdict(0, NEAR_US, TRUE_US) is None
+    for second in range(1, 20):
+        now_us = second * SECOND_US
+        witnesses.hear("pi-0", (100 + second,), late_us + now_us, monotonic_us=now_us)
+        verdict = witnesses.verdict(now_us, NEAR_US, TRUE_US)
+        assert (verdict is None) == (now_us < LIVE_US)
+
+
+def test_a_clock_that_is_ahead_counts_at_once():
+    assert told(NEAR_US + 1).verdict(0, NEAR_US, TRUE_US) == (
+        TRUE_US + NEAR_US + 1,
+        LONE_WEIGHT,
+        (),
+    )
