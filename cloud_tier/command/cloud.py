@@ -20,6 +20,7 @@ from cloud_tier.command.lander import add_lake_arguments
 from cloud_tier.job import own_combine
 from cloud_tier.job.control import check_functions
 from cloud_tier.job.job import Job
+from cloud_tier.job.opened import Superseded
 from cloud_tier.job.repair import repair, repair_all
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
@@ -28,13 +29,14 @@ from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.deletion import kept_days, recompute_is_due
+from cloud_tier.lake.failed import note_failure
 from cloud_tier.lake.status import JOB_LOCK
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.driver import kill
 from cloud_tier.spark.master import check_master, is_one_machine, runs_elsewhere
 from cloud_tier.spark.session import MEANING, spark_session
-from lasp_edge.errors import Exit, UsageError
+from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.evaluation.collecting import collect_rarely
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
@@ -112,9 +114,18 @@ def run(arguments: argparse.Namespace) -> int:
     lock = _locked(lake)
     try:
         return _prepared(arguments, broker, plan, lake, conf, patience)
+    except CommandError as error:
+        _note(lake, error)
+        raise
     finally:
         if lock is not None:
             lock.close()
+
+
+def _note(lake: LakeTables, error: CommandError) -> None:
+    """Note why a job ends; not where another goes on, or where it was refused."""
+    if not isinstance(error, Superseded | UsageError):
+        note_failure(lake, str(error))
 
 
 def _prepared(

@@ -39,6 +39,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cloud_tier.command import table
+from cloud_tier.command.behind import MOST_DEVICES, why_behind
 from cloud_tier.command.deletion import (
     add_deletion_arguments,
     forget_rows,
@@ -55,14 +56,9 @@ from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.tool.screen import UNKNOWN, ago, aligned
 from lasp_edge.tool.times import shown_time
 from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
-from lasp_edge.units import SECOND_US
 
 SECTION = "windows of a fleet"
 EXTRA = "lake"
-_FEW_COMMITS = 20
-"""Commits of `landing` that a job may have before it in the usual run: some seconds."""
-_MOST_DEVICES = 20
-"""Devices that are printed for people: as many as fit on a screen, those first that hold others."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,41 +97,11 @@ def _show_status(arguments: argparse.Namespace) -> int:
     dead_after_us = Patience.of(arguments).dead_after_us
     found = status(LakeTables(arguments.lake), roster=arguments.roster, dead_after_us=dead_after_us)
     if arguments.fail_if_behind is not None:
-        if why := _behind(found, arguments.fail_if_behind, host_us()):
+        if why := why_behind(found, arguments.fail_if_behind, host_us()):
             raise CommandError(f"{arguments.lake}: {why}")
         return Exit.FINE
     print(json.dumps(found) if arguments.json else "\n".join(_plainly(found)))  # noqa: T201
     return Exit.FINE
-
-
-def _behind(found: dict[str, Any], limit_s: float, now_us: int) -> str:
-    """Return why results are not final up to a recent time, and what to do; empty if they are."""
-    frontier, merged, runs = found["frontier"], found["merged"], found["runs"]
-    final_us = frontier["frontier_us"]
-    if final_us is not None and now_us - final_us <= limit_s * SECOND_US:
-        return ""
-    behind = "nothing is final yet" if final_us is None else f"results are {_age(now_us, final_us)}"
-    landed_us = max((each["now_us"] for each in frontier["landers"].values()), default=None)
-    if merged is not None and merged["commits_behind"] and not runs["job"]:
-        why = "no job runs, and what landed waits: start `lasp-edge cloud`"
-    elif merged is not None and merged["commits_behind"] > _FEW_COMMITS:
-        why = f"the job has {merged['commits_behind']:,} commits still to merge: see its log"
-    elif landed_us is None or now_us - landed_us > limit_s * SECOND_US:
-        last = "ever" if landed_us is None else f"since {shown_time(landed_us)} UTC"
-        why = f"nothing has landed {last}: is `lasp-edge lander` running, and the broker?"
-    elif held := frontier["held_by"]:
-        why = f"they wait for {', '.join(held[:_MOST_DEVICES])}: "
-        if runs["lander"] is False:
-            why += "no lander runs on this machine, so start `lasp-edge lander` unless one does on "
-            why += "another; else "
-        why += "look at it, or `lasp-edge retire` it"
-    else:
-        why = "`lasp-edge lake status` shows more"
-    return f"{behind}; {why}"
-
-
-def _age(now_us: int, final_us: int) -> str:
-    return f"final up to {shown_time(final_us)} UTC, {(now_us - final_us) // SECOND_US:,} s ago"
 
 
 def _forget(arguments: argparse.Namespace) -> int:
@@ -194,6 +160,7 @@ def _plainly(found: dict[str, Any]) -> list[str]:
     lines = [
         f"lake     {found['lake']}, {of}",
         f"job      {_running(runs['job'])}{_unfinished(found['merged'], runs['job'])}",
+        *_failed(found["failure"]),
         f"lander   {_running(runs['lander'])}",
         f"final    {_final(frontier)}",
         "",
@@ -226,6 +193,12 @@ def _unfinished(merged: dict[str, Any] | None, runs: bool | None) -> str:  # noq
     if begun and not runs:
         text += "; a batch was begun and is done again at the next start"
     return text
+
+
+def _failed(failure: dict[str, Any] | None) -> list[str]:
+    if failure is None:
+        return []
+    return [f"failure  {shown_time(failure['last_us'])} UTC: {failure['why']}"]
 
 
 def _final(frontier: dict[str, Any]) -> str:
@@ -264,7 +237,7 @@ def _results(results: dict[str, dict[str, Any]]) -> list[str]:
 def _devices(frontier: dict[str, Any]) -> list[str]:
     first = sorted(frontier["devices"], key=lambda each: (not each["holds"], each["device"]))
     rows = []
-    for each in first[:_MOST_DEVICES]:
+    for each in first[:MOST_DEVICES]:
         silence = UNKNOWN
         if each["heard_us"] is not None and frontier["now_us"] is not None:
             silence = f"{ago(max(0, frontier['now_us'] - each['heard_us']) / 1e6)} ago"
@@ -272,8 +245,8 @@ def _devices(frontier: dict[str, Any]) -> list[str]:
         rows.append((each["device"], each["state"], _time(each["low_us"]), silence, holds))
     head = ("device", "state", "nothing older than", "reported", "")
     lines = aligned([head, *rows], left=range(5))
-    if len(first) > _MOST_DEVICES:
-        lines.append(f"... and {len(first) - _MOST_DEVICES:,} more; --json has all")
+    if len(first) > MOST_DEVICES:
+        lines.append(f"... and {len(first) - MOST_DEVICES:,} more; --json has all")
     return lines
 
 

@@ -20,6 +20,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.opened import Superseded
 from cloud_tier.job.step import Outcome
 from cloud_tier.job.watching import BatchWatch, steps_run_here
+from cloud_tier.lake.failed import forget_failure, note_failure, noted_failure
 from cloud_tier.lake.tables import LakeUnreadable
 from lasp_edge.errors import CommandError
 
@@ -162,6 +163,7 @@ class Run:
         self._watch = watch
         self._stopping = False
         self._failures = 0
+        self._is_noted = noted_failure(job.lake) is not None
         self._batches_before = 0
 
     def run(self) -> None:
@@ -172,6 +174,8 @@ class Run:
         """
         try:
             query = self._watched(self._start())
+            if self._is_noted and self._progress.batches > self._batches_before:
+                self._note_success()
             if self._feeder is not None:
                 self._feeder.stop()
             _stop(query)
@@ -195,9 +199,12 @@ class Run:
                 self._feeder.watch(_now_s())
             if not query.isActive:
                 if self._trigger_s is None and query.exception() is None:
+                    self._note_success()
                     return query
                 query = self._start_again(query)
             self._progress.check(query)
+            if self._is_noted and query.lastProgress is not None:
+                self._note_success()
             if self._is_idle(query):
                 return self._merge_all(query)
             if _now_s() - printed_s >= _PRINT_EVERY_S and self._report_progress():
@@ -244,13 +251,19 @@ class Run:
         log.debug("%s", text)
         if self._watch is not None:
             self._watch.failed()
+        advice = failures.advice(text, self._job.lake)
+        note_failure(self._job.lake, f"{why}; {advice}", self._failures)
+        self._is_noted = True
         if self._failures > _MOST_FAILURES:
-            advice = failures.advice(text, self._job.lake)
             raise CommandError(
                 f"the query failed {self._failures} times on one batch: {why}; {advice}"
             )
         log.warning("the query failed and is started again: %s", why)
         time.sleep(min(2.0 ** (self._failures - 1), 30.0))
+
+    def _note_success(self) -> None:
+        forget_failure(self._job.lake)
+        self._is_noted = False
 
     def _is_idle(self, query: StreamingQuery) -> bool:
         if self._until_idle_s is None or query.status["isTriggerActive"]:

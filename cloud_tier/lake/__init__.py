@@ -13,6 +13,7 @@ coverage     the frontier, and which devices hold it
 controls     the log of a program's parameters, as rows
 checkpoint   how far the streaming query has read, and torn files of it
 torn         commits that a power cut may have torn, and what keeps them whole
+failed       why the job fails, as it notes it for those who look at the lake
 status       all of a lake in one report
 follower     the newest windows, for a page that shows them
 """

@@ -33,11 +33,13 @@ class Merged(NamedTuple):
         batch: the number of the last batch that is finished; None before the first.
         unfinished: whether a later one was planned.
         version: of `landing`, up to which finished batches have read; None where that is unclear.
+        last_us: when the last batch was finished, in microseconds since the epoch; None before it.
     """
 
     batch: int | None
     unfinished: bool
     version: int | None
+    last_us: int | None
 
 
 def merged(tables: LakeTables) -> Merged | None:
@@ -47,7 +49,8 @@ def merged(tables: LakeTables) -> Merged | None:
         return None
     last = max(finished, default=None)
     version = _version(begun[last]) if last in begun else None
-    return Merged(last, last is None or max(begun) > last, version)
+    last_us = None if last is None else finished[last].stat().st_mtime_ns // 1000
+    return Merged(last, last is None or max(begun) > last, version, last_us)
 
 
 def mend(tables: LakeTables) -> str:

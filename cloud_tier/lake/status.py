@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from cloud_tier.lake.checkpoint import merged
 from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage
 from cloud_tier.lake.definitions import program_of
+from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import LakeTables
 
@@ -39,13 +40,14 @@ def status(
         the newest `time_us` of a row, and `final_time_us`; `frontier`: where it is, its lag behind
         the landers' clock, who holds it, and the state of every device;
         `rejects`: by reason the frames and when the last came; `merged`: whether a batch is begun
-        and not finished, and how many commits of `landing` are not merged; `runs`: whether a job
+        and not finished, how many commits of `landing` are not merged, and when the last batch
+        was; `failure`: why the job fails, unless a batch was merged since; `runs`: whether a job
         and a lander run, None where the lake's directory does not tell.
 
     Raises:
         NotFound: there is no such lake.
     """
-    landing = tables.table(tables.landing)
+    landing, failure = tables.table(tables.landing), noted_failure(tables)
     return {
         "lake": tables.root,
         "id": str(landing.metadata().id),
@@ -61,8 +63,9 @@ def status(
         "frontier": _frontier(fleet_coverage(tables, roster, dead_after_us)),
         "rejects": _rejects(tables),
         "merged": merged_of(tables, landing.version()),
+        "failure": failure and failure._asdict(),
         "runs": {
-            "job": is_locked(tables, f"{tables.root}/{JOB_LOCK}"),
+            "job": _job_runs(tables),
             "lander": is_locked(tables, f"{tables.log}/{LANDER_LOCK}"),
         },
     }
@@ -129,7 +132,18 @@ def merged_of(tables: LakeTables, landed: int) -> dict[str, Any] | None:
     if found is None:
         return None
     behind = landed + 1 if found.version is None else max(0, landed - found.version)
-    return {"batch": found.batch, "unfinished": found.unfinished, "commits_behind": behind}
+    return {
+        "batch": found.batch,
+        "unfinished": found.unfinished,
+        "commits_behind": behind,
+        "last_us": found.last_us,
+    }
+
+
+def _job_runs(tables: LakeTables) -> bool | None:
+    """Return whether a job runs; every job of a lake on this machine has its lock there."""
+    lock = f"{tables.root}/{JOB_LOCK}"
+    return False if tables.is_local and not Path(lock).exists() else is_locked(tables, lock)
 
 
 def is_locked(tables: LakeTables, path: str) -> bool | None:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from cloud_tier.job.opened import Superseded
 from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge import Program, folds
-from lasp_edge.errors import Exit
+from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.tool.command_line import main
 
 pytest.importorskip("pyspark", reason="needs the extra `cloud`")
@@ -127,3 +129,20 @@ def test_a_job_that_merges_once_beside_a_lander_of_its_own(tmp_path, capsys):
     line = refused(capsys, "cloud", PROGRAM, "--once", "--broker", NOBODY, "--lake", tmp_path / "x")
     assert "--once merges what landers have landed: add --no-lander" in line
     assert not (tmp_path / "x").exists()
+
+
+def test_why_a_job_ended_is_noted_in_the_lake_but_where_another_goes_on(
+    tmp_path, capsys, monkeypatch
+):
+    def ends(error):
+        def merge(*_, **__):
+            raise error
+
+        monkeypatch.setattr("cloud_tier.command.cloud._merge", merge)
+        return refused(capsys, *COMMANDS[0], "--lake", tmp_path, code=error.exit_code)
+
+    for silent in (Superseded("a newer job"), UsageError("a word")):
+        ends(silent)
+        assert noted_failure(LakeTables(tmp_path)) is None
+    assert "no Java" in ends(EnvironmentLacks("no Java"))
+    assert noted_failure(LakeTables(tmp_path)).why == "no Java"

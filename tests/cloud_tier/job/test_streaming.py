@@ -12,6 +12,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.run import Progress, Run
 from cloud_tier.job.watching import BatchWatch
 from cloud_tier.lake.definitions import record
+from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.tables import BOOKMARK, LakeTables
 from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError, UsageError
@@ -180,6 +181,7 @@ def test_run_that_merges_once_ends_while_a_lander_goes_on(spark, tmp_path, monke
     land(lake, history(PROGRAM, readings_of(5, each=2)))
     Run(spark, lake.job, None, trigger_s=None, say=lambda _: None).run()
     assert failed
+    assert noted_failure(lake.lake) is None
     assert lake.current() == true_windows(PROGRAM, readings_of(5, each=2))
 
 
@@ -205,6 +207,7 @@ def test_query_that_does_not_start_is_tried_again(spark, tmp_path, monkeypatch):
     running = Run(spark, lake.job, None, trigger_s=0.05, say=lambda _: running.stop())
     running.run()
     assert len(tries) == 2
+    assert noted_failure(lake.lake) is None
 
 
 def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypatch):
@@ -219,6 +222,8 @@ def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypa
     monkeypatch.setattr("cloud_tier.job.run._MOST_FAILURES", 1)
     with pytest.raises(CommandError, match="failed 2 times"):
         Run(spark, lake.job, None, trigger_s=0.05).run()
+    why, times, *_ = noted_failure(lake.lake)
+    assert (why.partition(";")[0], times) == ("RuntimeError: the disk is full", 2)
 
 
 def test_changed_definition_is_told_once(tmp_path):

@@ -2,6 +2,8 @@
 
 import fcntl
 import json
+import os
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from cloud_tier import Lake
 from cloud_tier.lake.coverage import DeviceState, fleet_coverage
-from cloud_tier.lake.status import status
+from cloud_tier.lake.failed import FAILURE, forget_failure, note_failure
+from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, status
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, table, tick
@@ -18,6 +21,7 @@ from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
 
 MINUTE_US = 60 * SECOND_US
 NOW_US = BEGIN_US + 20 * MINUTE_US
+NAMES = ("fast", "slow", "dead", "no clock")
 
 
 @pytest.fixture
@@ -25,8 +29,8 @@ def tables(tmp_path):
     return written(tmp_path / "lake")
 
 
-def promise(device, low_us, heard_us=NOW_US, **values):
-    return row("promise", device, 1, 7, 1, low_us=low_us, received_us=heard_us, **values)
+def promise(device, low_us, heard_us=NOW_US, version=1, **values):
+    return row("promise", device, 1, 7, version, low_us=low_us, received_us=heard_us, **values)
 
 
 def merge(tables, rows):
@@ -108,7 +112,7 @@ def test_the_report_is_what_the_tables_hold(tables):
     assert found["frontier"]["recorded_us"] == 100
     assert found["frontier"]["held_by"] == ["slow"]
     assert found["rejects"] == [{"reason": "no frame", "frames": 6, "last_us": 9}]
-    assert found["runs"] == {"job": None, "lander": None}
+    assert (found["runs"], found["failure"]) == ({"job": False, "lander": None}, None)
     assert json.loads(json.dumps(found)) == found
 
 
@@ -145,19 +149,28 @@ def commit(tables, batch):
     (folder / str(batch)).write_text("v1\n{}")
 
 
+def merged(tables):
+    found = dict(report(tables)["merged"])
+    last_us = found.pop("last_us")
+    assert (last_us is None) == (found["batch"] is None)
+    return found
+
+
 def test_a_batch_that_was_begun_and_not_finished_is_told(tables):
     assert report(tables)["merged"] is None
     for number in range(4):
         write_deltalake(tables.landing, table(PROGRAM, [tick(number, BEGIN_US)]), mode="append")
     assert DeltaTable(tables.landing).version() == 4
     offset(tables, 0, 3)
-    assert report(tables)["merged"] == {"batch": None, "unfinished": True, "commits_behind": 5}
+    assert merged(tables) == {"batch": None, "unfinished": True, "commits_behind": 5}
     commit(tables, 0)
-    assert report(tables)["merged"] == {"batch": 0, "unfinished": False, "commits_behind": 2}
+    assert merged(tables) == {"batch": 0, "unfinished": False, "commits_behind": 2}
     offset(tables, 1, 5)
-    assert report(tables)["merged"] == {"batch": 0, "unfinished": True, "commits_behind": 2}
+    assert merged(tables) == {"batch": 0, "unfinished": True, "commits_behind": 2}
     commit(tables, 1)
-    assert report(tables)["merged"] == {"batch": 1, "unfinished": False, "commits_behind": 0}
+    os.utime(f"{tables.checkpoint}/commits/1", (BEGIN_US // SECOND_US,) * 2)
+    assert report(tables)["merged"]["last_us"] == BEGIN_US
+    assert merged(tables) == {"batch": 1, "unfinished": False, "commits_behind": 0}
     Path(tables.checkpoint, "offsets", "1").write_text("torn")
     assert report(tables)["merged"]["commits_behind"] == 5
 
@@ -199,26 +212,89 @@ def behind(tables, capsys, monkeypatch, now_us, limit_s=120):
     return code, printed.err
 
 
+@contextmanager
+def running(*locks):
+    """Hold the locks of processes, as they do while they run."""
+    with ExitStack() as held:
+        for path in locks:
+            path.parent.mkdir(exist_ok=True)
+            fcntl.flock(held.enter_context(path.open("w")), fcntl.LOCK_EX)
+        yield
+
+
 def test_cron_gets_one_line_where_results_are_behind_and_none_where_not(
     tables, capsys, monkeypatch
 ):
     look = (tables, capsys, monkeypatch)
-    code, line = behind(*look, NOW_US)
-    assert (code, "nothing is final yet; nothing has landed ever" in line) == (1, True)
+    job, lander = Path(tables.root, JOB_LOCK), Path(tables.log, LANDER_LOCK)
+    with running(job):
+        code, line = behind(*look, NOW_US)
+        assert (code, "nothing is final yet; nothing has landed ever: is" in line) == (1, True)
+        merge(tables, ROWS)
+        assert behind(*look, NOW_US + MINUTE_US) == (0, "")
+        code, line = behind(*look, NOW_US + MINUTE_US + SECOND_US)
+        assert code == 1
+        assert "final up to 2023-11-14 22:32:00 UTC, 121 s ago; they wait for slow: look at" in line
+    with running(job, lander):
+        code, line = behind(*look, NOW_US + 60 * MINUTE_US)
+        assert "; nothing has landed since 2023-11-14 22:33:00 UTC: a lander runs; its log" in line
+    with running(job):
+        code, line = behind(*look, NOW_US + MINUTE_US + SECOND_US)
+        assert "they wait for slow: no lander runs on this machine, so start" in line
+        code, line = behind(*look, NOW_US + 60 * MINUTE_US)
+        assert "22:33:00 UTC: no lander runs on this machine, so start `lasp-edge lander " in line
+
+
+def test_cron_is_told_that_neither_job_nor_lander_runs_since_when_and_what_to_type(
+    tables, capsys, monkeypatch
+):
+    look = (tables, capsys, monkeypatch, NOW_US + MINUTE_US + SECOND_US)
+    start = f"start `lasp-edge cloud MODULE:PROGRAM --no-lander --lake {tables.root}`"
     merge(tables, ROWS)
-    assert behind(*look, NOW_US + MINUTE_US) == (0, "")
-    code, line = behind(*look, NOW_US + MINUTE_US + SECOND_US)
-    assert code == 1
-    assert "final up to 2023-11-14 22:32:00 UTC, 121 s ago; they wait for slow: look at it" in line
-    Path(tables.log).mkdir()
-    Path(tables.log, "lock").touch()
-    code, line = behind(*look, NOW_US + MINUTE_US + SECOND_US)
-    assert "they wait for slow: no lander runs on this machine, so start" in line
-    code, line = behind(*look, NOW_US + 60 * MINUTE_US)
-    assert "; nothing has landed since 2023-11-14 22:33:00 UTC: is `lasp-edge lander`" in line
-    offset(tables, 0, 0)
-    code, line = behind(*look, NOW_US + 60 * MINUTE_US)
-    assert "; no job runs, and what landed waits: start `lasp-edge cloud`" in line
+    _, line = behind(*look)
+    none = "no job runs on this machine (none has ever merged into this lake"
+    assert f"121 s ago; {none}): {start}\n" in line
+    write_deltalake(tables.landing, table(PROGRAM, [tick(1, BEGIN_US)]), mode="append")
+    assert f"; {none}, and a commit waits): {start}\n" in behind(*look)[1]
+    offset(tables, 0, 1, index=0)
+    commit(tables, 0)
+    os.utime(f"{tables.checkpoint}/commits/0", (NOW_US // SECOND_US,) * 2)
+    last = "the last batch was merged at 2023-11-14 22:33:00 UTC"
+    assert f"; no job runs on this machine ({last}): {start}\n" in behind(*look)[1]
+    with running(Path(tables.log, LANDER_LOCK)):
+        pass
+    both = f"start `lasp-edge cloud MODULE:PROGRAM --broker URL --lake {tables.root}`, which runs"
+    neither = f"; neither a job nor a lander runs on this machine ({last}): {both} both\n"
+    assert neither in behind(*look)[1]
+    merge(tables, [promise(name, NOW_US, version=2, done=True) for name in NAMES])
+    words = "; all 6 devices are done or retired, and all that they sent is merged: nothing more is"
+    assert f"{words} to come{neither}" in behind(*look[:3], NOW_US + 3 * MINUTE_US)[1]
+
+
+def test_cron_is_told_why_the_job_fails_until_a_batch_is_merged(tables, capsys, monkeypatch):
+    look = (tables, capsys, monkeypatch, NOW_US + MINUTE_US + SECOND_US)
+    merge(tables, ROWS)
+    for times in (1, 2):
+        at_us = NOW_US + times * SECOND_US
+        monkeypatch.setattr("cloud_tier.lake.failed.host_us", lambda at_us=at_us: at_us)
+        note_failure(tables, "no room; make room", times)
+    assert report(tables)["failure"] == {
+        "why": "no room; make room",
+        "times": 2,
+        "first_us": NOW_US + SECOND_US,
+        "last_us": NOW_US + 2 * SECOND_US,
+    }
+    failed = "failed 2 times since 2023-11-14 22:33:01 UTC and"
+    with running(Path(tables.root, JOB_LOCK)):
+        assert f"; the job has {failed} tries again: no room; make room\n" in behind(*look)[1]
+    start = f"start `lasp-edge cloud MODULE:PROGRAM --no-lander --lake {tables.root}`"
+    assert f"; the job {failed} has ended (no room; make room): {start}\n" in behind(*look)[1]
+    assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
+    assert "failure  2023-11-14 22:33:02 UTC: no room; make room\n" in capsys.readouterr().out
+    Path(tables.root, FAILURE).write_text("{")
+    assert report(tables)["failure"] is None
+    forget_failure(tables)
+    assert not Path(tables.root, FAILURE).exists()
 
 
 def test_the_report_lists_the_landers(tables, capsys):
