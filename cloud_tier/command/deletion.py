@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cloud_tier.job.opened import OpenTables
-from cloud_tier.lake.deletion import Wanted, forget, retain
+from cloud_tier.lake.deletion import forget, is_unfinished, retain
+from cloud_tier.lake.matching import Wanted, check_there
 from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, is_locked
 from cloud_tier.lake.tables import FORMAT, LakeTables
 from cloud_tier.lake.upgrade import upgrade
@@ -33,6 +34,7 @@ def forget_rows(arguments: argparse.Namespace) -> str:
 
     Raises:
         UsageError: nothing was named, or a job runs on this machine.
+        NotFound: the lake has nothing of that.
     """
     if not arguments.device and arguments.key is None:
         raise UsageError("lake forget: --device D or --key K is needed")
@@ -44,9 +46,12 @@ def forget_rows(arguments: argparse.Namespace) -> str:
         ) from None
     tables = LakeTables(arguments.lake)
     tables.table(tables.landing)
+    wanted = Wanted(arguments.device, arguments.key, before_us)
     with no_job(tables):
+        if not is_unfinished(tables):
+            check_there(tables, wanted)
         OpenTables(tables).claim()  # a job on another machine ends
-        counts = forget(tables, Wanted(arguments.device, arguments.key, before_us))
+        counts = forget(tables, wanted)
     lines = [_counted(counts), "start `lasp-edge cloud` again: it makes the windows from the rest"]
     if arguments.device:
         lines.append(
@@ -90,7 +95,8 @@ def upgraded(arguments: argparse.Namespace) -> str:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return "deleted: " + ", ".join(f"{rows:,} rows of {name}" for name, rows in counts.items())
+    some = [f"{rows:,} rows of {name}" for name, rows in counts.items() if rows]
+    return f"deleted: {', '.join(some) or 'nothing, there are no such rows'}"
 
 
 @contextmanager

@@ -13,7 +13,7 @@ them all that no version needs any more.
 import json
 import time
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
 from deltalake import DeltaTable
@@ -22,6 +22,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileInfo, FileType, PyFileSystem
 
 from cloud_tier.lake.coverage import host_us, recorded_frontier
+from cloud_tier.lake.matching import Wanted, count
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
 from cloud_tier.lake.tables import BOOKMARK, CUT, MARK, PANE, PROMISE, TICK, VARIABLE, LakeTables
@@ -31,6 +32,8 @@ from lasp_edge.units import SECOND_US
 
 DUE: Final = "lasp-edge.recompute"
 """The property of `lattice` by which a start makes all windows again; "true" or "false"."""
+UNFINISHED: Final = "lasp-edge.deleting"
+"""The property of `lattice` by which a deletion that was killed is known; "true" or "false"."""
 KEPT_DAYS: Final = "lasp-edge.kept-days"
 """The property of `lattice` that tells how many days behind the frontier panes are kept."""
 DAY_US: Final = 86_400 * SECOND_US
@@ -43,40 +46,10 @@ _IN_FLIGHT_US: Final = 3_600 * SECOND_US
 """In microseconds: a file that is younger may be of a commit that is under way."""
 
 
-class Wanted(NamedTuple):
-    """The rows that are to be forgotten.
-
-    Attributes:
-        device: whose; empty for all devices.
-        key: of which key; None for all keys.
-        before_us: only what is of a time before that; None for all.
-    """
-
-    device: str = ""
-    key: str | None = None
-    before_us: int | None = None
-
-    def rows(self, kinds: str, time: str) -> str:
-        """Return which rows of a table these are, as SQL.
-
-        Args:
-            kinds: a condition that they fulfil besides; empty for none.
-            time: the column of a row's time.
-        """
-        found = [kinds] if kinds else []
-        if self.device:
-            found.append(f"device = {standard_literal(self.device)}")
-        if self.key is not None:
-            found.append(f"key = {standard_literal(self.key)}")
-        if self.before_us is not None:
-            found.append(f"{time} < {self.before_us}")
-        return " AND ".join(found)
-
-
 def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
     """Delete what is wanted from all tables; return how many rows went, by table.
 
-    No job may run.
+    Of `lattice` those count that are of devices. No job may run.
 
     Args:
         tables: of the lake.
@@ -86,6 +59,7 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
         UsageError: a key is wanted, and there are readings of an order over the fleet.
     """
     first_us = _first_item_us(tables, wanted)
+    _set(tables.table(tables.lattice), UNFINISHED, "true")
     ask_recompute(tables)
     panes = wanted.rows(f"kind = '{PANE}'", "pane_us")
     kinds = f"kind = '{PANE}'"
@@ -109,10 +83,10 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
     if wanted.before_us is None:
         conditions[tables.globals] = "true" if wanted.key is None else wanted.rows("", "")
     if wanted.device and wanted.key is None:
-        named = f"topic LIKE '%/' || {standard_literal(wanted.device)}"
-        old = "" if wanted.before_us is None else f" AND received_us < {wanted.before_us}"
-        conditions[tables.rejects] = named + old
-    return _deleted(tables, conditions, at_once=True)
+        conditions[tables.rejects] = wanted.rejected()
+    counts = _deleted(tables, conditions, landed, at_once=True)
+    _set(tables.table(tables.lattice), UNFINISHED, "false")
+    return counts
 
 
 def retain(tables: LakeTables, days: int) -> dict[str, int]:
@@ -151,6 +125,7 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
             tables.lattice: kept,
             tables.landing: f"({panes}) OR (kind IN ({others}) AND received_us < {from_us})",
         },
+        f"kind = '{PANE}' AND ({kept})",
         at_once=False,
     )
 
@@ -189,6 +164,11 @@ def _last_cut_us(lattice: DeltaTable, time_us: int) -> int:
     )
     last_us: int | None = selected(lattice, query).to_pylist()[0]["last_us"]
     return 0 if last_us is None else last_us
+
+
+def is_unfinished(tables: LakeTables) -> bool:
+    """Return whether a deletion was killed, and may have left rows or files."""
+    return tables.table(tables.lattice).metadata().configuration.get(UNFINISHED) == "true"
 
 
 def ask_recompute(tables: LakeTables) -> None:
@@ -232,20 +212,25 @@ def _windows(tables: LakeTables, panes: str) -> str:
     )
 
 
-def _deleted(tables: LakeTables, conditions: dict[str, str], *, at_once: bool) -> dict[str, int]:
+def _deleted(
+    tables: LakeTables, conditions: dict[str, str], counted: str, *, at_once: bool
+) -> dict[str, int]:
     """Delete rows; return how many, by table.
 
     Args:
         tables: of the lake.
         conditions: path of a table -> which rows.
+        counted: which rows of `lattice` count: the others are what the job knew.
         at_once: the files that held them go too; else when no version in the retention needs them.
     """
     found = {}
     for path, condition in conditions.items():
         if not DeltaTable.is_deltatable(path):  # an earlier release made fewer
             continue
+        of_devices = count(tables.table(path), counted) if path == tables.lattice else None
         with tables.open_to_changes(path):
-            found[path.rpartition("/")[2]] = _delete(path, condition)
+            deleted = _delete(path, condition)
+        found[path.rpartition("/")[2]] = deleted if of_devices is None else of_devices
         if at_once:
             _delete_files(tables.table(path))
     return found

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cloud_tier.job import bookmark
 from cloud_tier.job.opened import Superseded
 from cloud_tier.job.repair import repair_all
-from cloud_tier.lake.deletion import Wanted, forget, kept_days, recompute_is_due, retain
+from cloud_tier.lake.deletion import forget, kept_days, recompute_is_due, retain
+from cloud_tier.lake.matching import Wanted
 from cloud_tier.lake.status import JOB_LOCK
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.command_line import main
@@ -155,6 +157,55 @@ def test_the_command_deletes_and_the_job_has_to_stop_before(lake, capsys):
     with pytest.raises(Superseded):
         lake.lake.job.tables.claim()
     assert main(["lake", "retain", "--lake", lake.tables.root, "--days", "7"]) == Exit.USAGE
+
+
+def forgets(lake, capsys, *words):
+    """Return the exit code of `lake forget`, and what it printed of the lake."""
+    code = main(["lake", "forget", "--lake", lake.tables.root, *words])
+    printed = capsys.readouterr()
+    return code, printed.out + printed.err.partition(f"{lake.tables.root} ")[2]
+
+
+def test_a_name_that_the_lake_does_not_have_is_not_one_that_was_deleted(lake, capsys, monkeypatch):
+    versions = {path: lake.lake.version(path) for path in lake.tables.all}
+    begin = "2023-11-14 22:12:00"
+    for words, line in (
+        (["--key", "atic"], "has nothing of the key 'atic'; keys: '', 'attic', 'cellar'\n"),
+        (
+            ["--device", "pi-9"],
+            "has nothing of the device 'pi-9'; devices: 'pi-0', 'pi-1', 'pi-2'\n",
+        ),
+        (
+            ["--device", "pi-1", "--key", "atic"],
+            "has nothing of the device 'pi-1' and the key 'atic'; keys: '', 'attic', 'cellar'\n",
+        ),
+        (
+            ["--key", "attic", "--before", begin],
+            f"has nothing of the key 'attic' from before {begin} UTC; the oldest is of 2023-11-14 ",
+        ),
+    ):
+        code, printed = forgets(lake, capsys, *words)
+        assert (code, printed.startswith(line)) == (Exit.NOT_FOUND, True), printed
+    monkeypatch.setattr("cloud_tier.lake.matching._FEW_NAMES", 2)
+    _, printed = forgets(lake, capsys, "--key", "atic")
+    near = "has nothing of the key 'atic'; did you mean 'attic'? Of 3 keys `lasp-edge windows"
+    assert printed.startswith(near)
+    assert {path: lake.lake.version(path) for path in lake.tables.all} == versions
+
+
+def test_rows_of_devices_count_and_no_bookkeeping(lake, capsys, monkeypatch):
+    """A deletion that was killed has no rows any more, perhaps, and goes on all the same."""
+    bookmark.put_bookmark(lake.lake.job, None, {}, complete=True)
+    rows = [row for row in lake.lake.rows(lake.tables.lattice) if row["key"] == "attic"]
+    with monkeypatch.context() as patch:
+        patch.setattr("cloud_tier.lake.deletion._delete_files", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            forgets(lake, capsys, "--key", "attic")
+    code, printed = forgets(lake, capsys, "--key", "attic")
+    assert code == Exit.FINE
+    assert f" {len(rows)} rows of lattice, " in printed
+    assert not [file for file in lake.files_with("attic") if "programs" not in str(file)]
+    assert forgets(lake, capsys, "--key", "attic")[0] == Exit.NOT_FOUND
 
 
 def size_us(window):

@@ -11,8 +11,9 @@ from cloud_tier.job.opened import OpenTables
 from cloud_tier.job.run import Run
 from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
-from cloud_tier.lake.deletion import Wanted, forget, retain
+from cloud_tier.lake.deletion import forget, retain
 from cloud_tier.lake.lake import Lake
+from cloud_tier.lake.matching import Wanted
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, scans
 from lasp_edge.errors import UsageError

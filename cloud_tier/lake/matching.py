@@ -1,0 +1,133 @@
+"""What a deletion is to take, and whether the lake has any of it.
+
+A name that was mistyped must not pass for one that is deleted.
+"""
+
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from deltalake import DeltaTable
+
+from cloud_tier.lake.query import selected
+from cloud_tier.lake.sqltext import standard_literal
+from cloud_tier.lake.tables import PANE, PROMISE, VARIABLE, LakeTables
+from lasp_edge.errors import NotFound
+from lasp_edge.tool.times import shown_time
+
+_OF_DEVICES: Final = f"kind IN ('{PANE}', '{VARIABLE}', '{PROMISE}')"
+_FEW_NAMES: Final = 10
+"""Names that a line lists; of more it has those that are near."""
+
+
+class Wanted(NamedTuple):
+    """The rows that are to be forgotten.
+
+    Attributes:
+        device: whose; empty for all devices.
+        key: of which key; None for all keys.
+        before_us: only what is of a time before that; None for all.
+    """
+
+    device: str = ""
+    key: str | None = None
+    before_us: int | None = None
+
+    def rows(self, kinds: str, time: str) -> str:
+        """Return which rows of a table these are, as SQL.
+
+        Args:
+            kinds: a condition that they fulfil besides; empty for none.
+            time: the column of a row's time.
+        """
+        found = [kinds] if kinds else []
+        if self.device:
+            found.append(f"device = {standard_literal(self.device)}")
+        if self.key is not None:
+            found.append(f"key = {standard_literal(self.key)}")
+        if self.before_us is not None:
+            found.append(f"{time} < {self.before_us}")
+        return " AND ".join(found)
+
+    def rejected(self) -> str:
+        """Return which rows of `rejects` are of the device, as SQL."""
+        old = "" if self.before_us is None else f" AND received_us < {self.before_us}"
+        return f"topic LIKE '%/' || {standard_literal(self.device)}{old}"
+
+    def __str__(self) -> str:
+        """Return what is wanted, for people, without the time."""
+        of = [f"the device {self.device!r}"] if self.device else []
+        of += [] if self.key is None else [f"the key {self.key!r}"]
+        return " and ".join(of)
+
+
+def check_there(tables: LakeTables, wanted: Wanted) -> None:
+    """Check that a lake has rows that are wanted.
+
+    Raises:
+        NotFound: it has none; the line names near ones, or since when there are some.
+    """
+    if _is_there(tables, wanted):
+        return
+    always = wanted._replace(before_us=None)
+    if wanted.before_us is not None and _is_there(tables, always):
+        first_us = _first_us(tables, always)
+        since = "" if first_us is None else f"; the oldest is of {shown_time(first_us)} UTC"
+        before = shown_time(wanted.before_us)
+        raise NotFound(f"{tables.root} has nothing of {wanted} from before {before} UTC{since}")
+    raise NotFound(f"{tables.root} has nothing of {wanted}; {_near(tables, wanted)}")
+
+
+def count(table: DeltaTable, where: str) -> int:
+    """Return how many rows of a table fulfil a condition."""
+    found: int = selected(table, f"SELECT count(*) AS n FROM source WHERE {where}").to_pylist()[0][  # noqa: S608 - ours
+        "n"
+    ]
+    return found
+
+
+def _is_there(tables: LakeTables, wanted: Wanted) -> bool:
+    kinds = _OF_DEVICES if wanted.before_us is None else f"kind = '{PANE}'"
+    places = [(path, wanted.rows(kinds, "pane_us")) for path in (tables.lattice, tables.landing)]
+    places.append((tables.results, wanted.rows("", "time_us")))
+    if not wanted.device:  # rows whose panes are gone
+        places.append((tables.windows, wanted.rows("", "start_us")))
+        places += [(tables.globals, wanted.rows("", ""))] if wanted.before_us is None else []
+    elif wanted.key is None:
+        places.append((tables.rejects, wanted.rejected()))
+    return any(
+        count(tables.table(path), where) for path, where in places if DeltaTable.is_deltatable(path)
+    )
+
+
+def _first_us(tables: LakeTables, wanted: Wanted) -> int | None:
+    where = wanted.rows(f"kind = '{PANE}'", "pane_us")
+    query = f"SELECT min(pane_us) AS first_us FROM source WHERE {where}"  # noqa: S608 - quoted
+    paths = (tables.lattice, tables.landing)
+    found = [selected(tables.table(path), query).to_pylist()[0]["first_us"] for path in paths]
+    return min((each for each in found if each is not None), default=None)
+
+
+def _near(tables: LakeTables, wanted: Wanted) -> str:
+    """Return which names there are in place of those that are wanted."""
+    devices = _names(tables, "device")
+    if wanted.device and wanted.device not in devices:
+        named = "devices", wanted.device, devices, "`lasp-edge lake status --json` has all"
+    else:
+        listed = "`lasp-edge windows NAME --csv` has all, with --lake"
+        named = "keys", wanted.key or "", _names(tables, "key"), listed
+    what, name, names, listed = named
+    if len(names) <= _FEW_NAMES:
+        return f"{what}: {', '.join(map(repr, names)) or 'none'}"
+    near = " or ".join(map(repr, get_close_matches(name, names)))
+    meant = f"did you mean {near}? Of " if near else "of "
+    return f"{meant}{len(names):,} {what} {listed}"
+
+
+def _names(tables: LakeTables, column: str) -> list[str]:
+    query = f"SELECT DISTINCT {column} AS name FROM source WHERE {_OF_DEVICES}"  # noqa: S608 - ours
+    rows = [
+        row["name"]
+        for path in (tables.lattice, tables.landing)
+        for row in selected(tables.table(path), query).to_pylist()
+    ]
+    return sorted({name for name in rows if name is not None})
