@@ -2,9 +2,10 @@
 
 There is one row for each key and start, as it stands now. Columns: key, start_us, end_us, one for
 each part of the fold and its integers (in steps of the event's resolution), and how the row came
-about, such as devices_in and status; sorted by (key, start_us). Devices that are missing are named
-at the end for people: under `waiting_for` where a row is tentative (they have not sent all that
-belongs to it, and others have), else under `without`. Windows are [start, end), microseconds since
+about, such as status, devices_in (those with readings of its key) and devices_expected (those of
+the whole fleet that counted); sorted by (key, start_us). Devices that are missing are named at the
+end for people: under `waiting_for` where a row is tentative (they have not sent all that belongs to
+it, and others have), else under `without`. Windows are [start, end), microseconds since
 the epoch; without readings there is no row. The values of a fold that is not built in are left
 empty; its integers are there. The table for people has values as fine as the event's step; --csv
 and --json have them in full, --json with every column, binary ones (sketches) as hexadecimal text.

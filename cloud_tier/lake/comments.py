@@ -21,8 +21,9 @@ _OF_RESULTS: Final = {
     "time_us": f"time of the row, {_US}",
     "place": "where the row stands in the order of its device: texts are ordered as rows are",
     "present": "false: the row was taken back",
-    "devices_in": "devices whose readings are in it; 0: nobody has any",
-    "devices_expected": "devices that counted when the row was made",
+    "devices_in": "devices whose readings are in it, of its key; 0: nobody has any",
+    "devices_expected": "devices of the whole fleet that counted when the row was made, whether "
+    "they have readings of its key or not",
     "excluded": "the first 8 devices that are missing, with commas between",
     COUNTED[0]: "devices that a tentative row waits for",
     COUNTED[1]: "devices that a row is made without, which is not tentative",

@@ -70,7 +70,7 @@ class RevisedRows:
     """
 
     def __init__(self, tables: LakeTables, meaning: ResultDefinition) -> None:
-        self._tables, self.meaning = tables, meaning
+        self.tables, self.meaning = tables, meaning
         shape = SHAPES[meaning.kind]
         self._path = f"{tables.root}/{shape.table}"
         there = {field.name for field in tables.table(self._path).schema().fields}
@@ -85,7 +85,7 @@ class RevisedRows:
         >>> lake.windows("temperature_by_room").table.metadata().name  # doctest: +SKIP
         'windows'
         """
-        return self._tables.table(self._path)
+        return self.tables.table(self._path)
 
     def spark_frame(self, spark: "SparkSession") -> "DataFrame":
         """Return the current rows as a frame that Spark reads by itself, on all its machines.
@@ -279,10 +279,11 @@ where there is no sample, or the fold is the program's own |
 stored and exact; `_q`: in steps of the event's resolution |
     | a sketch, such as `distinct_hll12` | binary | an image that other tools can join |
     | the record | int32, int64, string | how the row came about: the last fields of \
-`lasp_edge.protocol.window_rows.FleetRow`; of the devices that are missing the first eight names, \
-with commas between, in `excluded`, and how many there are in `devices_awaited` (a tentative row \
-waits for them) or `devices_excluded` (any other is made without them); null in rows of a lake \
-that an earlier release wrote |
+`lasp_edge.protocol.window_rows.FleetRow`; `devices_in` have readings of the key, and \
+`devices_expected` are those of the whole fleet that counted; of the devices that are missing the \
+first eight names, with commas between, in `excluded`, and how many there are in \
+`devices_awaited` (a tentative row waits for them) or `devices_excluded` (any other is made \
+without them); null in rows of a lake that an earlier release wrote |
 
     Attributes:
         columns: the names, in this order.

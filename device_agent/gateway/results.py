@@ -9,6 +9,7 @@ know earlier has that, too.
      "end": "2026-11-22T15:03:00Z", "status": "final", "revision": 0, "devices": 10,
      "expected": 10, "except": [], "tentative": {..}}
 
+`devices` have readings of the row's key; `expected` are those of the whole fleet that count.
 A tentative one says `waiting_for`, too: the devices that have not sent all that belongs to it,
 while others have.
 """

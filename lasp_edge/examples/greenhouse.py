@@ -1,5 +1,7 @@
 """The fleet's average temperature over the last 100 samples of each device, and its mean by room.
 
+The last samples are those that a device took in last, whatever their times.
+
 Run it on a device:
 
     lasp-edge agent lasp_edge.examples.greenhouse:program --device pi-1 ...

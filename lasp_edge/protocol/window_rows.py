@@ -63,7 +63,8 @@ class FleetRow(NamedTuple):
         end_us: the end of the window, excluded.
         partial: the columns of its fold.
         devices_in: how many devices have a reading in it.
-        devices_expected: how many devices counted when the row was made.
+        devices_expected: how many devices of the whole fleet counted when the row was made. Any of
+            them may have readings of its key: which do is known only when they have sent them.
         excluded: those of them that were not waited for, or that lack readings in it since their
             program was changed; in a tentative row, those that are waited for.
         status: tentative, final or revised (`lasp_edge.protocol.status`).
