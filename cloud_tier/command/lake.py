@@ -82,6 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "seconds ago (status)",
     )
     parser.add_argument("--to", metavar="DIR", help="where the table is written (current)")
+    parser.add_argument(
+        "--replace", action="store_true", help="also a table of another lake (current)"
+    )
     add_deletion_arguments(parser)
     add_plan_arguments(parser)
 
@@ -133,7 +136,7 @@ def _write_current(arguments: argparse.Namespace) -> int:
         listed = ", ".join((*windows, *results))
         raise NotFound(f"{arguments.lake} has no window or result {name!r}; there are: {listed}")
     rows = lake.windows(name) if name in windows else lake.results(name)
-    written = write_current(rows, arguments.to)
+    written = write_current(rows, arguments.to, replaces=arguments.replace)
     days = "day" if written.days == 1 else "days"
     what = f"{written.rows:,} rows of {written.days:,} {days}" if written.is_new else "nothing new"
     print(f"{arguments.to}: {what}")  # noqa: T201

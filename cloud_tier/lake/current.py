@@ -3,7 +3,8 @@
 It has what `readable` gives: a row for each window and key, or for each row of a stream, with times
 as timestamps and parts as doubles in the event's unit. It is partitioned by the day, in UTC, of
 `start` or `time`, and its columns have comments. Who writes it again rewrites the days of which a
-row was appended since; all days where rows were deleted from the lake, or a table was put back.
+row was appended since; all days where rows were deleted from the lake, or a table was put back. A
+table of one lake is no table of another, also of a copy.
 """
 
 import json
@@ -29,6 +30,10 @@ _MARK: Final = "lasp-edge current"
 """The key in a commit's metadata under which stands what the table was made from, as JSON."""
 
 
+_OF_LAKE: Final = ("lake", "id")
+"""What tells lakes apart, in a mark: a copy of a lake has the id of the first one."""
+
+
 class WrittenRows(NamedTuple):
     """What was written.
 
@@ -43,26 +48,34 @@ class WrittenRows(NamedTuple):
     is_new: bool = True
 
 
-def write_current(rows: TimedRows, path: str) -> WrittenRows:
+def write_current(rows: TimedRows, path: str, *, replaces: bool = False) -> WrittenRows:
     """Write the table of current rows, or renew it.
 
     Args:
         rows: of a window, or of a stream's result.
         path: the table's directory, or its address in an object store.
+        replaces: it may be a table of the same name that was made from another lake.
 
     Raises:
         NotFound: there is no such lake.
-        UsageError: another table is there, or that of another result.
+        UsageError: another table is there, or that of another result or another lake.
     """
     source = rows.table
     version = source.version()
     mark = {
+        "lake": rows.tables.root,
+        "id": rows.tables.lake_id(),
         "name": rows.meaning.name,
         "stream": rows.meaning.stream,
         "version": version,
         "committed_ms": committed_ms(source, version),
     }
-    days = _days_changed(rows, source, _former(path, rows.meaning.name))
+    former = _former(path, rows.meaning.name)
+    if former is not None and any(former.get(each) != mark[each] for each in _OF_LAKE):
+        if not replaces:
+            raise UsageError(_other_lake(path, former, mark))
+        former = {"stream": None}
+    days = _days_changed(rows, source, former)
     if days is not None and not days:
         return WrittenRows(0, 0, is_new=False)
     found = _of_days(rows, days)
@@ -109,6 +122,16 @@ def _former(path: str, name: str) -> dict[str, Any] | None:
         whose = f"current rows of {found['name']!r}" if found else "another table"
         raise UsageError(f"{path} holds {whose}; name another directory for {name!r}")
     return found
+
+
+def _other_lake(path: str, former: dict[str, Any], mark: dict[str, Any]) -> str:
+    """Return that a table is of another lake: a copy has the id of the first one."""
+    of = former.get("lake", "an unknown place")
+    which = "which was another one" if of == mark["lake"] else f"not from {mark['lake']}"
+    return (
+        f"{path} was made from the lake {of}, {which}: name another directory, or add --replace "
+        "where the table is to be of this lake from now on"
+    )
 
 
 def _fitted(rows: pa.Table, path: str) -> pa.Table | None:

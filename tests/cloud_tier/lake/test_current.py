@@ -1,5 +1,6 @@
 """The table of current rows for tools that know nothing of a lake."""
 
+import shutil
 from datetime import UTC, date, datetime, timedelta
 
 import polars as pl
@@ -106,6 +107,34 @@ def test_another_table_is_never_overwritten(lake, there, tmp_path):
     for path in ("", str(tmp_path / "other" / "note.txt")):
         with pytest.raises(UsageError, match="a directory is needed for the table, not"):
             write_current(lake.windows("odd"), path)
+
+
+def test_a_copy_of_a_lake_writes_over_no_table_of_the_first_one(lake, there, tmp_path, capsys):
+    """A copy has the id of the first lake and stands elsewhere; a new one in its place has not."""
+    write_current(lake.windows("by_room"), there)
+    shutil.copytree(tmp_path / "lake", tmp_path / "copy")
+    path = str(tmp_path / "copy")
+    write(f"{path}/windows", [window("by_room", 0, 0, key="c", count=1, total_q=100)])
+    words = ["lake", "current", "by_room", "--lake", path, "--to", there]
+    before = rows_in(there)
+    assert main(words) == Exit.USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    made = (
+        f"{there} was made from the lake {tmp_path}/lake, not from {path}: name another directory"
+    )
+    assert line.removeprefix("lasp-edge lake: ").startswith(f"{made}, or add --replace where")
+    assert rows_in(there) == before
+    assert main([*words, "--replace"]) == Exit.FINE
+    assert [row[0] for row in rows_in(there)] == ["c", "b", "b", "a", "b"]
+    assert main(words) == Exit.FINE
+    assert capsys.readouterr().out.splitlines() == [
+        f"{there}: 5 rows of 2 days",
+        f"{there}: nothing new",
+    ]
+    shutil.rmtree(path)
+    written(path)
+    assert main(words) == Exit.USAGE
+    assert f"made from the lake {path}, which was another one: name" in capsys.readouterr().err
 
 
 def test_the_command_writes_it_and_names_what_is_there(lake, there, tmp_path, capsys):
