@@ -87,6 +87,9 @@ class FleetHistory(StreamHistory):
     def put_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
         """Store nothing: the entries from which a cell is united are in the store as they came."""
 
+    def keep_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
+        """Store nothing: entries stay until no replay needs them."""
+
 
 class FleetEvaluator:
     """The streams over a fleet, and the rows of their results.

@@ -47,6 +47,7 @@ class StreamHistory:
         self.plan, self._progress = plan, standing_stream(plan)
         self._states = states_stream(plan, 0)
         self._results = plan.stream_results
+        self._packed: dict[CellId, bytes] = {}
         self.changes: dict[HistoryId, HistoryRow] = {}
 
     def take_changes(self) -> dict[HistoryId, HistoryRow]:
@@ -85,6 +86,8 @@ class StreamHistory:
         """Store a cut; the first block has none."""
         if cut.states is not None:
             self._put(self._states, cut.time_us, cut.end_us, cut.states)
+            live = {at: each for at, each in self._packed.items() if at.cell_us >= cut.time_us}
+            self._packed = live
 
     def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, InputCell]]:
         """Yield the cells of an event with least_us <= start < end_us."""
@@ -93,7 +96,13 @@ class StreamHistory:
 
     def put_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
         """Store a cell of items, which stays until a time."""
-        self._put(self._items[where.event], where.cell_us, end_us, packed(cell))
+        self._packed[where] = packed(cell)
+        self.keep_cell(where, cell, end_us)
+
+    def keep_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
+        """Let a cell that is stored as it is stay until another time."""
+        content = self._packed.get(where) or packed(cell)
+        self._put(self._items[where.event], where.cell_us, end_us, content)
 
     def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, Rows]]:
         """Yield the start and rows of each cell of a result with least_us <= start < end_us."""

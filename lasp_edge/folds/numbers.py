@@ -104,9 +104,8 @@ class Resolution:
         Raises:
             Refused: not a number, not finite, or 2**31 steps and more.
         """
-        kind = type(value)
-        if kind is float or kind is int:
-            product = float(value) * self._scale if -LARGEST < value < LARGEST else LIMIT
+        if type(value) is float or (type(value) is int and -LARGEST < value < LARGEST):
+            product = value * self._scale
             if -_INSIDE < product < _INSIDE:
                 quantised = round(product)
                 if -_CERTAIN < product - quantised < _CERTAIN:

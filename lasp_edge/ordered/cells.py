@@ -11,9 +11,10 @@ less the one before, as values are, and tags by number.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, partial, reduce
-from itertools import accumulate, pairwise
+from functools import lru_cache, partial
+from itertools import accumulate
 from math import gcd
+from operator import sub
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -80,18 +81,20 @@ Cell = dict[Item, int]
 def packed(cell: Cell) -> bytes:
     """Return the bytes of a cell."""
     items = sorted(cell)
-    times_us = [item.time_us for item in items]
-    steps = [after - before for before, after in pairwise(times_us)]
-    unit = reduce(gcd, steps, 0) or 1
-    tags = sorted({item.tags for item in items})
+    times_us, values, named = zip(*items, strict=True) if items else ((), (), ())
+    steps = list(map(sub, times_us[1:], times_us))
+    unit = gcd(*steps) or 1
+    tags = sorted(set(named))
     columns = [
         times_us[:1],
         unit,
         [step // unit for step in steps],
-        _steps([item.value for item in items]),
+        values if not items or isinstance(values[0], str) else _steps(values),
         tags,
-        [tags.index(item.tags) for item in items] if len(tags) > 1 else [],
-        [at for at, item in enumerate(items) if cell[item] == RETRACTED],
+        list(map(tags.index, named)) if len(tags) > 1 else [],
+        [at for at, item in enumerate(items) if cell[item] == RETRACTED]
+        if RETRACTED in cell.values()
+        else [],
     ]
     return pack(columns)
 
@@ -114,12 +117,9 @@ def unpacked(data: bytes) -> Cell:
     return cell
 
 
-def _steps(values: list[int | str]) -> list[int | str]:
-    """Return numbers as the first one and differences, which are small; texts as they are."""
-    numbers = [value for value in values if not isinstance(value, str)]
-    if not numbers:
-        return values
-    return [*numbers[:1], *[after - before for before, after in pairwise(numbers)]]
+def _steps(values: tuple[int, ...]) -> list[int]:
+    """Return numbers as the first one and differences, which are small."""
+    return [values[0], *map(sub, values[1:], values)]
 
 
 @lru_cache(maxsize=1_000)

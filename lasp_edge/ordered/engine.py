@@ -11,12 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from lasp_edge.event import StreamItem
-from lasp_edge.ordered.cells import (
-    CELL_US,
-    CellId,
-    cell_of,
-    made_id,
-)
+from lasp_edge.ordered.cells import CELL_US, CellId
 from lasp_edge.ordered.cutting import cut_by_age, cut_by_count
 from lasp_edge.ordered.deltas import Delta, differences, follow
 from lasp_edge.ordered.graph import StreamGraph
@@ -25,9 +20,10 @@ from lasp_edge.ordered.inputs import (
     Inputs,
     PlacedCell,
     TakenItem,
+    in_cells,
     insert_cell,
     inserted_cells,
-    put,
+    put_items,
     taken_item,
 )
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
@@ -190,19 +186,17 @@ class StreamEngine:
         live: dict[str, Delta] = {event: {} for event in self.events}
         past: list[TakenItem] = []
         retracted: list[StreamItem] = []
-        cells, changed = self._cells, self._cells_changed
-        for each in taken:
-            if each.time_us < self.since_us:
-                past.append(each)
+        for where, together in in_cells(taken):
+            if where.cell_us < self.since_us:
+                past += together
                 continue
-            where = made_id((each.event, each.device, cell_of(each.time_us)))
-            cell = cells.get(where)
+            cell = self._cells.get(where)
             if cell is None:
-                cell = cells[where] = {}
-            before = len(cell)
-            if self._put(cell, each, live[each.event], retracted):
-                changed.add(where)
-                self._count += len(cell) - before
+                cell = self._cells[where] = {}
+            self._count -= len(cell)
+            if self._put(where, cell, together, live[where.event], retracted):
+                self._cells_changed.add(where)
+            self._count += len(cell)
         return self._taken(live, past, retracted, frontier_us)
 
     def take_cells(self, taken: Iterable[PlacedCell], frontier_us: int | None) -> StreamChanges:
@@ -226,8 +220,7 @@ class StreamEngine:
                 insert_cell(self._plan.events, where, came, delta)
             else:
                 self._count -= len(cell)
-                for each in _items_of(where, came):
-                    self._put(cell, each, delta, retracted)
+                self._put(where, cell, _items_of(where, came), delta, retracted)
                 self._count += len(cell)
             self._cells_changed.add(where)
         return self._taken(live, past, retracted, frontier_us)
@@ -242,10 +235,12 @@ class StreamEngine:
         """Evaluate what was put into live cells, and what lies before them; see `take`."""
         deltas = self._replayed(past, retracted) if past else {}
         deltas = follow(deltas, self.graph.update(live, frontier_us))
-        self._last()
+        old = self._last()
         for where in sorted(self._cells_changed):
             end_us = FOR_EVER_US if where in self._lasting else 0
             self._put_cell(where, self._cells[where], end_us)
+        for where in sorted(old - self._cells_changed):
+            self._store.keep_cell(where, self._cells[where], FOR_EVER_US)
         self._cells_changed.clear()
         self._cut()
         self._put_progress()
@@ -257,10 +252,15 @@ class StreamEngine:
         return max(high_us, due_us or high_us) + 1
 
     def _put(
-        self, cell: InputCell, taken: TakenItem, delta: Delta, retracted: list[StreamItem]
+        self,
+        where: CellId,
+        cell: InputCell,
+        taken: Iterable[TakenItem],
+        delta: Delta,
+        retracted: list[StreamItem],
     ) -> bool:
-        """Put an item into its cell; see `put`."""
-        return put(self._plan.events, cell, taken, delta, retracted)
+        """Put items into their cell; see `put_items`."""
+        return put_items(self._plan.events, where, cell, taken, delta, retracted)
 
     def _graph(self, states: bytes | None) -> StreamGraph:
         return begun(self._plan.graph(), states)
@@ -302,10 +302,9 @@ class StreamEngine:
         cells = self._cells_in(cut.time_us, cut.end_us)
         old = self._graph(was)
         before = old.update(inserted_cells(self._plan.events, cells), cut.end_us)
-        for each in inside:
-            where = made_id((each.event, each.device, cell_of(each.time_us)))
+        for where, together in in_cells(inside):
             cell = cells.setdefault(where, {})
-            if self._put(cell, each, {}, retracted):
+            if self._put(where, cell, together, {}, retracted):
                 self._put_cell(where, cell, cut.end_us)
         new = self._graph(now)
         after = new.update(inserted_cells(self._plan.events, cells), cut.end_us)
@@ -328,15 +327,16 @@ class StreamEngine:
             changed[where] = dict(self._store.cells(event, cell_us, cell_us + 1)).get(where, {})
         return self._cells | changed
 
-    def _last(self) -> None:
-        """Let live cells that have become old stay in the store until there is a cut."""
+    def _last(self) -> set[CellId]:
+        """Return the live cells that have become old: they stay in the store until a cut."""
         _note(self._young, self._cells_changed - self._lasting)
         self._newest_us = max(self._young, default=self._newest_us)
         old_us = self._newest_us - BLOCK_US // 2
+        old = set[CellId]()
         for cell_us in [each for each in self._young if each < old_us]:
-            old = self._young.pop(cell_us)
-            self._cells_changed |= old
-            self._lasting |= old
+            old |= self._young.pop(cell_us)
+        self._lasting |= old
+        return old
 
     def _cut(self) -> None:
         """Pack away all but the newest items, if there are many, as far as the frontier allows."""
@@ -355,12 +355,13 @@ class StreamEngine:
         before = self._store.cut_at(self.since_us) if self.since_us > 0 else None
         if before is not None:
             self._store.put_cut(before._replace(end_us=at_us))
-        self._store.put_cut(Cut(at_us, self.graph.cut(at_us), FOR_EVER_US))
         for where in [where for where in self._cells if where.cell_us < at_us]:
             cell = self._cells.pop(where)
             self._count -= len(cell)
-            if where in self._lasting or where.cell_us + CELL_US + BLOCK_US < at_us:
-                self._put_cell(where, cell, at_us)
+            least_us = where.cell_us + CELL_US + BLOCK_US
+            if where in self._lasting or least_us < at_us:
+                self._store.keep_cell(where, cell, max(least_us, at_us))
+        self._store.put_cut(Cut(at_us, self.graph.cut(at_us), FOR_EVER_US))
         self._lasting = {where for where in self._lasting if where in self._cells}
         self._young = {each: cells for each, cells in self._young.items() if each >= at_us}
         self.since_us, self._next_cut = at_us, self._live_most

@@ -76,3 +76,6 @@ class ItemStore(Protocol):
 
     def put_cell(self, where: CellId, cell: Cell, end_us: int) -> None:
         """Store a cell, which stays until a time."""
+
+    def keep_cell(self, where: CellId, cell: Cell, end_us: int) -> None:
+        """Let a cell that is stored as it is stay until another time."""

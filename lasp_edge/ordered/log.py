@@ -125,16 +125,18 @@ class ScanLog:
 
         No timer has rung that is due behind the first of them. `changes` are in order.
         """
+        came = [each for each in changes if each[1] is not None]  # what is gone is not here
         before, tail = len(self.places), self._tail
         due = self._scan.due if self._timed else None
-        places, events, states, outputs = self.places, self._items, self._states, self.outputs
+        places, states, outputs = self.places, self._states, self.outputs
+        places += [place for place, _ in came]
+        self._items += [event for _, event in came if event is not None]
         state, rung, come = tail.state, tail.outputs, dict[Place, Change]()
         step, failing, (stream, key, _) = self._scan.step, self._failures.places, self._named
         given: Sequence[Output]
         is_due = False
-        for place, event in changes:
-            if event is None:
-                continue  # it is not here
+        for place, event in came:
+            assert event is not None
             if due is not None:
                 try:
                     at_us = due(state)
@@ -143,8 +145,8 @@ class ScanLog:
                     pass_interrupt(error)
                     is_due = True  # where it rings, that is found out
             if is_due:
-                if len(places) > before:
-                    tail.restart(state, places[-1][0])
+                if len(states) > before:
+                    tail.restart(state, places[len(states) - 1][0])
                 fresh = len(rung)
                 self._ring(tail, place[0], rung)
                 state = tail.state
@@ -155,9 +157,10 @@ class ScanLog:
                 after, values = step(state, event)
                 if after is not state:
                     kind = type(after)  # most states are a number, or some numbers
-                    if (kind is not float or after - after != 0.0) and (
-                        kind is not tuple or not is_short(after)
-                    ):
+                    if kind is tuple:
+                        if not is_short(after):
+                            check_plain(after)
+                    elif kind is not float or after - after != 0.0:
                         check_plain(after)
                 if not values:
                     given = ()
@@ -182,12 +185,10 @@ class ScanLog:
             if rung:
                 given, rung = [*rung, *given], []
                 tail.outputs = rung
-            places.append(place)
-            events.append(event)
             states.append(state)
             outputs.append(given)
-        if len(places) > before:
-            self.steps += len(places) - before
+        if came:
+            self.steps += len(came)
             tail.restart(state, places[-1][0])
             if due is not None and frontier_us is not None:
                 come |= self.advance(frontier_us)

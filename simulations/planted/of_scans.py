@@ -15,7 +15,7 @@ from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.event import Event, StreamItem, tags_of_stream
 from lasp_edge.ordered import cells
 from lasp_edge.ordered import log as ordered_log
-from lasp_edge.ordered.cells import CELL_US, PRESENT, Item
+from lasp_edge.ordered.cells import CELL_US, PRESENT, CellId, Item
 from lasp_edge.ordered.engine import StreamEngine
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.results import ResultRows
@@ -97,11 +97,13 @@ def a_retraction_before_its_reading_is_dropped() -> Iterator[None]:
     """What takes a reading back is read first, is forgotten, and the reading counts."""
     right = StreamEngine._put  # noqa: SLF001
 
-    def put(self: StreamEngine, cell: Any, taken: StreamItem, *given: Any) -> bool:
-        item = Item(taken.time_us, taken.value, taken.tags)
-        if taken.retracted and cell.get(item) != PRESENT:
-            return False
-        return right(self, cell, taken, *given)
+    def put(
+        self: StreamEngine, where: CellId, cell: Any, taken: list[StreamItem], *given: Any
+    ) -> bool:
+        def is_early(each: StreamItem) -> bool:
+            return each.retracted and cell.get(Item(*each[1:4])) != PRESENT
+
+        return right(self, where, cell, [each for each in taken if not is_early(each)], *given)
 
     with replaced(StreamEngine, "_put", put):
         yield
@@ -112,8 +114,11 @@ def sensors_that_agree_are_one_item() -> Iterator[None]:
     """Two sensors on two topics read the same at one instant: streams have one of the readings."""
     right = StreamEngine._put  # noqa: SLF001
 
-    def put(self: StreamEngine, cell: Any, taken: StreamItem, *given: Any) -> bool:
-        return right(self, cell, taken._replace(tags=tags_of_stream(taken.tags)), *given)
+    def put(
+        self: StreamEngine, where: CellId, cell: Any, taken: list[StreamItem], *given: Any
+    ) -> bool:
+        untold = [each._replace(tags=tags_of_stream(each.tags)) for each in taken]
+        return right(self, where, cell, untold, *given)
 
     with replaced(StreamEngine, "_put", put):
         yield

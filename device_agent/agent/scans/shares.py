@@ -100,6 +100,12 @@ class PartedHistory(StreamHistory):
             self.put_taken(where.event, cell_us, taken)
             self._ends[where.event, where.cell_us] = end_us
 
+    def keep_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
+        if where.event in self.shared:
+            self.put_cell(where, cell, end_us)
+        else:
+            super().keep_cell(where, cell, end_us)
+
 
 class Shares(Part):
     """Takes the places that gateways publish.

@@ -43,6 +43,10 @@ class MemoryItems:
         assert end_us >= where.cell_us
         self.stored[where] = dict(cell)
 
+    def keep_cell(self, where, cell, end_us):
+        assert end_us >= where.cell_us
+        assert self.stored[where] == cell
+
 
 def drawn_items(rng, count, seconds=120):
     """Return readings of two devices: some come twice, some are taken back, some before they come.
