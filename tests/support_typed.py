@@ -4,8 +4,19 @@ PRELUDE = """
 from typing import assert_type
 
 from crdts import BoundedLWWSet, Counter, DerivedSet, GSet, LWWRegister, ORSet
-from lasp_edge import Event, FoldValue, Parameter, Program, StreamRow, Update, Variable
-from lasp_edge import folds, scans
+from lasp_edge import Column, Event, FoldValue, Op, Parameter, Partial, Program, Resolution
+from lasp_edge import StreamRow, Update, Variable, folds, scans
+
+
+class Spent(folds.Fields):
+    name, parts, columns = "spent", ("spent",), (Column("spent_q", Op.SUM),)
+
+    def lift_fields(self, price: int, amount: int) -> Partial:
+        return (price * amount,)
+
+    def lower(self, partial: Partial, resolution: Resolution) -> dict[str, float | int | None]:
+        return {"spent": partial[0]}
+
 
 program = Program("house")
 warmth = program.event("warmth", resolution="0.1")
@@ -72,6 +83,7 @@ program.window(
 program.window("c", source=used, fold=folds.sum(), size_s=60, key=lambda event: event.key)
 program.window("d", source=[warmth, door], fold=folds.sum, size_s=60, key=lambda event: event.name)
 program.window("e", source="warmth", fold=folds.sum(), size_s=60, key=lambda event: event.tags["a"])
+program.window("f", source=who, fold=folds.sum(), size_s=60, value=lambda event: len(event.value))
 program.map(pairs, lambda event: event.value[0] - event.value[1], "apart", resolution="0.1")
 program.map(both, lambda room: room[0], "floors")
 program.filter(who, lambda event: event.value.startswith("a"), "some")

@@ -52,8 +52,11 @@ class FieldsFold(Fold):
         self.parameters = ",".join(step.canonical for step in self.steps)
 
     @abstractmethod
-    def lift_fields(self, *fields: int) -> Partial:
-        """Return the partial of one event, given its fields in steps."""
+    def lift_fields(self, *fields: Any, **nothing: Any) -> Partial:
+        """Return the partial of one event, given its fields in steps: `(self, price, amount)`.
+
+        To type checkers, `Any` for all lets a fold name as many as it takes.
+        """
 
     def lift_event(self, event: Event[Any]) -> Partial:
         """Return the partial of an event.

@@ -312,30 +312,29 @@ class Declaring(DerivedSets):
         )
 
     def _window_source(
-        self, source: Any, fold: Any, window: str
+        self, source: Any, fold: Any, window: str, value: Any
     ) -> tuple[EventType, tuple[str, ...]]:
         """Return the event of a window, or what stands for a stream, and the stream's fingerprint.
 
-        Several sources, and an event of which a fold takes several fields, become a stream.
+        Several sources, texts, and an event of which a fold takes several fields, become a stream.
 
         Raises:
             ValueError: the program declares no such source, or a window cannot be made of it.
         """
         what, draft, name = f"window {window!r}", self._draft, getattr(source, "name", source)
         takes_fields = bool(getattr(fold, "takes_fields", False))
-        is_several = isinstance(source, list | tuple)
-        if is_several or (takes_fields and name in draft.events):
+        event = draft.events.get(name) if isinstance(name, str) else None
+        is_text = event is not None and event.text
+        if is_text and value is None and not takes_fields:
+            raise ValueError(f"{what}: {name!r} is a text; to count: value=lambda event: 1")
+        if isinstance(source, list | tuple) or is_text or (takes_fields and event):
             source = self._stream("union", f"{window}: readings", source, None, None, 1)
             name = source.name
         if isinstance(source, Stream) or (isinstance(name, str) and name in draft.streams):
             from lasp_edge.language.ordering import source_of_window  # noqa: PLC0415 - see there
 
-            event, fingerprint = source_of_window(draft, source, what, stepped=not takes_fields)
-            return event, (fingerprint,)
-        event = draft.event(source)
-        if event.text:
-            raise ValueError(f"{what}: the readings of {event.name!r} are texts")
-        return event, ()
+            return source_of_window(draft, source, what, stepped=not (takes_fields or is_text))
+        return draft.event(source), ()
 
     def _over_stream(self, source: str, fold: Fold, what: str) -> Fold:
         """Return the fold that follows a source, which may take outputs back.

@@ -252,7 +252,7 @@ def known_stream(draft: Draft, stream: Any, what: str) -> Stream:
 
 def source_of_window(
     draft: Draft, stream: Any, what: str, *, stepped: bool
-) -> tuple[EventType, str]:
+) -> tuple[EventType, tuple[str, ...]]:
     """Return what stands for a stream as a window's source, and the stream's fingerprint.
 
     `stepped`: its values have to have a step.
@@ -273,7 +273,7 @@ def source_of_window(
         )
     units = {draft.events[event].unit for event in found.events}
     unit = units.pop() if len(units) == 1 else ""
-    return EventType(found.name, found.resolution or Resolution("1"), unit), found.fingerprint
+    return EventType(found.name, found.resolution or Resolution("1"), unit), (found.fingerprint,)
 
 
 def _need_name(draft: Draft, name: str, operator: str) -> None:

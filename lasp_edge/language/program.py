@@ -199,7 +199,7 @@ class Program(Inputs, Declaring):
         Args:
             name: names the window in the lake.
             source: the event, or a stream whose values have a step; a list of several is their
-                union.
+                union. Texts need `value`.
             fold: a fold such as `folds.mean()`, or its factory. Over a scan, whose outputs may be
                 taken back, first, last and what you wrote yourself are refused. A function of the
                 parameters, `lambda at: folds.quantile(0.99, relative_error=at[error])`, gives the
@@ -213,9 +213,9 @@ class Program(Inputs, Declaring):
                 changes.
             uses: the parameters that these functions ask for.
             value: gives what a reading counts as, from the event, or from the event and the
-                parameters at its time.
-            where: tells whether a reading counts, from the event with that value, or from it and
-                the parameters.
+                parameters at its time; 1, where texts are counted.
+            where: tells whether a reading counts, from the event with that value (a text stays as
+                it is), or from it and the parameters.
             tentative_after_s: for how many seconds a gateway or Spark waits for devices before it
                 shows a result that is tentative; 0 for not at all, "never" for final ones alone.
                 Where it is left out, their `--tentative-after` counts.
@@ -223,7 +223,7 @@ class Program(Inputs, Declaring):
         draft, what = self._draft, f"window {name!r}"
         if draft.is_taken(named(name, "window"), events=False):
             raise ValueError(f"{what}: the name is taken")
-        event, of_stream = self._window_source(source, fold, name)
+        event, of_stream = self._window_source(source, fold, name, value)
         wait_us = None if tentative_after_s is None else wait_time(tentative_after_s, what)
         shape = (fold, size_s, slide_s, key, version)
         counts = (tuple(uses), value, where)

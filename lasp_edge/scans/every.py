@@ -40,7 +40,7 @@ class CountWindows(Scan):
         step: int | None = None,
     ) -> None:
         self._n = whole(n, "every: n")
-        self._of = None if of is None else function(of, "every: of")
+        self._of = None if of is None else function(of, "every: of, as in every(5, sum),")
         self._step = self._n if step is None else whole(step, "every: step")
         if self._step > self._n:
             raise ValueError(f"every: step={step} would leave values out; it is {n} at most")

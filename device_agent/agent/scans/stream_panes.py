@@ -136,7 +136,9 @@ class StreamPanes:
         Raises:
             ValueError: its value is no number with a step, or its key no text.
         """
-        of_event = isinstance(window.fold, FieldsFold)
+        source = self._agent.plan.streams.get(window.source.name)
+        is_unstepped = source is not None and source.resolution is None
+        of_event = is_unstepped or isinstance(window.fold, FieldsFold)
         counted: int | None = 0 if of_event else window.resolution.quantise(event.value)
         regimes = self._regimes.get(window.name)
         targets = [(window.stream, window.span_us, window.fold)]

@@ -191,7 +191,7 @@ REFUSED = {
     ),
     "window of texts": (
         lambda p: p.window("w", source="line", fold=folds.sum(), size_s=60),
-        "the readings of 'line' are texts",
+        "'line' is a text; to count: value=lambda event: 1",
     ),
     "texts are collected": (
         lambda p: p.collect("line", into=p.declare_dynamic(BoundedLWWSet(bound=5), "s")),

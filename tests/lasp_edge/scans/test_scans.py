@@ -135,7 +135,7 @@ def test_a_cycle_that_does_not_end_is_named():
     ("made", "why"),
     [
         (lambda: scans.last(0), "last: n must be a whole number from 1, not 0"),
-        (lambda: scans.every(2, "sum"), "every: of must be a function"),
+        (lambda: scans.every(2, folds.sum()), r"every: of, as in every\(5, sum\), must be"),
         (lambda: scans.running(5), "running: function must be a function"),
         (lambda: scans.running(max, [1]), "a tuple in place of a list"),
         (lambda: scans.sessions(gap_s=0), "sessions: gap_s must be seconds above 0, not 0"),

@@ -5,7 +5,7 @@ import pytest
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds, key_parts, scans
 from lasp_edge.checking.handlers import uncallable
-from lasp_edge.testing import replay
+from lasp_edge.testing import check_program, replay
 
 START_S = 1_764_028_800
 ROOMS = [("attic", "1"), ("attic", "2"), ("cellar", "1")]
@@ -90,3 +90,24 @@ def test_a_key_of_other_parts_is_refused(key):
     found = replay(program, [("pi-1", "warm", 20.0, START_S)])
     assert found.window("w") == []
     assert "or a tuple of texts and whole numbers" in " ".join(found.failures)
+
+
+@pytest.mark.parametrize("faults", [(), "rough"])
+def test_texts_are_counted_by_what_they_say(faults):
+    program = Program("shop")
+    item = program.event("item", text=True)
+    named = {"size_s": 60, "key": lambda event: (event.value, event.tags["till"])}
+    count = {"value": lambda event: 1, "where": lambda event: event.value != "bag"}
+    program.window("sold", source=item, fold=folds.sum(), **named, **count)
+    program.window("letters", source=item, fold=folds.max(), value=lambda e: len(e.value), size_s=9)
+    assert uncallable(program.plan()) == []
+    check_program(program, examples=3)
+    given = [
+        (f"pi-{n % 2}", "item", text, START_S + n, {"till": str(n % 2)})
+        for n, text in enumerate(["tea", "bag", "tea", "é", "tea", "bag", "milk", ""])
+    ]
+    found = replay(program, given, faults=faults)
+    sold = {row["key"]: row["sum"] for row in found.window("sold")}
+    assert sold == {("tea", "0"): 3.0, ("milk", "0"): 1.0, ("é", "1"): 1.0, ("", "1"): 1.0}
+    assert [row["max"] for row in found.window("letters")] == [4.0]
+    assert found.failures == []
