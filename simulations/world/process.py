@@ -123,7 +123,7 @@ class AgentProcess:
         of_former = all(
             pane.stream not in known and memory.entries[pane].refused for pane in memory.dirty
         )
-        return of_former and not memory.alone and not core.fence.closed
+        return of_former and core.panes.cache.is_complete and not core.fence.closed
 
     def is_at_rest(self, commands: CommandLog) -> bool:
         """Return whether it has landed all it may, and agrees with the others."""
