@@ -123,5 +123,5 @@ def _listened(sink: AnySink) -> Iterator[str]:
 
 def _forgotten(sink: AnySink, step: int) -> Iterator[str]:
     """Yield that an answer did not leave, and was not offered when the link took it."""
-    if sink.unsent and sink.is_connected and step >= sink.full_until:
+    if sink.unsent and sink.is_connected and step >= max(sink.full_until, sink.slow_until):
         yield f"{sink.name} forgot the answer to {min(sink.unsent)} that did not leave"
