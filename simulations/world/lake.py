@@ -100,7 +100,9 @@ class SimulatedLake(LandedState):
     def put_back(self, file: str, image: "SimulatedLake") -> "SimulatedLake":
         """Return an earlier state of it, which has its id and lacks what came since."""
         after = image.copied(file)
-        after._lost = {at: seq for at, (seq, _) in self.panes.items()}  # noqa: SLF001 - the same
+        had = {at: seq for at, (seq, _) in self.panes.items()}
+        lost = {at: max(had.get(at, 0), self._lost.get(at, 0)) for at in {*had, *self._lost}}
+        after._lost = lost  # noqa: SLF001 - the same
         return after
 
     @property

@@ -97,6 +97,7 @@ class PaneDelivery(Part):
             return
         if sink.is_new_speaker(frame.sender.nonce) or sink.is_much_later:
             self._send_all_again()
+            self._sender.hasten(now_us)  # whom it was sent to is gone, and its answer, too
         was_away, was_slow = sink.flights.is_away, _is_slow(self.sinks)
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
         if (was_away and not sink.flights.is_away) or (was_slow and not _is_slow(self.sinks)):
@@ -121,23 +122,21 @@ class PaneDelivery(Part):
 
     def _send_all_again(self) -> None:
         """Let everything be due that is not in flight: who answers now may take it."""
-        self._sender.send_again(
-            [
-                pane
-                for pane in self.memory.dirty
-                if not self.sinks.is_in_flight(self.memory.key(pane))
-            ]
-        )
+        dirty, is_in_flight = self.memory.dirty, self.sinks.is_in_flight
+        in_flight = {pane for pane in dirty if is_in_flight(self.memory.key(pane))}
+        self._sender.send_again(dirty - in_flight, in_flight)
         self.cache.sweep_again()
 
     def _taken(self, sink: Sink, seqs: Seqs) -> None:
         here = self.memory.named(seqs)
+        self._sender.answered(here)
         landed = self.memory.landed(here, sink.bit)
         self.memory.unlanded.landed(sink.bit, seqs)
         self.cache.answered(StoreWide(sink.bit, 0, seqs), landed)
 
     def _not_taken(self, sink: Sink, reason: int, seqs: Seqs, now_us: int) -> None:
         here = self.memory.named(seqs)
+        self._sender.answered(here)
         for pane in here:
             due_us = self._sender.refused_due_us(pane, now_us)
             self.memory.refused(pane, sink.bit, reason, now_us, due_us)

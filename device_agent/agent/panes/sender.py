@@ -57,6 +57,7 @@ class PaneSender:
         self._jitter = Random(agent.replica.nonce)
         self._number = 0
         self._sent: list[PaneId] = []
+        self._asked_again: set[PaneId] = set()
 
     def frames(self, now_us: int, *, everything: bool) -> Iterator[PaneFrame]:
         """Yield frames of due entries while few are in flight for some sink that waits for them.
@@ -127,7 +128,7 @@ class PaneSender:
             entry = self._panes.entries[pane]
             if low_us is not None and entry.end_us > self._panes.high_us:
                 unlanded.sent(pane, entry.seq, low_us)
-            if waits_for(entry.dirty, entry.refused):
+            if self._waits(pane, entry):
                 longest_us = max(LAST_TIMEOUT_US, first_us)
                 entry.due_us = self._later(now_us, first_us, entry.tries, longest_us)
             else:
@@ -178,18 +179,34 @@ class PaneSender:
             found.update(pane for pane in along if entries[pane].due_us <= soon_us)
         return sorted(found, key=lambda pane: (entries[pane].tries, pane))
 
-    def send_again(self, panes: Iterable[PaneId]) -> None:
-        """Let these entries be due at once."""
+    def send_again(self, panes: Iterable[PaneId], in_flight: Iterable[PaneId] = ()) -> None:
+        """Let entries be due at once, and wait for an answer as if no sink had refused them.
+
+        Args:
+            panes: of these entries.
+            in_flight: others, which wait for an answer, but are not due at once.
+        """
+        panes = set(panes)
+        self._asked_again &= self._panes.dirty
+        self._asked_again |= panes.union(in_flight)
         for pane in panes:
             self._panes.entries[pane].due_us = NEVER_US
+
+    def answered(self, panes: Iterable[PaneId]) -> None:
+        """Note that a sink has answered entries: who refused them now refuses them."""
+        self._asked_again.difference_update(panes)
 
     def hasten(self, now_us: int) -> None:
         """Wait no longer for answers than after the first time that something was sent."""
         due_us = now_us + self._sinks.first_retry_us()
         for pane in self._panes.dirty:
             entry = self._panes.entries[pane]
-            if entry.tries and waits_for(entry.dirty, entry.refused):
+            if entry.tries and self._waits(pane, entry):
                 entry.due_us = min(entry.due_us, due_us)
+
+    def _waits(self, pane: PaneId, entry: PaneEntry) -> bool:
+        """Return whether an answer is waited for, from a sink that has not refused the entry."""
+        return bool(waits_for(entry.dirty, entry.refused)) or pane in self._asked_again
 
     def refused_due_us(self, pane: PaneId, now_us: int) -> int:
         """Return when an entry that no sink takes is due again."""
