@@ -6,10 +6,10 @@ from crdts import Replica
 from device_agent.agent.panes.sinks import TOO_MANY
 from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
-from lasp_edge.protocol.acks import NotTaken
-from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.acks import AckFrame, NotTaken
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.protocol.kinds import decode
-from lasp_edge.protocol.sinks import MAX_SINKS
+from lasp_edge.protocol.sinks import DEFAULT_SINK, MAX_SINKS
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agent.panes.support_fleetlet import Fleetlet, full, sink, starts
@@ -93,6 +93,22 @@ def test_a_device_with_one_new_window_lands_all_its_old_ones(tmp_path):
     Fleetlet(device, upgraded).run(60)  # it greets, so all is tried at once
     assert device.core.done
     assert len(upgraded.panes) == 4
+
+
+def test_what_was_in_flight_when_a_sink_was_put_right_lands_soon(tmp_path):
+    device = Device(tmp_path, windows("old", "new"))
+    device.landed = SimulatedLander(LAKE, windows("old"))
+    device.read([20.0], [NOW_US])
+    device.core.handle_end()
+    for _ in range(60):
+        device.land(60)
+    assert sink(device)["not_taken"] == {UNKNOWN: 1}
+    while not device.frames(PaneFrame, device.tick(60)):
+        pass  # it leaves once more, and is lost
+    upgraded = device.landed.restarted(device.program, Replica(1, 2, "lander"))
+    device.hear(AckFrame(Replica(1, 2, "lander"), 1, device.name, DEFAULT_SINK, LAKE))
+    Fleetlet(device, upgraded).run(60)
+    assert device.core.done
 
 
 # A former program.
