@@ -28,18 +28,18 @@ def lines(recording) -> list[str]:
 def replayed(folder, recording, spark, *, meanwhile=False, **site_options):
     """Replay a whole recording as fast as it goes; return the site, all ended, and the reports.
 
-    The job merges in the session given: meanwhile, step by step, or when everything has landed.
-    As a process of its own it merges in the tests of accidents and in the demo.
+    The job merges in the session given: twice meanwhile, or only when everything has landed. It
+    ends by itself in between, so that no batch is cut off and merged twice. As a process of its own
+    it merges in the tests of accidents and in the demo.
     """
     with Site(folder, recording, DEVICES, **site_options) as site:
         site.start_lander()
         site.start_agents()
         if meanwhile:
             site.heard()
-            with site.merging(spark):
-                site.settle()
-        else:
-            site.settle()
+            for _ in range(2):
+                site.merge_landed(spark)
+        site.settle()
         site.merge(spark)
         reports = site.reports()
         site.stop()

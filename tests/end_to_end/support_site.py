@@ -6,8 +6,7 @@ import os
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -191,17 +190,9 @@ class Site:
             assert self.lander.stop() == 0, self.standing()
         merge(spark, load_plan(self.program), lake or self.lake, self.devices)
 
-    @contextlib.contextmanager
-    def merging(self, spark: Any) -> Iterator[None]:
-        """Have the job merge in the session given, step by step, while other things happen."""
-        run = _job_run(spark, load_plan(self.program), self.lake, self.devices, trigger_s=TRIGGER_S)
-        with ThreadPoolExecutor(1) as thread:
-            ended = thread.submit(run.run)
-            try:
-                yield
-            finally:
-                run.stop()
-            ended.result()
+    def merge_landed(self, spark: Any) -> None:
+        """Have the job merge in the session given what has landed by now, and end."""
+        _job_run(spark, load_plan(self.program), self.lake, self.devices, trigger_s=None).run()
 
     def reports(self) -> dict[str, dict[str, Any]]:
         """Return the newest report of each agent."""
