@@ -20,6 +20,7 @@ from tests.support_missing import lacks
 
 if TYPE_CHECKING:
     from simulations.processes.broker import PrivateBroker
+    from tests.support_warm_jvm import WarmJvm
 
 for _profile, _examples in {"dev": 40, "ci": 200}.items():
     settings.register_profile(
@@ -34,8 +35,15 @@ for _profile, _examples in {"dev": 40, "ci": 200}.items():
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent
+BORROWS = (
+    "tests/simulations/test_demo_everything.py",
+    "tests/test_readme_processes.py",
+    "tests/test_readme_lake.py",
+)
+"""Files whose commands borrow the JVM, so they come before the tests that keep it."""
 IN_SPARK = {
     "lakes": (
+        *BORROWS,
         "tests/cloud_tier/job/test_own_combine.py",
         "tests/cloud_tier/job/test_shared.py",
         "tests/cloud_tier/job/test_sketches.py",
@@ -48,7 +56,6 @@ IN_SPARK = {
         "tests/end_to_end/test_recorded_data.py",
         "tests/end_to_end/test_streamed.py",
         "tests/end_to_end/test_strangers.py",
-        "tests/test_readme_lake.py",
     ),
     "the job": ("tests/cloud_tier/job/",),
 }
@@ -57,9 +64,7 @@ session's start, and compiling what steps need, takes a core for half a minute."
 LONGEST = (
     "tests/simulations/test_demo_end_to_end.py",
     "tests/end_to_end/test_accidents.py",
-    "tests/simulations/test_demo_everything.py",
     "tests/simulations/test_demo_story.py",
-    "tests/test_readme_processes.py",
     "tests/device_agent/agent/timing/test_faked_clocks.py",
     "tests/end_to_end/test_secured_fleet.py",
     "tests/device_agent/agent/test_runtime.py",
@@ -152,7 +157,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups = list(IN_SPARK)
     for file in map(_file, items):
         if group := _in_spark(file):
-            places[file] = (groups.index(group) - len(groups) - len(LONGEST), 0.0)
+            at = groups.index(group) - len(groups) - len(LONGEST)
+            places[file] = (at, 0.0 if file in BORROWS else 1.0)
     rest = [file for file in dict.fromkeys(map(_file, items)) if file not in places]
     waiting = [file for file in rest if file in marked]
     computing = [file for file in rest if file not in marked]
@@ -171,12 +177,22 @@ def _in_spark(file: str) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """One Spark session for all tests of a process: starting one takes seconds."""
+def warm_jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator["WarmJvm"]:
+    """The JVM of all Spark processes of a process of pytest that do without one of their own."""
     pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+    from tests.support_warm_jvm import WarmJvm  # noqa: PLC0415 - an extra
+
+    with WarmJvm(tmp_path_factory.mktemp("jvm")) as jvm:
+        yield jvm
+
+
+@pytest.fixture(scope="session")
+def spark(warm_jvm: "WarmJvm") -> Iterator[Any]:
+    """One Spark session for all tests of a process: starting one takes seconds."""
     from cloud_tier.spark.session import spark_session  # noqa: PLC0415 - an extra
 
-    session = spark_session(app_name="lasp-edge tests", master="local[2]", short_run=True)
+    with warm_jvm.lent():
+        session = spark_session(app_name="lasp-edge tests", master="local[2]", short_run=True)
     yield session
     session.stop()
 

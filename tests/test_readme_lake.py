@@ -15,12 +15,13 @@ from tests.support_readme import BIN, CHECKOUT, block, commands, here, succeeds
 
 
 @pytest.fixture(scope="module")
-def trial(tmp_path_factory):
+def trial(warm_jvm, tmp_path_factory):
     """A folder with the lake that the README's trial run of a recording leaves."""
     home = tmp_path_factory.mktemp("trial")
     (home / "readings.jsonl").write_text(block("recording"))
     demo, windows = commands(block("trial"))
-    told = succeeds(here(demo, home, ""), home, timeout=PATIENCE_S)
+    with warm_jvm.lent():
+        told = succeeds(here(demo, home, ""), home, timeout=PATIENCE_S)
     assert told.splitlines()[-1] == "RESULT ok"
     return home, succeeds(["sh", "-c", f"PATH={BIN}:$PATH; {windows}"], home)
 
@@ -81,6 +82,21 @@ def test_analysts_read_the_lake_in_python_and_on_the_command_line(trial):
     assert "all that landed is merged" in status
 
 
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_the_tutorial_goes_from_a_file_to_a_plot(warm_jvm, tmp_path):
+    if find_spec("matplotlib") is None:
+        lacks("matplotlib is not installed; type: make setup")
+    cells = json.loads((CHECKOUT / "docs" / "tutorial.ipynb").read_text())["cells"]
+    code = ["".join(each["source"]) for each in cells if each["cell_type"] == "code"]
+    words = ["env", f"PATH={BIN}:{os.environ['PATH']}", sys.executable, "-c", "\n".join(code)]
+    with warm_jvm.lent():
+        printed = succeeds(words, tmp_path)
+    assert printed.splitlines()[-1] == "RESULT ok"
+    assert (tmp_path / "rooms.png").read_bytes().startswith(b"\x89PNG")
+
+
 def greatest_means(accepted):
     """The greatest mean of a minute, every 10 seconds, by room."""
     known = {(r["data"]["location"], r["ts"], r["data"]["temp"], r["device"]) for r in accepted}
@@ -127,17 +143,3 @@ def test_spark_joins_sketches_by_its_own_functions(spark):
     spark.createDataFrame(rows, columns).createOrReplaceTempView("windows")
     found = spark.sql(block("sketches")).collect()
     assert sorted((row["window"], row["seen"]) for row in found) == [("a", 4), ("b", 1)]
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.broker
-def test_the_tutorial_goes_from_a_file_to_a_plot(tmp_path):
-    if find_spec("matplotlib") is None:
-        lacks("matplotlib is not installed; type: make setup")
-    cells = json.loads((CHECKOUT / "docs" / "tutorial.ipynb").read_text())["cells"]
-    code = ["".join(each["source"]) for each in cells if each["cell_type"] == "code"]
-    words = ["env", f"PATH={BIN}:{os.environ['PATH']}", sys.executable, "-c", "\n".join(code)]
-    printed = succeeds(words, tmp_path)
-    assert printed.splitlines()[-1] == "RESULT ok"
-    assert (tmp_path / "rooms.png").read_bytes().startswith(b"\x89PNG")

@@ -22,7 +22,7 @@ from tests.support_wheel import build_wheel
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.broker
-def test_a_device_and_the_cloud_run_as_shown(tmp_path):
+def test_a_device_and_the_cloud_run_as_shown(warm_jvm, tmp_path):
     make_venv, install, agent = commands(block("device"))
     assert make_venv == "python3 -m venv ~/lasp"
     cloud_install, cloud = commands(block("cloud"))
@@ -41,7 +41,8 @@ def test_a_device_and_the_cloud_run_as_shown(tmp_path):
         try:
             assert "global_average" in running.stdout.readline()
             words = [*here(cloud, tmp_path, broker.url), "--until-idle", "5", "--trigger", "5"]
-            output = succeeds(words, tmp_path, timeout=PATIENCE_S)
+            with warm_jvm.lent():
+                output = succeeds(words, tmp_path, timeout=PATIENCE_S)
             assert "1 device heard" in output
             told = succeeds(here(block("status"), tmp_path, broker.url), tmp_path)
             assert "device kitchen" in told

@@ -1,4 +1,4 @@
-"""The demo as a newcomer starts it: agents, broker, Spark and Delta, nothing replaced."""
+"""The demo with real agents, a real broker and a gateway; with Spark: test_demo_everything.py."""
 
 import csv
 import subprocess
@@ -9,22 +9,10 @@ import pytest
 from simulations.processes.process import COMMAND
 from tests.end_to_end import truth
 from tests.simulations.support_demo import demo, outcomes
-from tests.support_readme import checks_shown, shape
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 LINES = slice(25_000, 37_000)
 """Of the recording: the whole of it goes through agents and Spark in tests/end_to_end."""
-
-
-@pytest.mark.spark
-def test_five_devices_agree_and_spark_confirms_it(tmp_path):
-    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
-    lines = demo(tmp_path)
-    assert outcomes(lines) == ["(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt", "(f) ok "]
-    assert list(tmp_path.iterdir()) == []
-    printed = [shape(line)[:4] for line in lines]
-    for begins in checks_shown():
-        assert begins in printed, "the README shows another output"
 
 
 def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, shared_data):

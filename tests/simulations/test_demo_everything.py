@@ -1,4 +1,4 @@
-"""The demo checks every program of the README and every fold, with and without keys."""
+"""The demo in Spark, as a newcomer starts it: five devices, and every program and every fold."""
 
 import json
 
@@ -9,6 +9,7 @@ from lasp_edge.folds.fold import Fold
 from tests.conftest import CHECKOUT
 from tests.simulations.everything import FOLDS, SPEC, WRITTEN, program
 from tests.simulations.support_demo import demo, outcomes
+from tests.support_readme import checks_shown, shape
 
 PLAN = program.plan()
 ROOMS = ("attic", "bath", "cellar")
@@ -59,11 +60,24 @@ def test_everything_is_in_the_program():
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.broker
-def test_every_program_of_the_readme_and_every_fold_is_replayed_and_found_right(tmp_path):
-    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+def test_every_program_of_the_readme_and_every_fold_is_replayed_and_found_right(warm_jvm, tmp_path):
     lines = tmp_path / "recorded.jsonl"
     lines.write_text("".join(f"{json.dumps(line)}\n" for line in recorded()))
-    printed = demo(tmp_path, SPEC, "--replay", str(lines), *fields(), working_in=CHECKOUT)
+    with warm_jvm.lent():
+        printed = demo(tmp_path, SPEC, "--replay", str(lines), *fields(), working_in=CHECKOUT)
     assert outcomes(printed) == ["(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt"]
     more = len(PLAN.dynamic_folds) - 3
     assert f"and {more} more alike" in " ".join(" ".join(printed).split())
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_five_devices_agree_and_spark_confirms_it(warm_jvm, tmp_path):
+    with warm_jvm.lent():
+        lines = demo(tmp_path)
+    assert outcomes(lines) == ["(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt", "(f) ok "]
+    assert list(tmp_path.iterdir()) == []
+    printed = [shape(line)[:4] for line in lines]
+    for begins in checks_shown():
+        assert begins in printed, "the README shows another output"
