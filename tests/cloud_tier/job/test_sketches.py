@@ -130,10 +130,10 @@ def readings():
 
 @pytest.fixture(scope="module")
 def lake(spark, tmp_path_factory, readings):
-    """A lake that has merged all readings, in three batches with repeats."""
+    """A lake that has merged all readings, in two batches with repeats."""
     made = LakeUnderTest(spark, PROGRAM, tmp_path_factory.mktemp("lake"))
     record(PROGRAM, made.lake)
-    for batch in batches(rows_of(readings), 1, count=3):
+    for batch in batches(rows_of(readings), 1, count=2):
         made.step(batch)
     return made
 
