@@ -117,7 +117,8 @@ def _near(tables: LakeTables, wanted: Wanted) -> str:
         named = "keys", wanted.key or "", _names(tables, "key"), listed
     what, name, names, listed = named
     if len(names) <= _FEW_NAMES:
-        return f"{what}: {', '.join(map(repr, names)) or 'none'}"
+        listed = ", ".join(map(repr, filter(None, names)))
+        return f"{what}: {listed}" if listed else f"it has no {what}"
     near = " or ".join(map(repr, get_close_matches(name, names)))
     meant = f"did you mean {near}? Of " if near else "of "
     return f"{meant}{len(names):,} {what} {listed}"

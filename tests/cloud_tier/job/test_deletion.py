@@ -170,14 +170,14 @@ def test_a_name_that_the_lake_does_not_have_is_not_one_that_was_deleted(lake, ca
     versions = {path: lake.lake.version(path) for path in lake.tables.all}
     begin = "2023-11-14 22:12:00"
     for words, line in (
-        (["--key", "atic"], "has nothing of the key 'atic'; keys: '', 'attic', 'cellar'\n"),
+        (["--key", "atic"], "has nothing of the key 'atic'; keys: 'attic', 'cellar'\n"),
         (
             ["--device", "pi-9"],
             "has nothing of the device 'pi-9'; devices: 'pi-0', 'pi-1', 'pi-2'\n",
         ),
         (
             ["--device", "pi-1", "--key", "atic"],
-            "has nothing of the device 'pi-1' and the key 'atic'; keys: '', 'attic', 'cellar'\n",
+            "has nothing of the device 'pi-1' and the key 'atic'; keys: 'attic', 'cellar'\n",
         ),
         (
             ["--key", "attic", "--before", begin],
