@@ -75,11 +75,13 @@ class MemoryTables:
         plan: of the program.
 
     Attributes:
+        lake: the names of the tables.
         left: after how many commits the process ends; None for never.
         new: the cells of which the present batch has appended an entry.
     """
 
     def __init__(self, plan: Plan) -> None:
+        self.lake = SimpleNamespace(lattice="lattice", results="results")
         self.left: int | None = None
         self.new: set[int] = set()
         self._db = sqlite3.connect(":memory:")
@@ -145,9 +147,12 @@ class LakeRun:
 
     def begin(self) -> None:
         """Begin a process of the job; what the one before held in memory is gone."""
-        lake = SimpleNamespace(lattice="lattice", results="results")
         job = SimpleNamespace(
-            plan=self.plan, lake=lake, tables=self.tables, retain_us=10**15, tentative_after_us=0
+            plan=self.plan,
+            lake=self.tables.lake,
+            tables=self.tables,
+            retain_us=10**15,
+            tentative_after_us=0,
         )
         with patch.object(lake_streams, "LIVE_ITEMS", LIVE_ITEMS):
             self._streams = LakeStreams(cast("Job", job))

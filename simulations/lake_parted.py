@@ -50,20 +50,32 @@ class LakeBeside:
     Args:
         fleet: with the gateway.
         random: draws where the job dies.
+        tables: of the lake; None: in memory.
+        retain_us: for how long late readings are taken.
+
+    Attributes:
+        retired: the devices that count no longer.
     """
 
-    def __init__(self, fleet: Fleet, random: Random) -> None:
+    def __init__(
+        self, fleet: Fleet, random: Random, tables: Any = None, retain_us: int = 10**15
+    ) -> None:
         self._fleet, self._random, self.plan = fleet, random, fleet.plan
-        self.tables = MemoryTables(self.plan)
+        self.tables = tables or MemoryTables(self.plan)
+        self._retain_us = retain_us
+        self.retired: frozenset[str] = frozenset()
         self._put: dict[Any, int] = {}
         self._before_us: int | None = None
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Begin a process of the job; what the one before held in memory is gone."""
-        lake = SimpleNamespace(lattice="lattice", results="results")
         job = SimpleNamespace(
-            plan=self.plan, lake=lake, tables=self.tables, retain_us=10**15, tentative_after_us=0
+            plan=self.plan,
+            lake=self.tables.lake,
+            tables=self.tables,
+            retain_us=self._retain_us,
+            tentative_after_us=0,
         )
         self._streams = LakeStreams(cast("Job", job))
 
@@ -83,7 +95,7 @@ class LakeBeside:
         }
         rows = [_row(at, seq, partial) for at, (seq, partial) in sorted(new.items())]
         if rows:
-            self.tables.put("lattice", rows)
+            self.tables.put(self.tables.lake.lattice, rows)
         self._put |= {at: seq for at, (seq, _) in new.items()}
         touched: dict[int, dict[int, int]] = {}
         for stream, _, cell_us, *_ in new:
@@ -93,7 +105,7 @@ class LakeBeside:
         try:
             self._evaluate(touched)
         except JobKilledError:
-            self._begin()
+            self.begin()
             self.tables.left = None
             self._evaluate(touched)
         self.tables.left = None
@@ -102,24 +114,25 @@ class LakeBeside:
     def _evaluate(self, touched: dict[int, dict[int, int]]) -> None:
         core = self.gateway.core
         now_us, expected, excluded = core.coverage
-        devices = tuple(each for each in expected if each not in excluded)
+        devices = tuple(each for each in expected if each not in {*excluded, *self.retired})
         promises = [core.promises.get(each) for each in devices]
         over = bool(promises) and all(each is not None and each.done for each in promises)
         frontier = StepFrontier(self._before_us, now_us, 2**62, over, devices)
         self._streams.advance(touched, frontier)
 
-    def wrong(self, *, is_settled: bool) -> Iterator[str]:
+    def wrong(self, *, is_settled: bool, least_us: int = 0) -> Iterator[str]:
         """Yield where the rows of the table are not the gateway's.
 
         Args:
             is_settled: all is exchanged; else only rows count that are final at both.
+            least_us: rows before it do not count.
         """
         streams = self.gateway.core.streams
         assert streams is not None
         frontier_us = self._before_us or 0
         result, ours = self.plan.fleet_results["made"], dict[str, Any]()
         for place, row in streams.stored("made"):
-            if row.event is not None:
+            if row.event is not None and place[0] >= least_us:
                 parts = tuple(plain_parts(result, row.event.value))
                 ours[place_text(place)] = (
                     row.event.key,
@@ -128,7 +141,9 @@ class LakeBeside:
                 )
         query = "SELECT * FROM source ORDER BY revision"
         kept: dict[str, Any] = {}
-        for row in self.tables.select("results", query).to_pylist():
+        for row in self.tables.select(self.tables.lake.results, query).to_pylist():
+            if row["time_us"] < least_us:
+                continue
             parts = tuple(row[column] for column in result.columns)
             is_open = _is_open(row["status"], is_passed=row["time_us"] < frontier_us)
             kept[row["place"]] = (row["key"], parts, is_open) if row["present"] else None

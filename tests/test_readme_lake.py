@@ -46,7 +46,12 @@ def test_lake_opens_in_deltalake_and_duckdb(trial):
     first = succeeds([sys.executable, "-c", block("deltalake")], home)
     assert "'attic'" in first
     assert "'count': " in first
-    assert "attic" in succeeds([sys.executable, "-c", block("duckdb")], home)
+    (*_, current) = commands(block("looking into a lake"))
+    assert "./tables/rooms" in succeeds(here(current, home, ""), home)
+    shown = succeeds([sys.executable, "-c", block("duckdb")], home)
+    accepted = [json.loads(line) for line in block("recording").splitlines()]
+    for room, mean in greatest_means(accepted).items():
+        assert re.search(rf"{room} +│ +{mean} ", shown), shown
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@
     cuts, and progress  rows of `lattice` of the kind `cut`: `stream` and `pane_us` name one, the
                         greatest `seq` counts; `said` is its content, and `low_us` its end
     marks               rows of the kind `mark`, in the same form: of scans with local events, of
-                        each cell the events in order, and which of them all devices have answered
+                        each cell the events in order, and which of them all devices have answered;
+                        `done`: what a device makes its part of is the same at each of them
     rows of results     rows of `results` without a device
 
 What a step changes is kept here until it is committed: rows first, then cuts, in one commit. So a
@@ -57,15 +58,23 @@ class LakeHistory(FleetHistory):
 
     Args:
         job: the program over the lake.
+
+    Attributes:
+        floor_us: marks that are needed only before it are not read.
     """
 
     def __init__(self, job: Job) -> None:
         super().__init__(job.plan, self._cuts)
-        self._marks = {shares_stream(job.plan, name) for name in self.parted.scans}
+        scans = job.plan.functions.streams
+        self._marks = {
+            shares_stream(job.plan, name): scans[name].is_share_constant
+            for name in self.parted.scans
+        }
         self._job, self._plan = job, job.plan
         self._numbers = {name for name, event in job.plan.events.items() if not event.text}
         self._changed: dict[str, dict[Place, ResultRow]] = defaultdict(dict)
         self._known: dict[str, tuple[Span, RowsByCell]] = {}
+        self.floor_us = BEFORE_ALL_US
         self._seq: int | None = None
 
     def stored_cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
@@ -110,15 +119,19 @@ class LakeHistory(FleetHistory):
         return MARK if stream in self._marks else CUT
 
     def _cuts(self, stream: int, least_us: int, end_us: int) -> list[tuple[int, HistoryRow]]:
+        kind = self._kind(stream)
         query = (
             f"SELECT pane_us, low_us, {RESULT_ROW} FROM source "  # noqa: S608 - numbers
-            f"WHERE kind = '{self._kind(stream)}' AND stream = {stream} AND pane_us >= {least_us} "
-            f"AND pane_us < {end_us} ORDER BY seq"
+            f"WHERE kind = '{kind}' AND stream = {stream} AND pane_us >= {least_us} "
+            f"AND pane_us < {end_us}{self._needed(kind)} ORDER BY seq"
         )
         rows = _listed(self._job.tables.select(self._job.lake.lattice, query))
         return sorted(
             {at_us: HistoryRow(last_us, content) for at_us, last_us, content in rows}.items()
         )
+
+    def _needed(self, kind: str) -> str:
+        return f" AND low_us > {self.floor_us}" if kind == MARK else ""
 
     def rows(self, result: str, least_us: int, end_us: int) -> Iterator[tuple[int, Rows]]:
         """Yield the start and rows of each cell of a result with least_us <= start < end_us."""
@@ -230,6 +243,7 @@ class LakeHistory(FleetHistory):
                 "pane_us": at.at_us,
                 "seq": self._seq,
                 "low_us": row.end_us,
+                "done": self._marks.get(at.stream),
             }
             | {RESULT_ROW: row.content, PANE_DATE: date(1970, 1, 1)}
             for at, row in changes.items()

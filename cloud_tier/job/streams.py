@@ -101,12 +101,15 @@ class LakeStreams:
         cells, live = self._in_time(touched, frontier.before_us), None
         if not self._has_begun:
             live = self._begin(cells, frontier)
+        since_us = self._engine.since_us
         self._evaluate(cells, live, frontier)
         if frontier.is_over:
             self._advance([], frontier.now_us, frontier.due_us, frontier)
         self._parted.unpublished.clear()  # gateways publish
         count = self._history.commit_rows(frontier.now_us)
         self._history.commit_cuts()
+        if self._engine.since_us != since_us:
+            self._parted.forget(self._needed_us(frontier.now_us))
         self._has_begun = True
         return count
 
@@ -126,12 +129,20 @@ class LakeStreams:
     def _floor_us(self, frontier_us: int) -> int:
         return (frontier_us - self._retain_us) // CELL_US * CELL_US
 
+    def _needed_us(self, before_us: int | None) -> int:
+        """Return from when on the events in order of scans with local events are needed."""
+        if before_us is None or not self._parted.scans:
+            return BEFORE_ALL_US
+        least_us = min(self._floor_us(before_us), self._engine.since_us)
+        return self._history.cut_at(least_us).time_us
+
     def _begin(self, cells: Cells, frontier: StepFrontier) -> Cells:
         """Go on at the newest cut; return all cells since, whether they were touched or not."""
         before_us = frontier.before_us
         self._engine.resume(BEFORE_ALL_US if before_us is None else self._floor_us(before_us))
         since_us = self._engine.since_us
-        self._parted.begin()
+        self._history.floor_us = self._needed_us(before_us)
+        self._parted.begin(self._history.floor_us)
         for book in self._evaluator.books.values():
             book.begin(since_us)
         events = [*cells, *self._parted.inputs]

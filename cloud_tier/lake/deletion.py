@@ -22,6 +22,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileInfo, FileType, PyFileSystem
 
 from cloud_tier.lake.coverage import host_us, recorded_frontier
+from cloud_tier.lake.marks import check_made_again, old_marks
 from cloud_tier.lake.matching import Wanted, count
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
@@ -56,9 +57,12 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
         wanted: the rows.
 
     Raises:
-        UsageError: a key is wanted, and there are readings of an order over the fleet.
+        UsageError: a key is wanted, and there are readings of an order over the fleet; or a scan
+            with local events cannot be made again without the device.
     """
     first_us = _first_item_us(tables, wanted)
+    if first_us is not None:
+        check_made_again(tables, wanted, first_us)
     _set(tables.table(tables.lattice), UNFINISHED, "true")
     ask_recompute(tables)
     panes = wanted.rows(f"kind = '{PANE}'", "pane_us")
@@ -93,7 +97,8 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
     """Delete what is older than some days behind the frontier; return how many rows went, by table.
 
     A window that ends later keeps all of its panes, and an order over the fleet its readings since
-    the last time before that at which the states of its scans are known. Commands of operators
+    the last time before that at which the states of its scans are known; a scan with local events
+    the events in order since then, and before it the last one of each key. Commands of operators
     stay, and the newest promises of devices, which are in `lattice`.
 
     Raises:
@@ -115,6 +120,7 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
         items = f"{ITEMS} IS NOT NULL AND pane_us < {cut_us}"
         cuts = f"kind = '{CUT}' AND pane_us > {_PROGRESS_US} AND pane_us < {cut_us}"
         kept = f"({panes} AND {ITEMS} IS NULL) OR ({items}) OR ({cuts})"
+        kept += f" OR ({old_marks(lattice, cut_us)})"
     others = ", ".join(map(standard_literal, (PROMISE, TICK, VARIABLE)))
     return _deleted(
         tables,

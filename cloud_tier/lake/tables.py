@@ -10,7 +10,7 @@
     programs   what the windows and folds in the lake mean, so that readers need no program
 
 `landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
-`max_by` and `sum` are the join. Nine kinds of row share the columns. (incarnation, nonce, seq) is
+`max_by` and `sum` are the join. Ten kinds of row share the columns. (incarnation, nonce, seq) is
 a version, and all rows have `received_us`, the time at which the lander took them in:
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
@@ -34,6 +34,9 @@ a version, and all rows have `received_us`, the time at which the lander took th
                have promised again (`cloud_tier.job.control`); those of the greatest `seq` count
     cut        where the streams over the fleet stand at `pane_us`, packed in `said`, until the
                next one at `low_us` (`cloud_tier.job.fleet_history`); the greatest `seq` counts
+    mark       of a scan with local events the events in order of a cell at `pane_us`, packed in
+               `said`, needed until `low_us` (`cloud_tier.job.fleet_history`); the greatest `seq`
+               counts
     bookmark   what the job knew at a version of the other tables (`cloud_tier.job.bookmark`), from
                where a start reads on; those of the greatest `seq` count
 

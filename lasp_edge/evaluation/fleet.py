@@ -121,7 +121,7 @@ class FleetEvaluator:
         Args:
             pruned_us: what lies wholly before it may have left the store.
         """
-        self._parted.begin()
+        self._parted.begin(pruned_us)
         self._wait_for(self._stored_behind(self._history.taken_us))
         rebuilt = self._engine.begin(pruned_us)
         for name, book in self.books.items():

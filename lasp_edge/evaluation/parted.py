@@ -100,8 +100,12 @@ class PartedScans:
         self._repeated: dict[tuple[str, int], int] = {}
         self._overtaken: dict[str, set[int]] = {}
 
-    def begin(self) -> None:
-        """Take what is stored; all that is not settled, with its answers."""
+    def begin(self, floor_us: int = BEFORE_ALL_US) -> None:
+        """Take what is stored; all that is not settled, with its answers.
+
+        Args:
+            floor_us: nothing before it is taken any more.
+        """
         for name, stream in self._streams.items():
             records: dict[Place, OrderedRecord] = {}
             self._cells[name] = {}
@@ -112,9 +116,10 @@ class PartedScans:
                 self._of_hour[name, cell_us // HOUR_US] += len(found)
                 records |= found
             opened = {cell_of(place[0]) for place, each in records.items() if not each.answered}
-            self.gathered[name] = Gathering(
-                self._plan.functions.streams[name], records, self._answers(name, opened)
-            )
+            answers = self._answers(name, {each for each in opened if each >= floor_us})
+            scan = self._plan.functions.streams[name]
+            self.gathered[name] = Gathering(scan, records, answers)
+        self.forget(floor_us)
 
     def _answers(self, name: str, cells: Collection[int]) -> dict[Place, dict[str, bytes]]:
         """Return the stored answers in some cells."""
@@ -126,6 +131,22 @@ class PartedScans:
             for place, device, basis in answers_of(content):
                 found.setdefault(place, {})[device] = basis
         return found
+
+    def forget(self, floor_us: int) -> None:
+        """Let go of memory what is before a time and has no use any more; of the store it goes too.
+
+        Args:
+            floor_us: nothing before it is taken any more; where a cell begins.
+        """
+        for name, gathering in self.gathered.items():
+            gathering.forget(floor_us)
+            cells = self._cells[name]
+            for cell_us in [each for each in cells if each < floor_us]:
+                cells[cell_us] &= gathering.records.keys()
+                if not cells[cell_us]:
+                    del cells[cell_us]
+                    self.numbers.pop((name, cell_us), None)
+                    self.shown.pop((name, cell_us), None)
 
     @property
     def inputs(self) -> Iterable[str]:
@@ -213,8 +234,9 @@ class PartedScans:
                 self.unpublished[name, cell_us] = None
                 self._repeated.pop((name, cell_us), None)
             content = packed_cell(SharedCell(number, records))
+            end_us = max(map(gathering.needed_until_us, records), default=0)
             at = HistoryId(cell_us, self._streams[name])
-            self._put(at, HistoryRow(cell_us + CELL_US, content))
+            self._put(at, HistoryRow(max(cell_us + CELL_US, end_us), content))
 
     def _next(self, name: str, cell_us: int) -> int:
         return max(self.least, self.numbers.get((name, cell_us), 0) + 1)

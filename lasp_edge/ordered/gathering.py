@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.parted import (
     ANSWER,
     FIRST,
@@ -98,7 +99,7 @@ class Gathering:
                 self.records[place] = OrderedRecord(new.key)
                 self._note(place)
                 insort(self._of_key.setdefault(new.key, []), place)
-                self._touch_behind(place)
+                self._touch_beside(place)
             _, answers, mark, _ = new.value
             self._open[place] = {device: basis for device, basis, _ in answers}
             self._touched.add(place)
@@ -134,12 +135,18 @@ class Gathering:
         self.news.add(place)
 
     def _remove(self, place: Place, key: str) -> None:
-        self._touch_behind(place)
+        self._touch_beside(place)
         self._of_key[key].remove(place)
         del self.records[place]
         self._open.pop(place, None)
         self._touched.discard(place)
         self._note(place)
+
+    def _touch_beside(self, place: Place) -> None:
+        """Look again behind a place that comes or goes; the one before is needed until another."""
+        self._touch_behind(place)
+        of_key = self._of_key[self.records[place].key]
+        self.changed |= set(of_key[(at := bisect_left(of_key, place)) - 1 : at])
 
     def _touch_behind(self, place: Place) -> None:
         """Look again at the place behind another one of its key: its basis may have changed."""
@@ -211,15 +218,28 @@ class Gathering:
         first = min(self._open, default=None)
         return frontier_us if first is None else min(frontier_us, first[0])
 
+    def needed_until_us(self, place: Place) -> int:
+        """Return until when an event in order is needed: the basis of the next of its key names it.
+
+        Once nothing before that time is taken any more, it may go.
+        """
+        of_key = self._of_key[self.records[place].key]
+        at = bisect_left(of_key, place) + 1
+        return of_key[at][0] + 1 if at < len(of_key) else FOR_EVER_US
+
     def forget(self, below_us: int) -> None:
-        """Let go the events in order before a time, but for the last one of each key."""
+        """Let go the events in order before a time, but for the last one of each key.
+
+        Nobody answers there any more, so no place is open.
+        """
         for key, of_key in self._of_key.items():
-            at = bisect_left(of_key, (below_us, "", (), ())) - 1
-            for place in of_key[: max(0, at)]:
-                del self.records[place]
+            count = bisect_left(of_key, (below_us, "", (), ()))
+            for place in of_key[:count]:
                 self._open.pop(place, None)
                 self._touched.discard(place)
-            self._of_key[key] = of_key[max(0, at) :]
+            for place in of_key[: max(0, count - 1)]:
+                del self.records[place]
+            self._of_key[key] = of_key[max(0, count - 1) :]
 
     @property
     def is_open(self) -> bool:
