@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cloud_tier.job.opened import OpenTables
-from cloud_tier.lake.deletion import forget, is_unfinished, retain
-from cloud_tier.lake.matching import Wanted, check_there
+from cloud_tier.lake.deletion import forget, retain
+from cloud_tier.lake.matching import Wanted
 from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, is_locked
 from cloud_tier.lake.tables import FORMAT, LakeTables
 from cloud_tier.lake.upgrade import upgrade
@@ -48,17 +48,23 @@ def forget_rows(arguments: argparse.Namespace) -> str:
     tables.table(tables.landing)
     wanted = Wanted(arguments.device, arguments.key, before_us)
     with no_job(tables):
-        if not is_unfinished(tables):
-            check_there(tables, wanted)
-        OpenTables(tables).claim()  # a job on another machine ends
-        counts = forget(tables, wanted)
+        counts = forget(tables, wanted, fence=OpenTables(tables).claim)
     lines = [_counted(counts), "start `lasp-edge cloud` again: it makes the windows from the rest"]
-    if arguments.device:
-        lines.append(
-            f"{arguments.device} has its own store, and the broker its last values: "
-            f"`lasp-edge retire {arguments.device}` keeps them out; deleting its --data-dir is left"
+    return "\n".join([*lines, _left(wanted)])
+
+
+def _left(wanted: Wanted) -> str:
+    """Return who else has what is forgotten, and what to do about it."""
+    if wanted.device:
+        return (
+            f"{wanted.device} has its own store, and the broker its last values: "
+            f"`lasp-edge retire {wanted.device}` keeps them out; deleting its --data-dir is left. "
+            "The logs of landers have its last messages until they have landed the next ones"
         )
-    return "\n".join(lines)
+    return (
+        "devices keep what they measured of it for 7 days, or their --retain-days, and the logs of "
+        "landers the last messages until they have landed the next ones"
+    )
 
 
 def retain_days(arguments: argparse.Namespace) -> str:

@@ -12,7 +12,7 @@ them all that no version needs any more.
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import unquote
 
@@ -23,7 +23,7 @@ from pyarrow.fs import FileInfo, FileType, PyFileSystem
 
 from cloud_tier.lake.coverage import host_us, recorded_frontier
 from cloud_tier.lake.marks import check_made_again, old_marks
-from cloud_tier.lake.matching import Wanted, count
+from cloud_tier.lake.matching import Wanted, check_there, count
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
 from cloud_tier.lake.tables import BOOKMARK, CUT, MARK, PANE, PROMISE, TICK, VARIABLE, LakeTables
@@ -47,7 +47,9 @@ _IN_FLIGHT_US: Final = 3_600 * SECOND_US
 """In microseconds: a file that is younger may be of a commit that is under way."""
 
 
-def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
+def forget(
+    tables: LakeTables, wanted: Wanted, fence: Callable[[], None] | None = None
+) -> dict[str, int]:
     """Delete what is wanted from all tables; return how many rows went, by table.
 
     Of `lattice` those count that are of devices. No job may run.
@@ -55,22 +57,48 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
     Args:
         tables: of the lake.
         wanted: the rows.
+        fence: ends a job that runs elsewhere; it is called before anything is written.
 
     Raises:
+        NotFound: the lake has no such rows; what a killed deletion began goes on all the same.
         UsageError: a key is wanted, and there are readings of an order over the fleet; or a scan
             with local events cannot be made again without the device.
     """
     first_us = _first_item_us(tables, wanted)
+    if not _is_unfinished(tables):
+        check_there(tables, wanted)
     if first_us is not None:
         check_made_again(tables, wanted, first_us)
+    if fence is not None:
+        fence()
     _set(tables.table(tables.lattice), UNFINISHED, "true")
     ask_recompute(tables)
-    panes = wanted.rows(f"kind = '{PANE}'", "pane_us")
+    landed = _landed(wanted)
+    counts = _deleted(tables, _unwanted(tables, wanted, landed, first_us), landed, at_once=True)
+    _set(tables.table(tables.lattice), UNFINISHED, "false")
+    return counts
+
+
+def _landed(wanted: Wanted) -> str:
+    """Return which rows of `landing` are wanted, and of those of devices in `lattice`."""
     kinds = f"kind = '{PANE}'"
     if wanted.before_us is None:
         others = (PANE, VARIABLE) if wanted.key is not None else (PANE, VARIABLE, PROMISE)
         kinds = f"kind IN ({', '.join(map(standard_literal, others))})"
-    landed = wanted.rows(kinds, "pane_us")
+    return wanted.rows(kinds, "pane_us")
+
+
+def _unwanted(
+    tables: LakeTables, wanted: Wanted, landed: str, first_us: int | None
+) -> dict[str, str]:
+    """Return which rows go, by the path of their table.
+
+    Args:
+        tables: of the lake.
+        wanted: what is to be forgotten.
+        landed: which rows of `landing` that is.
+        first_us: where the first cell of items begins that is wanted; None without any.
+    """
     results, lattice = wanted.rows("", "time_us"), landed
     if first_us is not None:
         # What an order over the fleet made of them, and of all behind, is made again.
@@ -79,7 +107,7 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
         lattice = f"({landed}) OR ({made}) OR (kind = '{MARK}' AND pane_us >= {first_us})"
     conditions = {
         # The windows first: which ones they are, the panes tell.
-        tables.windows: _windows(tables, panes),
+        tables.windows: _windows(tables, wanted.rows(f"kind = '{PANE}'", "pane_us")),
         tables.results: results,
         tables.lattice: f"({lattice}) OR kind = '{BOOKMARK}'",
         tables.landing: landed,
@@ -88,9 +116,7 @@ def forget(tables: LakeTables, wanted: Wanted) -> dict[str, int]:
         conditions[tables.globals] = "true" if wanted.key is None else wanted.rows("", "")
     if wanted.device and wanted.key is None:
         conditions[tables.rejects] = wanted.rejected()
-    counts = _deleted(tables, conditions, landed, at_once=True)
-    _set(tables.table(tables.lattice), UNFINISHED, "false")
-    return counts
+    return conditions
 
 
 def retain(tables: LakeTables, days: int) -> dict[str, int]:
@@ -172,7 +198,7 @@ def _last_cut_us(lattice: DeltaTable, time_us: int) -> int:
     return 0 if last_us is None else last_us
 
 
-def is_unfinished(tables: LakeTables) -> bool:
+def _is_unfinished(tables: LakeTables) -> bool:
     """Return whether a deletion was killed, and may have left rows or files."""
     return tables.table(tables.lattice).metadata().configuration.get(UNFINISHED) == "true"
 

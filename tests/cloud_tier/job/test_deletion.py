@@ -203,6 +203,7 @@ def test_rows_of_devices_count_and_no_bookkeeping(lake, capsys, monkeypatch):
             forgets(lake, capsys, "--key", "attic")
     code, printed = forgets(lake, capsys, "--key", "attic")
     assert code == Exit.FINE
+    assert "\ndevices keep what they measured of it for 7 days, or their --retain-days" in printed
     assert f" {len(rows)} rows of lattice, " in printed
     assert not [file for file in lake.files_with("attic") if "programs" not in str(file)]
     assert forgets(lake, capsys, "--key", "attic")[0] == Exit.NOT_FOUND
