@@ -39,7 +39,7 @@ class Merged(NamedTuple):
     batch: int | None
     unfinished: bool
     version: int | None
-    last_us: int | None
+    last_us: int | None = None
 
 
 def merged(tables: LakeTables) -> Merged | None:

@@ -38,7 +38,7 @@ def test_a_whole_checkpoint_is_left_as_it_is(tables):
     before = names(tables)
     assert mend(tables) == ""
     assert names(tables) == before
-    assert merged(tables) == Merged(1, unfinished=True, version=6)
+    assert merged(tables)._replace(last_us=None) == Merged(1, unfinished=True, version=6)
 
 
 @pytest.mark.parametrize("torn", ["", "v1", "v1\n{}", PLANNED[:-1], "\0" * 90])
@@ -47,7 +47,7 @@ def test_torn_offsets_of_an_unfinished_batch_are_planned_again(tables, torn):
     put(tables, "offsets/2", torn)
     assert mend(tables) == "a file of the checkpoint was torn: batch 2 is planned again"
     assert set(before) - set(names(tables)) == {"offsets/2", "offsets/.2.crc"}
-    assert merged(tables) == Merged(1, unfinished=False, version=6)
+    assert merged(tables)._replace(last_us=None) == Merged(1, unfinished=False, version=6)
     assert mend(tables) == ""
 
 
@@ -55,7 +55,7 @@ def test_torn_offsets_of_an_unfinished_batch_are_planned_again(tables, torn):
 def test_a_torn_commit_has_its_batch_merged_again(tables, torn):
     put(tables, "commits/1", torn)
     assert "the last batch is merged again" in mend(tables)
-    assert merged(tables) == Merged(0, unfinished=True, version=6)
+    assert merged(tables)._replace(last_us=None) == Merged(0, unfinished=True, version=6)
     assert mend(tables) == ""
 
 
@@ -71,7 +71,7 @@ def test_both_files_of_a_batch_torn_have_it_planned_again(tables):
     put(tables, "commits/2", "")
     put(tables, "offsets/2", "")
     assert "batch 2 is planned again" in mend(tables)
-    assert merged(tables) == Merged(1, unfinished=False, version=6)
+    assert merged(tables)._replace(last_us=None) == Merged(1, unfinished=False, version=6)
 
 
 def test_a_lake_elsewhere_and_a_new_one_have_nothing_torn(tmp_path):
