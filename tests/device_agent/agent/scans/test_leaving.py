@@ -1,12 +1,16 @@
 """Readings that leave as they are: in cells, whole, once, and only those that somebody needs."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from device_agent.agent.scans import leaving
+from device_agent.agent.scans.leaving import LeavingItems
 from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge import Program, folds, scans
-from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, unpacked
+from lasp_edge.event import StreamItem
+from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, unpacked
 from lasp_edge.ordered.sent_items import united
 from lasp_edge.protocol.frames import PaneFrame
 from tests.device_agent.agents import NOW_US, Device
@@ -88,6 +92,38 @@ def test_what_no_scan_takes_stays(tmp_path):
     assert content(device) == {(2, 12): PRESENT}
 
 
+@pytest.mark.parametrize(
+    ("sources", "leave"),
+    [
+        (("high",), {9}),
+        (("high", "low"), {1, 9}),
+        (("here",), {1, 4, 9}),
+        (("elsewhere",), set()),
+        (("doubled", "high"), {1, 4, 9}),
+        ((None, "high"), {1, 4, 9}),
+        (("twice",), {9}),
+    ],
+)
+def test_what_one_of_several_scans_takes_leaves(tmp_path, sources, leave):
+    program = Program("water")
+    litres = program.event("litres", resolution="1")
+    made = {
+        None: litres,
+        "high": program.filter(litres, lambda event: event.value > 5, "high"),
+        "low": program.filter(litres, lambda event: event.value < 2, "low"),
+        "here": program.filter(litres, lambda event: event.device == "pi-1", "here"),
+        "elsewhere": program.filter(litres, lambda event: event.device == "pi-2", "elsewhere"),
+        "doubled": program.map(litres, lambda event: 2 * event.value, "doubled"),
+    }
+    made["twice"] = program.filter(made["doubled"], lambda event: event.value > 10, "twice")
+    for n, source in enumerate(sources):
+        scanned = program.scan(f"s{n}", source=made[source], scan=scans.changes())
+        program.result(scanned, parts={"value": "1"})
+    device = Device(tmp_path, program.plan())
+    read(device, [(1, 1), (2, 4), (3, 9)])
+    assert {value for _, value in content(device)} == leave
+
+
 def test_a_retraction_leaves_before_and_after_its_reading(device):
     read(device, [(1, 2), (1, Retraction(2)), (2, Retraction(3)), (2, 3)])
     assert content(device) == {(1, 4): RETRACTED, (2, 6): RETRACTED}
@@ -122,6 +158,44 @@ def test_a_batch_that_is_too_large_for_an_entry_is_split(device, monkeypatch):
     read(device, [(n / 10, n * n) for n in range(60)])
     assert len(content(device)) == 60
     assert all(len(row.partial[0]) <= 40 for _, row in device.rows())
+
+
+def test_an_item_that_is_larger_than_an_entry_has_one_alone(device, monkeypatch):
+    monkeypatch.setattr(leaving, "MOST_BYTES", 5)
+    read(device, [(1, 1), (2, 1)])
+    assert content(device) == {(1, 2): PRESENT, (2, 2): PRESENT}
+    assert len(device.rows()) == 2
+
+
+class Entries:
+    """Entries of a life, as the part that sends items sees them."""
+
+    def __init__(self):
+        self.written = {}
+
+    def own(self, *pane):
+        return pane
+
+    def held(self, pane, _store):
+        return self.written.get(pane)
+
+    def put(self, pane, partial, _now_us):
+        assert self.written.get(pane) != partial, "an entry that has not changed leaves again"
+        self.written[pane] = partial
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_what_was_taken_back_stays_so_in_whichever_order_both_were_read(first):
+    reading = StreamItem("litres", FIRST_US, 3, "", "pi-1")
+    back = reading._replace(retracted=True)
+    both = [reading, back] if first else [back, reading]
+    intake = SimpleNamespace(items=[*both, reading._replace(event="of no fleet")])
+    entries, agent = Entries(), SimpleNamespace(plan=water())
+    part = LeavingItems(agent, intake, entries)
+    for _ in range(2):
+        part.read(None, FIRST_US)
+    ((content,),) = entries.written.values()
+    assert unpacked(content) == {Item(FIRST_US, 3, ""): RETRACTED}
 
 
 def test_a_promise_waits_for_items_and_they_land(device):

@@ -1,5 +1,6 @@
 """Outputs of a device's streams leave for the order over the fleet, and promises wait for them."""
 
+from device_agent.agent.scans import leaving
 from lasp_edge import Program, scans
 from lasp_edge.ordered.sent_outputs import newest, outputs_in
 from tests.device_agent.agent.scans.test_leaving import FIRST_US, SECOND_US, read
@@ -36,6 +37,33 @@ def test_an_output_leaves_once_its_timer_rang_and_is_replaced_where_a_reading_ca
     assert outputs(device) == [(40, 2), (130, 1)]
     read(device, [(15, 1)])
     assert outputs(device) == [(40, None), (45, 3), (130, 1)]
+
+
+def changed(*, text=False):
+    """Return a program of each device's changes, in one order over the fleet."""
+    program = Program("water")
+    line = program.event("litres", text=text)
+    count = program.scan("count", source=line, scan=scans.changes(), per_device=True)
+    program.result(
+        program.scan("all", source=count, scan=scans.changes()),
+        parts={"value": "text" if text else "1"},
+    )
+    return program.plan()
+
+
+def test_an_output_joins_those_of_its_cell_that_left_before(tmp_path):
+    device = Device(tmp_path, changed())
+    for at_s in (1, 2, 3):
+        read(device, [(at_s, at_s)])
+    assert [at_s for at_s, _ in outputs(device)] == [1, 2, 3]
+
+
+def test_an_output_that_no_entry_can_hold_is_left_out_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(leaving, "MOST_BYTES", 160)
+    device = Device(tmp_path, changed(text=True))
+    read(device, [(1, "a"), (2, "b" * 200), (3, "c")])
+    assert [at_s for at_s, content in outputs(device) if content] == [1, 3]
+    assert [name for name in device.counted if "too large to send" in name]
 
 
 def test_no_promise_goes_beyond_the_next_timer_of_a_scan_that_the_fleet_hears(tmp_path):
