@@ -20,6 +20,7 @@ from lasp_edge.language.streaming import StreamRow, parts_of, rounded, shown_par
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.item_store import FOR_EVER_US
+from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow, ResultRows
@@ -27,6 +28,9 @@ from lasp_edge.protocol.status import TENTATIVE
 
 MOST_KEYS = 1_000
 """Keys of a result of which the newest rows are remembered: who has more shows the last ones."""
+
+LOOK_US = 60_000_000
+"""Microseconds of rows that are read first where the newest one of a key is looked for."""
 
 LAST_US = 86_400_000_000
 """Microseconds before the newest reading of which people are shown rows, if there are any."""
@@ -52,6 +56,16 @@ class Newest(NamedTuple):
     def is_empty(self) -> bool:
         """Whether there is no row."""
         return self.final is None and self.tentative is None
+
+    @property
+    def end_us(self) -> int:
+        """The time after the last of both rows; there is one."""
+        return 1 + max(row[0][0] for row in self[1:] if row is not None)
+
+    @property
+    def final_us(self) -> int:
+        """The time of the final row; before all times without any."""
+        return BEFORE_ALL_US if self.final is None else self.final[0][0]
 
     @property
     def shown_final(self) -> StreamRow | None:
@@ -98,9 +112,12 @@ class ResultBook:
         self.newest: dict[str, Newest] = {}
         self.unfit, self.why, self.written = 0, "", 0
         self._overdue: set[int] = set()
+        self._first_us: dict[str, int] = {}
+        self._is_whole = False
 
     def begin(self, since_us: int) -> None:
         """Take the rows since the last cut from the store."""
+        self._is_whole = since_us == BEFORE_ALL_US
         for _, rows in self._history.rows(self.result.name, since_us, FOR_EVER_US):
             self._live.restore(rows)
             if self._remembers:
@@ -145,28 +162,44 @@ class ResultBook:
             back = {old.key for old, new in delta.values() if old and new is None}
             shown = {key: self.newest.get(key) for key in back}
             self._remember(changed)
-            self._replace(shown)
+            self._replace(shown, since_us)
         return [
             (place, row)
             for place, row in changed
             if row is not None and row.event is not None and row.status != TENTATIVE
         ]
 
-    def _replace(self, shown: dict[str, Newest | None]) -> None:
+    def _replace(self, shown: dict[str, Newest | None], since_us: int) -> None:
         """Remember the newest rows that still count of keys of which rows were taken back.
 
-        All rows of the store are looked at, so that is for keys alone whose newest row is lost.
+        That is for keys alone whose newest row is lost. The store is read backwards, until a final
+        row of each is found; and not where it is known to have no row of a key.
 
         Args:
             shown: key -> the rows that were remembered before; None without any.
+            since_us: the last cut.
         """
-        none = Newest(self.result)
-        lost = {k: none for k, was in shown.items() if _is_lost(was, self.newest.get(k, none))}
+        none, name = Newest(self.result), self.result.name
+        lost = {k: w for k, w in shown.items() if _is_lost(w, self.newest.get(k, none))}
         if not lost:
             return
-        self.newest |= lost
-        for _, rows in self._history.rows(self.result.name, 0, FOR_EVER_US):
-            self._remember(each for each in rows.items() if each[1][0] and each[1][0][5] in lost)
+        self.newest |= {key: self.newest.get(key, none) for key in lost}
+        least_us = end_us = max(FOR_EVER_US if w is None else w.end_us for w in lost.values())
+        if end_us == FOR_EVER_US:
+            least_us = max(0, since_us)
+        span_us = LOOK_US
+        while lost:
+            first_us = min(self._first_us.get(key, 0) for key in lost)
+            least_us = max(first_us, least_us - span_us) // CELL_US * CELL_US
+            for _, rows in self._history.rows(name, least_us, end_us):
+                self._remember(each for each in rows.items() if _key_of(each[1]) in lost)
+            lost = {k: w for k, w in lost.items() if self.newest[k].final_us < least_us}
+            if least_us <= first_us:
+                break
+            end_us, span_us = least_us, 4 * span_us
+        for key in lost:
+            if self.newest[key].is_empty:
+                self._first_us[key] = FOR_EVER_US
 
     def _past(
         self, delta: Delta, cells: set[int], frontier_us: int | None
@@ -234,30 +267,30 @@ class ResultBook:
 
     def _remember(self, changed: Iterable[tuple[Place, ResultRow | None]]) -> None:
         """Take rows that are new, have changed or are gone, in any order, each place once."""
-        gone: set[Place] = set()
-        latest: dict[str, list[Any]] = {}
-        for each in changed:
-            place, row = each
-            if row is None or row[0] is None:
-                gone.add(place)
-                continue
-            found = latest.get(row[0][5])
-            if found is None:
-                found = latest[row[0][5]] = [None, None]
-            at = row[1] == TENTATIVE
-            if found[at] is None or found[at][0] < place:
-                found[at] = each
+        latest, gone = _latest(changed)
         self._forget(gone)
         none = Newest(self.result)
-        for key, (found_final, found_tentative) in latest.items():
+        for key, (found_final, found_tentative, first_us) in latest.items():
             known = self.newest.get(key, none)
+            self._note(key, first_us)
             final = _later(known.final, found_final)
             tentative = _later(known.tentative, found_tentative)
             if found_final and tentative and tentative[0] <= found_final[0]:
                 tentative = None
             self.newest[key] = Newest(self.result, final, tentative)
             if len(self.newest) > MOST_KEYS:
-                del self.newest[next(iter(self.newest))]
+                self._let_go(next(iter(self.newest)))
+
+    def _note(self, key: str, first_us: int) -> None:
+        """Note that a key has no row before a time, if that is known of its other rows."""
+        if self._is_whole or key in self._first_us:
+            self._first_us[key] = min(first_us, self._first_us.get(key, FOR_EVER_US))
+
+    def _let_go(self, key: str) -> None:
+        """Remember a key no longer; of one that comes now it is not known whether it is new."""
+        del self.newest[key]
+        self._first_us.pop(key, None)
+        self._is_whole = False
 
     def _forget(self, gone: set[Place]) -> None:
         """Let go the rows at some places."""
@@ -267,6 +300,11 @@ class ResultBook:
                 self.newest[key] = Newest(self.result, *left)
 
 
+def _key_of(row: ResultRow) -> str | None:
+    """Return the key of a row; None where it was taken back."""
+    return None if row.event is None else row.event.key
+
+
 def _is_lost(was: Newest | None, now: Newest) -> bool:
     """Return whether an older row than those that are known now may be the newest of a key.
 
@@ -274,9 +312,33 @@ def _is_lost(was: Newest | None, now: Newest) -> bool:
         was: the rows that were known before some were taken back; None without any.
         now: those that are known without them.
     """
-    if was is None or now.final is not None or was.final is not None:
-        return now.final is None
-    return was.tentative is not None and _later(was.tentative, now.tentative) is not now.tentative
+    if was is None:
+        return True
+    last = _later(now.final, now.tentative)
+    lost_final = was.final is not None and _later(was.final, now.final) is not now.final
+    return lost_final or (was.tentative is not None and _later(was.tentative, last) is not last)
+
+
+def _latest(
+    changed: Iterable[tuple[Place, ResultRow | None]],
+) -> tuple[dict[str, list[Any]], set[Place]]:
+    """Return by key the last final row, the last tentative one and the first time; what is gone."""
+    gone: set[Place] = set()
+    latest: dict[str, list[Any]] = {}
+    for each in changed:
+        place, row = each
+        if row is None or row[0] is None:
+            gone.add(place)
+            continue
+        found = latest.get(row[0][5])
+        if found is None:
+            found = latest[row[0][5]] = [None, None, place[0]]
+        elif place[0] < found[2]:
+            found[2] = place[0]
+        at = row[1] == TENTATIVE
+        if found[at] is None or found[at][0] < place:
+            found[at] = each
+    return latest, gone
 
 
 def _later(known: PlacedRow | None, found: PlacedRow | None) -> PlacedRow | None:
