@@ -6,7 +6,7 @@ from typing import Final
 
 from device_agent.storage.sealed_file import SealedFile, finding_damage, put
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow, RowsPartId
-from lasp_edge.ordered.cells import CELL_US
+from lasp_edge.units import SECOND_US
 
 TABLE: Final = """
 CREATE TABLE IF NOT EXISTS history (
@@ -23,6 +23,8 @@ _PARTS_BETWEEN: Final = (
     "SELECT * FROM result_part WHERE stream = ? AND cell_us >= ? AND cell_us < ?"
     " ORDER BY cell_us, number"
 )
+_LONGEST_US: Final = 60 * SECOND_US
+"""Longer than a cell of rows; no module of streams is asked: most gateways have none."""
 _GONE: Final = "DELETE FROM history WHERE at_us < ? AND end_us <= ?"
 _PART_GONE: Final = "DELETE FROM result_part WHERE stream = ? AND cell_us = ? AND number = ?"
 
@@ -62,7 +64,7 @@ def put_history(
 
 def forget_results(db: sqlite3.Connection, below_us: int) -> None:
     """Delete the cells of rows that are shown no longer."""
-    db.execute("DELETE FROM result_part WHERE cell_us < ?", (below_us - CELL_US,))
+    db.execute("DELETE FROM result_part WHERE cell_us < ?", (below_us - _LONGEST_US,))
 
 
 def forget_history(db: sqlite3.Connection, below_us: int) -> None:
