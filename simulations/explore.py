@@ -17,8 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 from simulations.world.faults import KINDS
+from simulations.world.local_events import synced
 from simulations.world.run import RunOutcome, run
-from simulations.world.scenario import Scenario, scenario_of, synced
+from simulations.world.scenario import Scenario, scenario_of
 from simulations.world.shrink import EXTRAS, fails_alike, lines, shrunk
 
 SEEDS = 400

@@ -21,6 +21,7 @@ from cloud_tier.job.streams import LakeStreams, StepFrontier
 from cloud_tier.lake.tables import ABSENT, PANE
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program
+from lasp_edge.evaluation.parted import promises_of
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.places import place_text
@@ -113,11 +114,11 @@ class LakeBeside:
 
     def _evaluate(self, touched: dict[int, dict[int, int]]) -> None:
         core = self.gateway.core
-        now_us, expected, excluded = core.coverage
-        devices = tuple(each for each in expected if each not in {*excluded, *self.retired})
-        promises = [core.promises.get(each) for each in devices]
-        over = bool(promises) and all(each is not None and each.done for each in promises)
-        frontier = StepFrontier(self._before_us, now_us, 2**62, over, devices)
+        promises = promises_of(core.promises, core.coverage)
+        known = [core.promises.get(each) for each in promises]
+        over = bool(known) and all(each is not None and each.done for each in known)
+        now_us = core.coverage.frontier
+        frontier = StepFrontier(self._before_us, now_us, 2**62, over, promises)
         self._streams.advance(touched, frontier)
 
     def wrong(self, *, is_settled: bool, least_us: int = 0) -> Iterator[str]:

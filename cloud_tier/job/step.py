@@ -42,6 +42,7 @@ from cloud_tier.lake.coverage import (
 from cloud_tier.lake.sqltext import identifier
 from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
+from lasp_edge.evaluation.parted import promises_of
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness
 from lasp_edge.protocol.lake_columns import REPLACED
@@ -173,7 +174,7 @@ def _append_streamed(
         coverage.frontier,
         due_us,
         is_over(coverage, now.liveness),
-        tuple(each for each in coverage.expected if each not in coverage.excluded),
+        promises_of(now.liveness.promises.entries, coverage),
         due_us if job.tentative_after_us else None,
     )
     return known.streams.advance(summary.panes_us, frontier)

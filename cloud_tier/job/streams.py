@@ -20,12 +20,13 @@ from typing import Final, NamedTuple
 
 from cloud_tier.job.fleet_history import LakeHistory
 from cloud_tier.job.job import Job
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, FleetEvaluator
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.language.streaming import FLEET, stream_plan
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.engine import Rebuilt
+from lasp_edge.ordered.gathering import Promised
 from lasp_edge.ordered.inputs import PlacedCell
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -49,7 +50,7 @@ class StepFrontier(NamedTuple):
         now_us: how far they are now.
         due_us: items before this time are waited for no longer.
         is_over: all that are waited for have sent their last reading.
-        devices: those that count, whose answers are waited for.
+        promises: of the devices that count, whose answers are waited for.
         answers_due_us: for answers before this time nobody waits any longer.
     """
 
@@ -57,7 +58,7 @@ class StepFrontier(NamedTuple):
     now_us: int | None
     due_us: int | None
     is_over: bool
-    devices: tuple[str, ...] = ()
+    promises: Mapping[str, Promised | None] = NOBODY
     answers_due_us: int | None = None
 
 
@@ -183,7 +184,7 @@ class LakeStreams:
             for name, delta in (self._evaluator.step(came, now_us, due_us=due_us) or {}).items():
                 compose_into(again.setdefault(name, {}), delta)
         if again is not None:
-            self._evaluator.settle(again, frontier.devices, frontier.answers_due_us)
+            self._evaluator.settle(again, frontier.promises, frontier.answers_due_us)
             rebuilt = Rebuilt(again, since_us)
             self._evaluator.compare(rebuilt, since_us, self._engine.frontier_us)
 
@@ -200,7 +201,7 @@ class LakeStreams:
             now_us,
             due_us=due_us,
             is_over=frontier.is_over and not came,
-            devices=frontier.devices,
+            promises=frontier.promises,
             answers_due_us=frontier.answers_due_us,
         )
 

@@ -30,6 +30,7 @@ class Agent:
         clock: what time it is; the timing part keeps it right.
         now_us: the driver's time of the last tick.
         notices: what is accepted, and probably a mistake.
+        beats: how many beats the replica has published.
     """
 
     plan: Plan
@@ -43,3 +44,4 @@ class Agent:
     clock: DeviceClock = field(default_factory=DeviceClock)
     now_us: int = 0
     notices: Notices = field(default_factory=Notices)
+    beats: int = 0

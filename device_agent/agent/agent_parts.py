@@ -39,7 +39,6 @@ from device_agent.agent.variables.samples import Samples
 from device_agent.agent.variables.sharing import Sharing
 from device_agent.agent.variables.variables import Reactions, Variables
 from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.plan import is_apart
 
 if TYPE_CHECKING:
     from device_agent.agent.rebuilding.missing import MissingPanes
@@ -126,10 +125,7 @@ class AgentParts:
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.agreements = Agreements(agent, self.exchange, self.commands)
         sent = (self.exchange, self.intake, self.panes, self.fence, self.commands)
-        passes = None
-        if self.shares is not None and is_apart(agent.plan):
-            passes = self.shares.has_places
-        self.beats = Beats(agent, *sent, self._waits, passes)
+        self.beats = Beats(agent, *sent, self._waits, self.shares)
         self.programs = Programs(agent, self.commands)
         values = Values(agent, self.samples, self.agreements, self.derived)
         self.results = Results(agent, values, self.programs, self.beats.note_alarms)

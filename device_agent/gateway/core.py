@@ -21,6 +21,8 @@ from device_agent.gateway.finality import TurnFinality, passed_of, served_by
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, FleetState
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.windows import FleetWindows
+from lasp_edge.evaluation.fleet import NOBODY
+from lasp_edge.evaluation.parted import promises_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import FleetRegimes
@@ -203,7 +205,7 @@ class GatewayCore:
         self, streams: "FleetStreams", changes: FleetChanges, listening: Listening | None
     ) -> None:
         """Evaluate the streams over the fleet."""
-        frontier_us, expected, excluded = self.coverage
+        frontier_us = self.coverage.frontier
         wait_us = self._terms.tentative_after_us
         due_us = self.waiting.due_us(wait_us)
         if listening is not None:
@@ -213,7 +215,7 @@ class GatewayCore:
             changes,
             due_us=due_us,
             is_over=_is_over(self.promises, self.coverage),
-            devices=[each for each in expected if each not in excluded],
+            promises=promises_of(self.promises, self.coverage) if streams.parted.scans else NOBODY,
             # Who does not wait at all waits for answers all the same: each one that is late would
             # change a share, and all that devices make of it.
             answers_due_us=due_us if wait_us else None,

@@ -8,18 +8,19 @@ gateway that is killed goes on where its store stands, and devices send again wh
 acknowledged.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, FleetEvaluator
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator
 from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, cell_in, plain_parts, stream_plan
 from lasp_edge.ordered.cells import CELL_US, CellId
 from lasp_edge.ordered.engine import StreamEngine
+from lasp_edge.ordered.gathering import Promised
 from lasp_edge.ordered.inputs import InputCell, PlacedCell, is_newer
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -155,7 +156,7 @@ class FleetStreams:
         *,
         due_us: int | None = None,
         is_over: bool = False,
-        devices: Collection[str] = (),
+        promises: Mapping[str, Promised | None] = NOBODY,
         answers_due_us: int | None = None,
     ) -> None:
         """Evaluate what was taken, and add what is to be kept to the changes of a turn.
@@ -165,7 +166,7 @@ class FleetStreams:
             changes: of the turn.
             due_us: items before this time are waited for no longer, though F has not passed them.
             is_over: nothing more is expected at all: timers ring ahead of time.
-            devices: those that count.
+            promises: of the devices that count.
             answers_due_us: for their answers before this time nobody waits any longer.
         """
         changes.entries += self._entries
@@ -179,7 +180,7 @@ class FleetStreams:
             frontier_us,
             due_us=due_us,
             is_over=is_over,
-            devices=devices,
+            promises=promises,
             answers_due_us=answers_due_us,
         )
         changes.history |= self._history.take_changes()

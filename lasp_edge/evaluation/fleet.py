@@ -7,7 +7,8 @@ stored items were taken: those before it. The others wait. Whatever is behind th
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from lasp_edge.evaluation.history import Read, StreamHistory
@@ -19,6 +20,7 @@ from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
+from lasp_edge.ordered.gathering import Promised
 from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -30,6 +32,9 @@ LIVE_ITEMS: Final = 50_000
 LIVE_US: Final = 86_400_000_000
 """How far items in memory may lie behind the frontier, in microseconds, before there is a cut: what
 is old can leave no store without one, however few items come."""
+
+NOBODY: Final[Mapping[str, Promised | None]] = MappingProxyType({})
+"""No device counts."""
 
 _TAKEN_AT_US: Final = 1
 """Where in the stream of the progress it is stored what was taken: the engine's own is at 0."""
@@ -200,7 +205,7 @@ class FleetEvaluator:
         *,
         due_us: int | None = None,
         is_over: bool = False,
-        devices: Collection[str] = (),
+        promises: Mapping[str, Promised | None] = NOBODY,
         answers_due_us: int | None = None,
     ) -> None:
         """Evaluate what came, and bring it to the rows; see `step`.
@@ -210,7 +215,7 @@ class FleetEvaluator:
             frontier_us: nothing older is expected.
             due_us: see `step`.
             is_over: see `step`.
-            devices: those that count, whose answers scans with local events wait for.
+            promises: of the devices that count, whose answers scans with local events wait for.
             answers_due_us: for answers before this time they wait no longer.
         """
         before_us = self._engine.since_us
@@ -218,15 +223,19 @@ class FleetEvaluator:
         if self._scans:
             deltas = deltas or {}
             self._history.taken()
-            self.settle(deltas, devices, answers_due_us)
+            self.settle(deltas, promises, answers_due_us)
         if deltas is not None:
             self._bring(deltas, before_us, self._engine.frontier_us)
 
     def settle(
-        self, deltas: dict[str, Delta], devices: Collection[str], answers_due_us: int | None
+        self,
+        deltas: dict[str, Delta],
+        promises: Mapping[str, Promised | None],
+        answers_due_us: int | None,
     ) -> None:
         """Mark what is whole after a change of the streams, and add what follows; see `advance`."""
-        self._parted.settle(deltas, self._take_marks, devices, answers_due_us)
+        frontier_us = self._engine.frontier_us
+        self._parted.settle(deltas, self._take_marks, promises, frontier_us, answers_due_us)
 
     def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:
         found = self._engine.take(marks, self._engine.frontier_us).deltas

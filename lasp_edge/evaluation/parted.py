@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.halves import marks_of, parted_scans, shares_stream
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
+from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta, compose_into
-from lasp_edge.ordered.gathering import Gathering, OrderedRecord, answers_of
+from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised, answers_of
 from lasp_edge.ordered.inputs import InputCell, TakenItem, inserted_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -23,6 +25,8 @@ from lasp_edge.ordered.parted import sent_at
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.sent_outputs import OutputItem
+from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.limits import LATEST_PANE_US
 
 MOST_AN_HOUR: Final = 2_000
 """Events in order of a scan in an hour: behind them it stops, and that is counted."""
@@ -71,7 +75,8 @@ class PartedScans:
     Attributes:
         numbers: scan and cell -> the number of what is stored of it: the version when it is
             published.
-        shown: scan and cell -> the number that it had when devices last saw something else in it.
+        shown: scan and cell -> the number that it had when devices last saw something else in it,
+            since this process began.
         unpublished: the cells that have changed; whoever publishes them takes them out.
         failed: what has stopped a scan -> how often.
         least: the least number of a cell that changes: seconds of a clock, so that a store that was
@@ -111,7 +116,7 @@ class PartedScans:
             self._cells[name] = {}
             for cell_us, row in self._read(stream, BEFORE_ALL_US, FOR_EVER_US):
                 number, found = cell_in_store(row.content)
-                self.numbers[name, cell_us] = self.shown[name, cell_us] = number
+                self.numbers[name, cell_us] = number
                 self._cells[name][cell_us] = set(found)
                 self._of_hour[name, cell_us // HOUR_US] += len(found)
                 records |= found
@@ -121,15 +126,15 @@ class PartedScans:
             self.gathered[name] = Gathering(scan, records, answers)
         self.forget(floor_us)
 
-    def _answers(self, name: str, cells: Collection[int]) -> dict[Place, dict[str, bytes]]:
+    def _answers(self, name: str, cells: Collection[int]) -> dict[Place, dict[str, PartAnswer]]:
         """Return the stored answers in some cells."""
-        leaf, found = f"{name}: leaf", dict[Place, dict[str, bytes]]()
+        leaf, found = f"{name}: leaf", dict[Place, dict[str, PartAnswer]]()
         for cell_us in cells:
             stored = dict(self._stored(leaf, cell_us, cell_us + 1))
             answers = inserted_cells({leaf: None}, stored)[leaf]
             content = {place: new for place, (_, new) in answers.items()}
-            for place, device, basis in answers_of(content):
-                found.setdefault(place, {})[device] = basis
+            for place, answer in answers_of(content):
+                found.setdefault(place, {})[answer.device] = answer
         return found
 
     def forget(self, floor_us: int) -> None:
@@ -173,7 +178,8 @@ class PartedScans:
         self,
         deltas: dict[str, Delta],
         take: Callable[[list[TakenItem]], dict[str, Delta]],
-        devices: Collection[str],
+        promises: Mapping[str, Promised | None],
+        frontier_us: int | None,
         due_us: int | None,
     ) -> None:
         """Mark what is whole, and what follows, until nothing more is.
@@ -181,11 +187,12 @@ class PartedScans:
         Args:
             deltas: how the streams have changed; it is changed in place.
             take: lets the engine take marks, and returns how the streams change.
-            devices: those that count.
+            promises: of the devices that count.
+            frontier_us: how far all that count had promised.
             due_us: nobody waits for answers before it; None: for all.
         """
         self._gather(deltas)
-        while marks := self._marks(devices, due_us):
+        while marks := self._marks(promises, frontier_us, due_us):
             found = take(marks)
             self._gather(found)
             for name, delta in found.items():
@@ -198,10 +205,15 @@ class PartedScans:
                 gathering.take(gathered, root)
                 self._store(name)
 
-    def _marks(self, devices: Collection[str], due_us: int | None) -> list[TakenItem]:
+    def _marks(
+        self,
+        promises: Mapping[str, Promised | None],
+        frontier_us: int | None,
+        due_us: int | None,
+    ) -> list[TakenItem]:
         found: list[TakenItem] = []
         for event, name in self._of_marks.items():
-            marks = self.gathered[name].marks(devices, due_us)
+            marks = self.gathered[name].marks(promises, frontier_us, due_us)
             self._store(name)
             for place, mark in sorted(marks.items()):
                 if self._of_hour[name, place[0] // HOUR_US] > MOST_AN_HOUR:
@@ -271,6 +283,22 @@ class PartedScans:
         """Return the events in order of a cell."""
         known = self.gathered[name].records
         return {p: known[p] for p in self._cells[name].get(cell_us, ()) if p in known}
+
+
+def promises_of(promises: Mapping[str, Promise], coverage: Coverage) -> dict[str, Promised | None]:
+    """Return the newest promise of each device that counts; who is done promises everything."""
+    _, expected, excluded = coverage
+    return {
+        device: _promised(promises.get(device)) for device in expected if device not in excluded
+    }
+
+
+def _promised(promise: Promise | None) -> Promised | None:
+    if promise is None:
+        return None
+    (incarnation, _, beats), low_us, done, _ = promise
+    low_us = BOTTOM_US if low_us is None else low_us
+    return Promised(incarnation, beats, LATEST_PANE_US if done else low_us)
 
 
 def made_of(plan: Plan, scans: Collection[str]) -> dict[str, frozenset[str]]:

@@ -7,20 +7,22 @@ them whose basis follows from them; so a turn costs by what has changed.
 - A place is **marked** once each device that counts has answered it by the basis that counts, or
   when nobody waits for it any longer. It stays so by that basis, whoever counts later; unless a
   device that counts answers by another one.
-- A place is **open** while it is not marked, or a device that counts has not answered it so. All
-  before the first open place is settled: final is a prefix.
+- A place is **open** while it is not marked, or a device that counts has not answered it so, or
+  has not gone on from the share behind it, or has not promised since then what was final before:
+  its promise waits for all that it has revised there. All before the first open place is settled:
+  final is a prefix.
 
 Answers are kept of open places alone: all have answered the others by the basis of their marks.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from lasp_edge.ordered.answers import PartAnswer, part_answer
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.parted import (
-    ANSWER,
     FIRST,
     SHARE,
     basis_of,
@@ -50,14 +52,26 @@ class OrderedRecord(NamedTuple):
     answered: bool = False
 
 
+class Promised(NamedTuple):
+    """The newest promise of a device.
+
+    Attributes:
+        incarnation, beats: of the life that has sent it, and the how manieth of it that is.
+        low_us: nothing older will come from the device.
+    """
+
+    incarnation: int
+    beats: int
+    low_us: int
+
+
 class Gathering:
     """The events in order of one scan.
 
     Args:
         scan: the scan.
         records: those that were stored.
-        answers: the basis of each device's answer at those that are not answered; see
-            `answers_of`.
+        answers: of each device, at those that are not answered; see `answers_of`.
 
     Attributes:
         records: by place.
@@ -69,21 +83,23 @@ class Gathering:
         self,
         scan: Synchronised[Any],
         records: Mapping[Place, OrderedRecord] | None = None,
-        answers: Mapping[Place, Mapping[str, bytes]] | None = None,
+        answers: Mapping[Place, Mapping[str, PartAnswer]] | None = None,
     ) -> None:
         self._scan = scan
         self.records = dict(records or {})
         self._of_key: dict[str, list[Place]] = {}
         for place, record in sorted(self.records.items()):
             self._of_key.setdefault(record.key, []).append(place)
-        self._open: dict[Place, Mapping[str, bytes] | None] = {
+        self._open: dict[Place, Mapping[str, PartAnswer] | None] = {
             place: (answers or {}).get(place, {})
             for place, record in self.records.items()
             if not record.answered
         }
         self._touched = set(self._open)
-        self._counting: tuple[str, ...] = ()
+        self._promises: Mapping[str, Promised | None] = {}
         self._due_us: int | None = None
+        self._frontier_us: int | None = None
+        self._unpromised: set[Place] = set()
         self.changed: set[Place] = set()
         self.news: set[Place] = set()
 
@@ -101,7 +117,7 @@ class Gathering:
                 insort(self._of_key.setdefault(new.key, []), place)
                 self._touch_beside(place)
             _, answers, mark, _ = new.value
-            self._open[place] = {device: basis for device, basis, _ in answers}
+            self._open[place] = {answer[0]: PartAnswer(*answer) for answer in answers}
             self._touched.add(place)
             self._put(place, self.records[place]._replace(mark=mark, answered=False))
         self._take_shares(root)
@@ -117,9 +133,22 @@ class Gathering:
         for place, share in shares.items():
             record = self.records.get(place)
             if record is not None and not same(record[1:3], share):
-                self._put(place, record._replace(known=share[0], share=share[1]))
+                self._reopen(place, record)
+                self._put(place, record._replace(known=share[0], share=share[1], answered=False))
                 self._touched.add(place)
                 self._touch_behind(place)
+
+    def _reopen(self, place: Place, record: OrderedRecord) -> None:
+        """Let a place whose share changes be open: all have gone on from the share before."""
+        if self._open.get(place) is None:
+            goes_on = self._goes_on(place, record)
+            self._open[place] = {
+                device: PartAnswer(device, record.mark, (), goes_on) for device in self._promises
+            }
+
+    def _goes_on(self, place: Place, record: OrderedRecord) -> bytes:
+        """Return from where devices go on behind a place."""
+        return b"" if self._scan.is_share_constant else basis_of(place, record.share)
 
     def _put(self, place: Place, record: OrderedRecord) -> None:
         before = self.records[place]
@@ -140,6 +169,7 @@ class Gathering:
         del self.records[place]
         self._open.pop(place, None)
         self._touched.discard(place)
+        self._unpromised.discard(place)
         self._note(place)
 
     def _touch_beside(self, place: Place) -> None:
@@ -170,17 +200,24 @@ class Gathering:
         record = self.records[before]
         return basis_of(before, record.share) if record.known else None
 
-    def marks(self, devices: Collection[str], due_us: int | None = None) -> dict[Place, bytes]:
+    def marks(
+        self,
+        promises: Mapping[str, Promised | None],
+        frontier_us: int | None = None,
+        due_us: int | None = None,
+    ) -> dict[Place, bytes]:
         """Return the marks that are to be set, and those that are to be taken back (b"").
 
         Args:
-            devices: those that count.
+            promises: of the devices that count; None of one that has not promised anything.
+            frontier_us: all that count had promised until then.
             due_us: nobody waits for answers at places before it.
         """
-        counting = tuple(sorted(devices))
-        if (counting, due_us) != (self._counting, self._due_us):
+        if promises.keys() != self._promises.keys() or due_us != self._due_us:
             self._touched |= self._open.keys()
-            self._counting, self._due_us = counting, due_us
+        elif promises != self._promises or frontier_us != self._frontier_us:
+            self._touched |= self._unpromised
+        self._promises, self._frontier_us, self._due_us = promises, frontier_us, due_us
         touched, self._touched = self._touched, set()
         found: dict[Place, bytes] = {}
         for place in touched:
@@ -195,23 +232,47 @@ class Gathering:
         if basis is None:
             return record.mark
         answers = self._open.get(place)
-        if answers is None:  # all have answered by the basis of its mark
-            answers = dict.fromkeys(self._counting, record.mark)
-        given = [answers.get(device) for device in self._counting]
-        if self._counting and all(self.counts(each, basis) for each in given):
+        if answers is None:  # all have answered by the basis of its mark, and gone on from there
+            goes_on = self._goes_on(place, record)
+            answers = {each: PartAnswer(each, record.mark, (), goes_on) for each in self._promises}
+        given = [answers.get(device) for device in self._promises]
+        if given and all(self.counts(each, basis) for each in given):
             if record.mark == basis and record.known:
-                self._open.pop(place, None)
-                self._put(place, record._replace(answered=True))
+                self._close(place, record, [each for each in given if each is not None])
             return basis
         if self._due_us is not None and place[0] < self._due_us:
             return basis
-        is_contradicted = any(each not in {None, basis} for each in given)
+        is_contradicted = any(each is not None and each.basis != basis for each in given)
         return b"" if record.mark == basis and is_contradicted else record.mark
 
+    def _close(self, place: Place, record: OrderedRecord, given: list[PartAnswer]) -> None:
+        """Let a place that is whole be open no longer, if all have gone on and promised since."""
+        goes_on = self._goes_on(place, record)
+        if not all(self.has_gone_on(each, goes_on) for each in given):
+            return
+        if not all(map(self.is_promised, given)):
+            self._unpromised.add(place)
+            return
+        self._unpromised.discard(place)
+        self._open.pop(place, None)
+        self._put(place, record._replace(answered=True))
+
     @staticmethod
-    def counts(given: bytes | None, basis: bytes) -> bool:
+    def counts(given: PartAnswer | None, basis: bytes) -> bool:
         """Return whether an answer was made of the share that counts."""
-        return given == basis
+        return given is not None and given.basis == basis
+
+    @staticmethod
+    def has_gone_on(given: PartAnswer, basis: bytes) -> bool:
+        """Return whether a device has gone on from the share that counts."""
+        return given.goes_on == basis
+
+    def is_promised(self, given: PartAnswer) -> bool:
+        """Return whether a device has promised what was final, since it has given an answer."""
+        promised = self._promises[given.device]
+        if promised is None or promised[:2] <= (given.incarnation, given.beats):
+            return False
+        return self._frontier_us is None or promised.low_us >= self._frontier_us
 
     def settled_us(self, frontier_us: int) -> int:
         """Return the time before which all is settled, under a frontier."""
@@ -237,9 +298,8 @@ class Gathering:
             for place in of_key[:count]:
                 self._open.pop(place, None)
                 self._touched.discard(place)
-            for place in of_key[: max(0, count - 1)]:
-                del self.records[place]
-            self._of_key[key] = of_key[max(0, count - 1) :]
+                self._unpromised.discard(place)
+            self._of_key[key] = of_key[max(0, at) :]
 
     @property
     def is_open(self) -> bool:
@@ -263,8 +323,9 @@ class Gathering:
         return found
 
 
-def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, str, bytes]]:
-    """Yield the event in order, device and basis of each answer among outputs of devices."""
+def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:
+    """Yield the answers among outputs of devices, each with the event in order."""
     for at, event in content.items():
-        if is_about_order(at) and event.value[0] == ANSWER:
-            yield ordered_place(at), at[1], event.value[1]
+        answer = part_answer(at[1], event.value) if is_about_order(at) else None
+        if answer is not None:
+            yield ordered_place(at), answer

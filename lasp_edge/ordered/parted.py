@@ -9,6 +9,9 @@ from its place.
 - The **basis** of an answer names the event in order before it, of that key, and the share there:
   from where on the part was made, and of what. So an answer is content, and any evaluator can tell
   whether it is the one that it needs.
+- An answer also names the share that the device goes on from, where shares differ, and the last
+  promise before it: rows that a device has revised meanwhile are on their way, until a promise that
+  came after it has waited for them.
 - A place is **whole** if each device that counts has answered it by the basis that counts. The
   evaluator **marks** it with this basis (`lasp_edge.ordered.gathering`). Behind a place that is not
   marked so nothing is known.
@@ -31,10 +34,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
+from lasp_edge.ordered.answers import ANSWER, WAITS, PartAnswer, part_answer
 from lasp_edge.ordered.deltas import Delta, same_event
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
 from lasp_edge.ordered.places import OF_DEVICE, Place, child_place
@@ -48,10 +52,8 @@ FIRST: Final = b"first"
 """The basis of the share of the first state."""
 ROW: Final = "r"
 SHARE: Final = "s"
-ANSWER: Final = "a"
-WAITS: Final = "w"
-"""What halves of a scan give: a row of it, the share behind an event in order, the answer of a
-device, and that it cannot answer yet. They are short, since each answer travels with one."""
+"""What halves of a scan give, beside answers: a row of it, and the share behind an event in order.
+They are short, since each row travels with one."""
 _SHARED: Final = ""
 """The name of an event in order, as a device's half sees it; events of programs have others."""
 _DIGEST_BYTES: Final = 8
@@ -93,6 +95,7 @@ class LeafScan(Scan[Any]):
 
     def __init__(self, scan: Synchronised[Any], stepper: Scan[Any] | None = None) -> None:
         self._stepper = stepper or scan
+        self._tells = not scan.is_share_constant
         self.zero = (FIRST, scan.share(scan.zero), False)
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
@@ -101,7 +104,8 @@ class LeafScan(Scan[Any]):
             after = (basis, share, False) if known else ()
             if not state:
                 return after, [(WAITS,)]
-            return after, [(ANSWER, state[0], state[1:2] if state[2] else ())]
+            goes_on = basis if known and self._tells else b""
+            return after, [(ANSWER, state[0], state[1:2] if state[2] else (), goes_on)]
         if not state:
             return state, ()
         after, values = self._stepper.step(state[1], event)
@@ -174,20 +178,6 @@ def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Delta:
     }
 
 
-class PartAnswer(NamedTuple):
-    """What a device has made up to an event in order.
-
-    Attributes:
-        device: the device.
-        basis: of the share that it was made of.
-        made: what it has made; () for nothing.
-    """
-
-    device: str
-    basis: bytes
-    made: tuple[Any, ...]
-
-
 @dataclass(slots=True)
 class _Gathered:
     """What is known of an event in order."""
@@ -231,10 +221,11 @@ class GatherStage(StreamStage):
                 continue  # a row at a local event
             place = ordered_place(at)
             found = self._at(place, before).answers
-            if new is None or new.value[0] != ANSWER:
+            answer = None if new is None else part_answer(at[1], new.value)
+            if answer is None:
                 found.pop(at[1], None)
             else:
-                found[at[1]] = PartAnswer(at[1], *new.value[1:])
+                found[at[1]] = answer
         for at, (_, new) in marks.items():
             place = ordered_place(at)
             self._at(place, before).mark = b"" if new is None else new.value
@@ -297,7 +288,7 @@ class RootScan(Scan[Any]):
         if not state or mark != state[1]:
             return (), ()
         joined, basis = state
-        for _, made_of, made in answers:
+        for _, made_of, made, *_ in answers:
             if made and self.joins(made_of, basis):
                 joined = self._scan.join(joined, made[0])
         after, values = self._tried(joined, event._replace(value=value, key=""))
@@ -359,12 +350,3 @@ class RowsStage(StreamStage):
             return None
         _, value, time_us, device, tags, key = event
         return made_event((self._name, value[1], time_us, device, tags or NO_TAGS, key))
-
-
-def kept_answers(delta: Delta) -> Delta:
-    """Return how what leaves a device's half changes: while it waits, its last answer stays."""
-    return {
-        place: change
-        for place, change in delta.items()
-        if change[1] is None or change[1].value[0] != WAITS
-    }

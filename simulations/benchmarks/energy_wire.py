@@ -133,21 +133,39 @@ def cost_of(plan: Plan, devices: int, slices: int, rate_hz: int, interval_s: flo
             world.step()
         for _ in range(slices * READINGS // rate_hz):
             world.step(reading=True)
-        rows = _final(world, slices)
-        assert not world.trouble, world.trouble
-        return WireCost(world.sizes, world.frames, world.counts, rows)
+        for _ in range(MOST_STEPS):
+            world.step()
+            rows = final_rows(world)
+            if len(rows) == slices:
+                assert not world.trouble, world.trouble
+                return WireCost(world.sizes, world.frames, world.counts, rows)
+        raise AssertionError(f"there are not {slices} final rows after {MOST_STEPS} s")
     finally:
         world.close()
 
 
-def _final(world: World, slices: int) -> dict[Any, Any]:
-    """Let time pass until all rows are final, and return them by place."""
+def delays_of(plan: Plan, devices: int, slices: int, rate_hz: int, interval_s: float) -> list[int]:
+    """Return after how many seconds of virtual time the row of each end of a slice was final."""
+    scenario = Scenario(1, devices, 0, gateways=(DEFAULT_SINK,))
+    terms = WaitingTerms(roster=scenario.names, dead_after_us=DEAD_AFTER_US)
+    world = World(scenario, None, plan, Plugs(plan, rate_hz), Settings.paced(interval_s), terms)
+    found: dict[Any, int] = {}
+    try:
+        for _ in range(60):
+            world.step()
+        while len(found) < slices:
+            world.step(reading=True)
+            for place in final_rows(world):
+                found.setdefault(place, round((world.now_us - place[0]) / SECOND_US))
+        return list(found.values())
+    finally:
+        world.close()
+
+
+def final_rows(world: World) -> dict[Any, Any]:
+    """Return the rows that are final, by place."""
     gateway = world.sinks[0].lander
     assert isinstance(gateway, SimulatedGateway)
-    for _ in range(MOST_STEPS):
-        world.step(reading=False)
-        assert gateway.core.streams is not None
-        rows = dict(gateway.core.streams.stored("load"))
-        if len(rows) == slices and all(row.status != TENTATIVE for row in rows.values()):
-            return {place: row.event and row.event.value for place, row in rows.items()}
-    raise AssertionError(f"there are not {slices} final rows after {MOST_STEPS} s")
+    assert gateway.core.streams is not None
+    rows = gateway.core.streams.stored("load")
+    return {place: row.event and row.event.value for place, row in rows if row.status != TENTATIVE}

@@ -16,8 +16,10 @@ times less (Kallas, Niksic, Stanford and Alur, PPoPP 2022, section 4.3).
 """
 
 import csv
+import inspect
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,14 @@ from typing import Any, NamedTuple
 
 from lasp_edge.protocol.sizes import reading_as_json_bytes
 from simulations.benchmarks import energy
-from simulations.benchmarks.energy_wire import ANSWERS, READINGS, SHARES, WireCost, cost_of
+from simulations.benchmarks.energy_wire import (
+    ANSWERS,
+    READINGS,
+    SHARES,
+    WireCost,
+    cost_of,
+    delays_of,
+)
 from simulations.benchmarks.measure import OURS, Line, at_least, at_most
 from simulations.benchmarks.wiretap import Wiretap
 from simulations.processes.broker import PrivateBroker
@@ -40,8 +49,14 @@ DEVICES = ("plug-1", "plug-2", "plug-3", "plug-4")
 RATE_HZ = 10
 """Readings of a device in a second, in the files that are replayed."""
 SLICES, QUICK_SLICES = 60, 5
-FLUMINA, OVER_ITEMS, PLACE_BYTES = 83, 5, 290
-"""Goals: JSON over ours; our items over ours; bytes a device and event in order, both ways."""
+FLUMINA, OVER_ITEMS, PLACE_BYTES, MODEL_BYTES = 83, 5, 290, 390
+"""Goals: JSON over ours; our items over ours; bytes a device and event in order, both ways, with a
+total, and with sums and a model of ten numbers."""
+BARRIER_RATE = 200_000
+"""The goal of readings a second on two cores, from files to final rows."""
+DELAYED = 20
+"""Slices whose rows are waited for on virtual time."""
+BARE_ADDITIONS = 20_000_000
 PROGRAMS = energy.__name__
 START_S, PATIENCE_S = 1_780_000_000, 900
 LIVE_HZ, INTERVAL_S = (1, 10), 60.0
@@ -57,10 +72,13 @@ class SentRun(NamedTuple):
     Attributes:
         sizes: bytes of all devices by direction and kind of frame, or of packet.
         rows: by place.
+        cpu_s, wall_s: what the agents and the gateway have taken.
     """
 
     sizes: Mapping[str, int]
     rows: Mapping[Any, Any]
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
 
 
 def record(folder: Path, slices: int) -> None:
@@ -83,6 +101,7 @@ def run(folder: Path, broker: PrivateBroker, program: str, slices: int) -> SentR
         device: Relay(broker.port, sent=up.take, received=down.take)
         for device, (up, down) in taps.items()
     }
+    begun_s = time.monotonic()  # noqa: TID251 - processes take real time
     data, options = folder / program, ["--fleet", f"energy-{program}"]
     gateway = _start(
         folder,
@@ -107,7 +126,9 @@ def run(folder: Path, broker: PrivateBroker, program: str, slices: int) -> SentR
     ]
     try:
         rows = _rows(folder, data / "gw", slices)
-        return SentRun(_sizes(taps.values()), rows)
+        wall_s = time.monotonic() - begun_s  # noqa: TID251 - see above
+        taken_s = sum(map(_cpu_s, (*agents, gateway)))
+        return SentRun(_sizes(taps.values()), rows, taken_s, wall_s)
     finally:
         for process in (*agents, gateway):
             process.terminate()
@@ -130,6 +151,12 @@ def _start(folder: Path, *words: list[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 - our own command
         line, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
+
+
+def _cpu_s(process: subprocess.Popen[bytes]) -> float:
+    """Return what a process has taken so far."""
+    times = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _rows(folder: Path, data: Path, slices: int) -> Rows:
@@ -157,6 +184,9 @@ def table(*, quick: bool = False) -> Iterator[Line]:
         with PrivateBroker(folder / "broker") as broker:
             sent, local = (run(folder, broker, name, slices) for name in ("sent", "local"))
     yield from _lines("real agents", slices, sent, local, goals=True)
+    yield from _rate_lines(slices * READINGS * len(DEVICES), sent, local)
+    yield from _delay_lines()
+    yield _program_line()
     for rate_hz in LIVE_HZ:
         costs = {
             name: cost_of(plan, len(DEVICES), slices, rate_hz, INTERVAL_S)
@@ -165,7 +195,10 @@ def table(*, quick: bool = False) -> Iterator[Line]:
         runs = [SentRun(each.sizes, each.rows) for each in costs.values()]
         live = f"live, {rate_hz} Hz"
         yield from _lines(live, slices, *runs, goals=False)
-        yield _place_line(live, costs["local"])
+        yield _place_line(live, costs["local"], slices, "a total", PLACE_BYTES)
+    few = min(slices, DELAYED)
+    cost = cost_of(energy.modelled.plan(), len(DEVICES), few, LIVE_HZ[-1], INTERVAL_S)
+    yield _place_line(f"live, {LIVE_HZ[-1]} Hz", cost, few, "sums and a model of ten", MODEL_BYTES)
 
 
 def _lines(how: str, slices: int, sent: SentRun, local: SentRun, *, goals: bool) -> Iterator[Line]:
@@ -187,11 +220,50 @@ def _lines(how: str, slices: int, sent: SentRun, local: SentRun, *, goals: bool)
             yield Line(of_slice, kind, None, size / slices / len(DEVICES), "B")
 
 
-def _place_line(how: str, cost: WireCost) -> Line:
+def _rate_lines(readings: int, sent: SentRun, local: SentRun) -> Iterator[Line]:
+    """Yield how many readings a second come from files to final rows: a value barrier."""
+    what = f"real agents: readings a second, {readings:,} from files to final rows"
+    begun_s = time.process_time()
+    _bare()
+    bare = BARE_ADDITIONS / (time.process_time() - begun_s)
+    for name, run_ in (("local", local), ("sent", sent)):
+        rate = readings / run_.wall_s
+        goal = at_least(rate, BARRIER_RATE, "/s") if name == "local" else ""
+        note = f"{name}; with the start of five processes, and until the rows are seen"
+        yield Line(what, OURS, None, rate, "/s", None, goal, note)
+        yield Line(f"{what}, of CPU", OURS, None, readings / run_.cpu_s, "/s", None, "", name)
+    yield Line(f"{what}, of CPU", "bare loop", None, bare, "/s", None, "", "additions")
+
+
+def _bare() -> int:
+    total = 0
+    for number in range(BARE_ADDITIONS):
+        total += number
+    return total
+
+
+def _delay_lines() -> Iterator[Line]:
+    """Yield after which time the row of an event in order is final: half of them, and 19 of 20."""
+    what = f"virtual time: an event in order to its final row, {len(DEVICES)} devices, a gateway"
+    for name, plan in (("sent", energy.sent.plan()), ("local", energy.local.plan())):
+        delays = sorted(delays_of(plan, len(DEVICES), DELAYED, LIVE_HZ[-1], 1.0))
+        for part in (0.5, 0.95):
+            delay_s = delays[round(part * (len(delays) - 1))]
+            note = f"{name}, p{part * 100:.0f}; a message takes a second, so does a tick"
+            yield Line(what, OURS, None, delay_s, "s", None, "", note)
+
+
+def _program_line() -> Line:
+    """Return the line of what a program states of its distribution."""
+    own = [name for name in ("empty", "depends", "join") if name in vars(energy.Load)]
+    lines = len(inspect.getsource(energy.Load).splitlines())
+    note = f"{', '.join(own)}, in a scan of {lines} lines; and the word local="
+    return Line("definitions for the distribution", OURS, None, len(own), "", None, "", note)
+
+
+def _place_line(how: str, cost: WireCost, slices: int, made: str, goal: int) -> Line:
     """Return the line of what an event in order takes of each device."""
-    means = [cost.frames[kind] / cost.counts[kind] for kind in (ANSWERS, SHARES)]
-    what = f"{how}: bytes of an event in order, a device: part and share"
-    note = "frames; with topics, MQTT's heads and acknowledgements 76 B more"
-    return Line(
-        what, OURS, None, sum(means), "B", None, at_most(sum(means), PLACE_BYTES, "B"), note
-    )
+    size = sum(cost.frames[kind] for kind in (ANSWERS, SHARES)) / slices / len(DEVICES)
+    what = f"{how}: bytes of an event in order, a device: part and share, {made}"
+    note = "frames; with topics, MQTT's heads and acknowledgements 76 B more a message"
+    return Line(what, OURS, None, size, "B", None, at_most(size, goal, "B"), note)

@@ -20,6 +20,7 @@ from simulations.planted import (
     of_fleet_order,
     of_lake_order,
     of_lives,
+    of_parted,
     of_promises,
     of_row_alerts,
     of_scans,
@@ -40,7 +41,7 @@ SEEDS = 1_000
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
-    *(of_fleet_order, of_lake_order, of_connections, of_row_alerts),
+    *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts),
 )
 """The modules that fill the table of bugs."""
 
@@ -82,6 +83,7 @@ def hunt(
 
 _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
     of_waiting.LAW: lambda seed: tentative.troubles(tentative.draw_of(seed)),
+    of_parted.LAW: of_parted.troubles,
     of_lake_order.LAW: lake_order.troubles,
     of_row_alerts.LAW: alerted.troubles,
     of_control.LAW: lambda seed: control.troubles(seed, devices=4, steps=120),

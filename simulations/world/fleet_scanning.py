@@ -56,6 +56,7 @@ class _Look(NamedTuple):
         rows: place -> the row there, encoded, and its status.
         items: event -> device -> items.
         outputs: stream of each device -> device -> its outputs.
+        counting: the devices that it waits for.
     """
 
     mark: tuple[object, ...]
@@ -65,6 +66,7 @@ class _Look(NamedTuple):
     rows: Mapping[Place, tuple[bytes, str]]
     items: Mapping[str, ItemsByDevice]
     outputs: Mapping[str, Mapping[str, OutputCell]]
+    counting: frozenset[str]
 
 
 class FleetOrderChecks:
@@ -82,8 +84,10 @@ class FleetOrderChecks:
                 continue
             self._looks[sink.lander.file] = look
             world.trouble += _wrong_statuses(sink, look, order_of(world.scenario))
+            world.trouble += _torn(sink, order_of(world.scenario))
             if before is not None and before.plan is look.plan:
-                world.trouble += _changed(sink, before, look)
+                is_certain = world.scenario.punctual and not _is_excused(world, before, look)
+                world.trouble += _changed(sink, before, look, is_certain=is_certain)
 
     def at_the_end(self, world: World) -> None:
         """Hold what all sinks have against the truth."""
@@ -142,7 +146,9 @@ def _looked(sink: AnySink, before: _Look | None) -> _Look | None:
         for place, row in streams.stored(RESULT)
     }
     held = _items(lander, plan), landed_outputs(lander, plan)
-    return _Look(mark, plan, streams.frontier_us, settled_us, rows, *held)
+    _, expected, excluded = lander.core.coverage
+    counting = frozenset(expected).difference(excluded)
+    return _Look(mark, plan, streams.frontier_us, settled_us, rows, *held, counting)
 
 
 def _items(lander: LandedState, plan: Plan) -> dict[str, ItemsByDevice]:
@@ -181,8 +187,37 @@ def _wrong_statuses(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[s
             yield f"{sink.sink}: the row at {place} is tentative, and X is never"
 
 
-def _changed(sink: AnySink, before: _Look, after: _Look) -> Iterator[str]:
-    """Yield rows that were final and have changed though nothing came late before them."""
+def _is_excused(world: World, before: _Look, after: _Look) -> bool:
+    """Return whether rows that were final may change though no reading is late.
+
+    A device was not waited for, or is new: then it may have what was not known.
+    """
+    return before.counting != after.counting or not set(world.scenario.names) <= after.counting
+
+
+def _torn(sink: AnySink, order: FleetOrder) -> Iterator[str]:
+    """Yield a row that was made of two shares; it need not be final."""
+    streams = sink.lander.core.streams
+    if order.scan != "passed_on" or streams is None:
+        return
+    for place, row in streams.stored(RESULT):
+        epoch, count, epochs = (0, 0, 0) if row.event is None else row.event.value
+        if count > 0 and epochs != epoch * count:
+            yield f"{sink.sink}: the row at {place} is torn: {row.event}"
+            return
+
+
+def _changed(
+    sink: AnySink, before: _Look, after: _Look, *, is_certain: bool = False
+) -> Iterator[str]:
+    """Yield rows that were final and have changed though nothing came late before them.
+
+    Args:
+        sink: that holds them.
+        before: the look before.
+        after: the look now.
+        is_certain: nothing is late, so what came excuses no change.
+    """
     if _ran_ahead(sink, before.frontier_us, after.frontier_us):
         yield f"{sink.sink}: its rows are final before {after.frontier_us}, and F is not there"
     if before.frontier_us is None:
@@ -191,6 +226,7 @@ def _changed(sink: AnySink, before: _Look, after: _Look) -> Iterator[str]:
         yield f"{sink.sink}: its rows went back from {before.frontier_us} to {after.frontier_us}"
     came_us = _oldest_of_new(before.items, after.items)
     came_us = min(came_us, oldest_of_new_outputs(before.outputs, after.outputs))
+    came_us = inf if is_certain else came_us
     for place in sorted(before.rows.keys() | after.rows.keys()):
         known, now = before.rows.get(place, (b"", ""))[0], after.rows.get(place, (b"", ""))[0]
         if known != now and place[0] < min(before.settled_us or 0, came_us):

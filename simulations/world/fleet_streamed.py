@@ -1,7 +1,7 @@
 """The streams over the whole fleet of a simulated world's program: one drawn scan in one order.
 
->>> order_of(Scenario(seed=7, size=1, steps=1))
-FleetOrder(scan='as_of', before='', keyed=True, widens=False, wait_s=0, of_outputs=False)
+>>> order_of(Scenario(seed=7, size=1, steps=1))[:5]
+('as_of', '', True, False, 0)
 """
 
 from random import Random
@@ -47,6 +47,7 @@ class FleetOrder(NamedTuple):
         widens: the second release lets more readings pass than the first one.
         wait_s: X of the gateways.
         of_outputs: it is made of what a scan of each device emits, and not of readings.
+        restates: in the first release the scan with local events counts otherwise.
     """
 
     scan: str
@@ -55,6 +56,12 @@ class FleetOrder(NamedTuple):
     widens: bool
     wait_s: int
     of_outputs: bool = False
+    restates: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether sinks refuse what a device sends that runs the first release."""
+        return self.widens or self.restates
 
     def least(self, release: int) -> int:
         """Return the least value that passes what stands before the scan."""
@@ -75,7 +82,8 @@ def order_of(scenario: Scenario) -> FleetOrder:
     widens = widens and bool(before) and changes and not scenario.narrow
     wait_s = random.choice(WAITS_S)
     if scenario.synced:
-        return FleetOrder(random.choice(SYNCED), "", keyed, widens=False, wait_s=wait_s)
+        scan = random.choice(SYNCED)
+        return FleetOrder(scan, "", keyed, widens=False, wait_s=wait_s, restates=changes)
     may_be = not changes and scan in OVER_OUTPUTS
     if may_be and Random(f"{scenario.seed} outputs").random() < 0.4:  # noqa: PLR2004
         return FleetOrder(scan, "", keyed, widens=False, wait_s=wait_s, of_outputs=True)
@@ -109,7 +117,10 @@ def declare_fleet_streams(
     left = source if order.before == "flat_map" else metered
     local = timed if order.scan in SYNCED else None
     scan = _scan(order.scan, left, timed)
-    found = program.scan(name, source=sources, scan=scan, key=key, local=local)
+    version = 2 if order.restates and release > 0 else 1
+    if order.restates and release <= 0:
+        scan = Twice()
+    found = program.scan(name, source=sources, scan=scan, key=key, local=local, version=version)
     if order.scan == "last":
         found = program.map(found, lambda event: sum(event.value), RESULT, resolution="1")
     if order.scan == "absence":
@@ -130,6 +141,14 @@ class Since(scans.Synchronised):
 
     def join(self, state: Any, part: Any) -> Any:
         return state[0] + part[0], state[1] + part[1]
+
+
+class Twice(Since):
+    """Counts each reading twice, as the first release did."""
+
+    def step(self, state: Any, event: Event) -> tuple[Any, list[Any]]:
+        after, rows = super().step(state, event)
+        return super().step(after, event) if event.name == TIMED else (after, rows)
 
 
 class Epochs(scans.Synchronised):

@@ -17,6 +17,8 @@ from simulations.world.streamed import METERED, METERS
 
 BURSTS = (0, 0, 1, 1, 2, 3)
 """From which the number of a step's lines is drawn."""
+SELDOM = (0, 0, 0, 0, 1, 2)
+"""The same where readings are punctual: others wait for each of them."""
 REPEATED, TAKEN_BACK, TAKEN_BACK_BEFORE = 0.1, 0.15, 0.03
 """Lines that stand once more, take an earlier one back, or one that comes right behind them."""
 SAME_TIME = 0.2
@@ -107,8 +109,11 @@ class MeterFile:
         self.position = self.acknowledged = self.sure_from = 0
         self.taken: dict[int, set[int]] = defaultdict(set)
 
-    def grow(self, now_us: int, random: Random) -> None:
-        """Write what came in a step."""
+    def grow(self, now_us: int, random: Random, *, punctual: bool = False) -> None:
+        """Write what came in a step; if it is punctual, nothing that is late."""
+        if punctual:
+            self.lines += [self._at(now_us, random) for _ in range(random.choice(SELDOM))]
+            return
         for _ in range(random.choice(BURSTS)):
             drawn = random.random()
             if self.lines and drawn < REPEATED:
@@ -126,6 +131,9 @@ class MeterFile:
         time_us = now_us - late_us
         if self.lines and random.random() < SAME_TIME:
             time_us = self.lines[-1].time_us
+        return self._at(time_us, random)
+
+    def _at(self, time_us: int, random: Random) -> MeterLine:
         count = len(self.lines)
         topic = f"meters/{count % TOPICS}" if count // APART % 2 else ""
         return MeterLine(time_us, random.randrange(VALUES), random.choice("ab"), topic)

@@ -287,6 +287,9 @@ def heal(world: World) -> None:
     world.calm()
     for sink in world.sinks:
         sink.heal()
+    if world.scenario.synced and not world.scenario.punctual:
+        for sink in world.sinks:
+            sink.disconnect()  # a gateway publishes all again that may have been lost
     if reconnects(world.scenario):
         for device in world.devices.values():
             world.disconnect(device, 0)
@@ -296,7 +299,7 @@ def heal(world: World) -> None:
         device.start_step = device.connect_step = device.disk_until = 0
         device.deaf_until = device.mute_until = device.full_until = 0
         device.misses_entries_until = 0
-        if world.scenario.ordered and order_of(world.scenario).widens:
+        if world.scenario.ordered and order_of(world.scenario).differs:
             _run_last_release(world, device)
 
 

@@ -104,7 +104,8 @@ class Scenario:
         acting: the program acts on its values; see `programs.trial`.
         scans: the program has streams, and devices have meters; see `programs.trial`.
         ordered: it has streams over the fleet, and devices have meters; see `fleet_streamed`.
-        synced: its scan over the fleet has local events; a gateway is there then.
+        synced: its scan over the fleet has local events; see `local_events`.
+        punctual: no reading of meters and recordings is late, and none is taken back.
         joins_at: from which step on there is a second sink, where there is one.
         narrow: limits are so small that a short run comes to them; see `narrow`.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
@@ -136,6 +137,7 @@ class Scenario:
     scans: bool = False
     ordered: bool = False
     synced: bool = False
+    punctual: bool = False
     joins_at: int = 0
     narrow: bool = False
     named: tuple[str, ...] = ()
@@ -267,12 +269,6 @@ def _ordered(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scen
         more = [Fault(random.randint(1, scenario.steps), "power_lost", "", n) for n in amounts]
         has["schedule"] = tuple(sorted([*scenario.schedule, *more]))
     return replace(scenario, ordered=True, **has)
-
-
-def synced(scenario: Scenario) -> Scenario:
-    """Return the scenario with a scan over the fleet that has local events, and a gateway."""
-    gateways = dict.fromkeys((DEFAULT_SINK, *scenario.gateways))
-    return replace(scenario, ordered=True, synced=True, scans=False, gateways=tuple(gateways))
 
 
 def _of_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:

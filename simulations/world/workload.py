@@ -38,8 +38,11 @@ def rate_at(step: int, usual: float) -> float:
     return EARLY_RATE if step <= EARLY_STEPS else usual
 
 
-def record(device: VirtualDevice, now_us: int, random: Random) -> None:
+def record(device: VirtualDevice, now_us: int, random: Random, *, punctual: bool = False) -> None:
     """Let a device's recording grow by a line, or by some where there are columns."""
+    if punctual:
+        _add(device, now_us, random.choice(ROOMS))
+        return
     for _ in range(COLUMNS_LINES if COLUMN in device.plan.events else 1):
         _record(device, now_us, random)
 
@@ -49,14 +52,18 @@ def _record(device: VirtualDevice, now_us: int, random: Random) -> None:
     if lines and random.random() < REPEATED:
         lines.append(random.choice(lines))
         return
-    time_us, room = _drawn_time(device, now_us, random), random.choice(ROOMS)
+    _add(device, _drawn_time(device, now_us, random), random.choice(ROOMS))
+
+
+def _add(device: VirtualDevice, time_us: int, room: str) -> None:
+    """Add a line to a recording, if its room has not had too many of that time."""
     panes = {(time_us // PANE_US, room)}
     if COLUMN in device.plan.events and room == COLUMN_ROOM:
         panes.add(((time_us - COLUMN_EARLIER_US) // (COLUMN_PANE_S * SECOND_US), COLUMN))
     slot = max(device.slots.get(pane, 0) for pane in panes)
     if slot < SLOTS:
         device.slots |= dict.fromkeys(panes, slot + 1)
-        lines.append(RecordedLine(time_us, 4**slot, room))
+        device.recording.append(RecordedLine(time_us, 4**slot, room))
 
 
 def _drawn_time(device: VirtualDevice, now_us: int, random: Random) -> int:

@@ -197,10 +197,11 @@ class World:
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
         if reading and key == device.name and self._sensors is None:
+            punctual = self.scenario.punctual
             if device.records and self.random.random() < rate_at(step, RECORD_RATE):
-                record(device, self.now_us, self.random)
+                record(device, self.now_us, self.random, punctual=punctual)
             if device.meter is not None:
-                device.meter.grow(self.now_us, self.random)
+                device.meter.grow(self.now_us, self.random, punctual=punctual)
         if device.disk_until and step >= device.disk_until:
             device.disk_until = 0
             device.disk.mend()

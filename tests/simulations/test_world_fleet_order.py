@@ -9,8 +9,9 @@ from simulations.planted.bug import BUGS
 from simulations.planted.hunt import hunt
 from simulations.world.faults import Fault
 from simulations.world.fleet_streamed import BEFORE, NEVER_S, SCANS, WAITS_S, order_of
+from simulations.world.local_events import synced
 from simulations.world.run import run
-from simulations.world.scenario import ARCHIVE, Scenario, scenario_of, synced
+from simulations.world.scenario import ARCHIVE, Scenario, scenario_of
 
 WIDENED = (Fault(8, "other_release", "pi-0", 1), Fault(14, "other_release", "pi-1", 1))
 
@@ -121,3 +122,21 @@ def test_a_bug_of_the_order_is_found(name, first, found):
     caught = hunt(BUGS[name], range(first, first + 60))
     assert caught is not None
     assert found in caught.trouble
+
+
+@pytest.mark.parametrize("seed", [17, 45])
+def test_rows_at_local_events_are_final_only_once_their_device_has_gone_on(seed):
+    assert run(synced(scenario_of(seed))).trouble == ()
+
+
+@pytest.mark.parametrize(
+    ("bug", "seed"),
+    [
+        ("a_basis_does_not_name_the_share", 1),
+        ("who_has_not_answered_has_made_nothing", 1),
+        ("rows_are_final_by_the_frontier_alone", 1),
+        ("a_reading_is_in_a_part_and_leaves_as_an_item", 1),
+    ],
+)
+def test_a_planted_bug_of_local_events_is_found(bug, seed):
+    assert hunt(BUGS[bug], [seed]) is not None

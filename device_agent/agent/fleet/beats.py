@@ -8,7 +8,7 @@ is connected; the broker's Last Will is that it is not any more.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from crdts import Replica
 from device_agent.agent.agent import Agent
@@ -20,6 +20,7 @@ from device_agent.agent.fleet.programs import bounds_of, units_of
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.parts import Handler, Part
+from lasp_edge.language.plan import is_apart
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import SourceHigh
@@ -63,6 +64,25 @@ class _Content(NamedTuple):
     begun: tuple[tuple[int, int], ...]
 
 
+class OrderedAnswers(Protocol):
+    """What a device answers at events in order."""
+
+    def has_places(self, least_us: int, end_us: int) -> bool:
+        """Return whether there is an event in order with least_us <= time < end_us.
+
+        Where devices share nothing else, a promise is new if it has passed one.
+        """
+
+    def is_owed(self, beats: int, before_us: int | None, low_us: int | None) -> bool:
+        """Return whether a promise is owed again since an answer left.
+
+        Args:
+            beats: how many beats there were.
+            before_us: the low watermark of the last one.
+            low_us: what the next one would promise.
+        """
+
+
 class Beats(Part):
     """Publishes this device's presence and beats.
 
@@ -74,8 +94,7 @@ class Beats(Part):
         fence: tells how far the sources have come, for all who may be asked one day.
         commands: knows the log of parameters.
         waits: returns whether panes are still to be built.
-        passes: returns whether there is an event in order in a time. None: a promise is new by the
-            panes that it passes.
+        answers: to events in order; None where no scan has local events.
     """
 
     name = "beats"
@@ -89,18 +108,19 @@ class Beats(Part):
         fence: Fence,
         commands: OperatorCommands,
         waits: Callable[[], bool],
-        passes: Callable[[int, int], bool] | None = None,
+        answers: OrderedAnswers | None = None,
     ) -> None:
         self._agent = agent
         self._exchange = exchange
         self._intake = intake
         self._panes = panes
         self._fence, self._commands = fence, commands
-        self._waits, self._passes = waits, passes
+        self._waits, self._answers = waits, answers
+        self._passes = answers.has_places if answers and is_apart(agent.plan) else None
         self._alarms = 0
         self._last: tuple[_Content, tuple[SinkLow, ...]] | None = None
         self._announced = False
-        self._beats = self._presences = 0
+        self._presences = 0
         settings = agent.settings
         # Half an interval after the entries were published: then all devices hold the same.
         self._allowance = Allowance(
@@ -165,7 +185,7 @@ class Beats(Part):
 
     def succeed(self) -> None:
         self.connected(0)
-        self._beats = 0
+        self._agent.beats = 0
 
     def tick(self, now_us: int) -> None:
         """Decide whether a beat is to be sent in this round."""
@@ -204,13 +224,16 @@ class Beats(Part):
         self, content: _Content, last: _Content, lows: tuple[SinkLow, ...], now_us: int
     ) -> bool:
         """Return whether somebody waits for a beat with this content."""
+        now = self._panes.lows(now_us)
+        if _are_owed(self._answers, self._agent.beats, lows, now):
+            return True
         if self._passes is None:
-            panes = [_panes_of(each, self._spans_us) for each in (lows, self._panes.lows(now_us))]
+            panes = [_panes_of(each, self._spans_us) for each in (lows, now)]
             return content != last or panes[0] != panes[1]
         # Nobody joins panes; how far sources have come travels with each answer, too.
         if content._replace(seq=0, highs=()) != last._replace(seq=0, highs=()):
             return True
-        return _pass(lows, self._panes.lows(now_us), self._passes)
+        return _pass(lows, now, self._passes)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
@@ -222,7 +245,7 @@ class Beats(Part):
         beat = self._beat(content, lows, now_us)
         self._promise(lows)
         yield Publication.of(beat, self._agent.topics)
-        self._last, self._beats, self._is_asked = (content, lows), beat.number, False
+        self._last, self._agent.beats, self._is_asked = (content, lows), beat.number, False
         self._exchange.beat_due = False
         self._allowance.spend(now_us, at_rest=self._at_rest)
         self._keep_alive.begin(now_us)
@@ -252,7 +275,7 @@ class Beats(Part):
         silent = self._intake.sources.silent_source[:LONGEST_SOURCE]
         rest = (content.control, self._floor_us(), done_for, silent, content.begun)
         fields = (lows, done, content.reports, content.seq, clock_s, content.highs, *rest)
-        return BeatFrame(sender, self._beats + 1, *fields)
+        return BeatFrame(sender, self._agent.beats + 1, *fields)
 
     def _floor_us(self) -> int | None:
         """Return from when on all readings are here, for panes that are made again.
@@ -280,6 +303,19 @@ class Beats(Part):
         about = plan.digest, RELEASE, speaks, units_of(plan), bounds_of(plan), alarms
         frame = PresenceFrame(agent.replica, self._presences, online, *about)
         return Publication.of(frame, self._agent.topics)
+
+
+def _are_owed(
+    answers: OrderedAnswers | None,
+    beats: int,
+    before: tuple[SinkLow, ...],
+    lows: tuple[SinkLow, ...],
+) -> bool:
+    """Return whether somebody waits for low watermarks since an answer left."""
+    return answers is not None and any(
+        answers.is_owed(beats, old.low_us, new.low_us)
+        for old, new in zip(before, lows, strict=False)
+    )
 
 
 def _pass(

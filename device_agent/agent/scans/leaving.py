@@ -8,7 +8,7 @@ them, those of all its lives. A cell that is too large for one entry has several
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from device_agent.agent.agent import Agent
@@ -18,6 +18,7 @@ from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import PaneId
 from lasp_edge.language.declarations import ItemStream
 from lasp_edge.language.streaming import Leaving
+from lasp_edge.ordered.answers import kept_answers, sent_answers
 from lasp_edge.ordered.cells import (
     PRESENT,
     RETRACTED,
@@ -27,7 +28,7 @@ from lasp_edge.ordered.cells import (
     unpacked,
 )
 from lasp_edge.ordered.deltas import Delta
-from lasp_edge.ordered.parted import LeafStage, kept_answers
+from lasp_edge.ordered.parted import LeafStage, is_about_order
 from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.sent_items import item_of, united
 from lasp_edge.ordered.sent_outputs import (
@@ -162,16 +163,33 @@ class LeavingOutputs:
     def __init__(self, agent: Agent, panes: Panes) -> None:
         self._agent, self._cells = agent, LeavingCells(panes, OUTPUT_CELLS)
 
-    def leave(self, sent: ItemStream, delta: Delta, store: StoreReader, now_us: int) -> None:
-        """Let the outputs of a stream leave that are new, have changed or are gone."""
-        if self._agent.plan.streams[sent.name].operator == LeafStage.operator:
-            delta = kept_answers(delta)
+    def leave(
+        self, sent: list[ItemStream], deltas: Mapping[str, Delta], store: StoreReader, now_us: int
+    ) -> int:
+        """Let the outputs of streams leave that are new, have changed or are gone.
+
+        Returns:
+            How many answers left.
+        """
+        return sum(
+            self._leave(each, delta, store, now_us)
+            for each in sent
+            if (delta := deltas.get(each.name))
+        )
+
+    def _leave(self, sent: ItemStream, delta: Delta, store: StoreReader, now_us: int) -> int:
+        """Let the outputs of a stream leave, and return how many of them are answers."""
+        is_leaf = self._agent.plan.streams[sent.name].operator == LeafStage.operator
+        if is_leaf:
+            life = (self._agent.replica.incarnation, self._agent.beats)
+            delta = sent_answers(kept_answers(delta), life)
         cells: dict[int, dict[OutputAt, OutputContent | None]] = {}
         for place, (_, event) in delta.items():
             content = None if event is None else self._small(sent.name, content_of(event))
             cells.setdefault(cell_of(place[0]), {})[output_at(place)] = content
         for cell_us, outputs in sorted(cells.items()):
             self._cells.put(sent.stream, cell_us, outputs, store, now_us)
+        return sum(map(is_about_order, delta)) if is_leaf else 0
 
     def _small(self, name: str, content: OutputContent) -> OutputContent | None:
         """Return an output; one that no frame can hold is left out, and counted."""

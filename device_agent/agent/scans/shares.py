@@ -9,6 +9,7 @@ another gateway stays until the followed one has published its cell: nothing is 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from crdts.frontier import BOTTOM_US
 from device_agent.agent.parts import FrameRefusedError, Handler, Part
 from lasp_edge.evaluation.history import Read, StreamHistory
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
@@ -114,6 +115,7 @@ class Shares(Part):
         plan: the program.
 
     Attributes:
+        plan: the program.
         followed: the gateway whose places count; "" before any is known.
     """
 
@@ -121,7 +123,7 @@ class Shares(Part):
     is_changed = has_notes = False
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self.plan = plan
         self._events = {
             shares_stream(plan, name): shares_of(f"{name}: ") for name in parted_scans(plan)
         }
@@ -129,12 +131,13 @@ class Shares(Part):
         self._heard_us: dict[str, int] = {}
         self.followed = ""
         self._pending: set[tuple[str, int]] = set()
+        self._owed = (-1, BOTTOM_US)
         self._stored: dict[tuple[str, int], tuple[str, int]] = {}
         self._cells: dict[tuple[str, int], TakenCell] = {}
 
     def history(self, device: str, read: Read) -> PartedHistory:
         """Return what a device's store holds of the streams."""
-        return PartedHistory(self._plan, device, read)
+        return PartedHistory(self.plan, device, read)
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -146,6 +149,11 @@ class Shares(Part):
         came = {at: version for at, (version, _) in self._frames.get(self.followed, {}).items()}
         stored = {at: version for at, (of, version) in self._stored.items() if of == self.followed}
         return {**stored, **came}
+
+    def published(self, stream: int, cell_us: int) -> Mapping[Place, SharedPlace]:
+        """Return what this process received of a cell from the gateway that is followed."""
+        frames = self._frames.get(self.followed, {})
+        return frames.get((self._events[stream], cell_us), (0, {}))[1]
 
     def report(self) -> dict[str, Any]:
         return {"shares": {"follows": self.followed, "cells": len(self.versions)}}
@@ -179,8 +187,9 @@ class Shares(Part):
         """Return whether a published cell replaces the one of the same gateway that is known."""
         return version > known
 
-    def begin(self, history: PartedHistory) -> None:
-        """Follow whom the store says was followed last."""
+    def begin(self, history: PartedHistory, promised_us: int) -> None:
+        """Follow whom the store says was followed last; what was promised is owed again."""
+        self._owed = (-1, promised_us)
         self._stored = {
             (event, cell_us): (cell.gateway, cell.version)
             for event in self._events.values()
@@ -218,6 +227,28 @@ class Shares(Part):
             if (event, cell_us) in frames
             for place in frames[event, cell_us][1]
         )
+
+    def answered(self, beats: int, promised_us: int) -> None:
+        """Note that an answer leaves.
+
+        Args:
+            beats: how many beats were before it.
+            promised_us: the greatest low watermark that they promised.
+        """
+        self._owed = (beats, promised_us)
+
+    def is_owed(self, beats: int, before_us: int | None, low_us: int | None) -> bool:
+        """Return whether a promise is owed again since an answer left: all it revised has landed.
+
+        Args:
+            beats: how many there were.
+            before_us: the low watermark of the last one.
+            low_us: what the next one would promise.
+        """
+        beats_then, promised_us = self._owed
+        if low_us is None or low_us < promised_us:
+            return False
+        return beats == beats_then or before_us is None or before_us < promised_us
 
     def changes(self, history: PartedHistory, floor_us: int) -> list[TakenItem]:
         """Return how the places have changed, for the engine; `put` stores that afterwards."""

@@ -160,8 +160,8 @@ class Streams(Part):
             pruned_us = self._intake.progress.pruned_us
             outcome = shares.evaluated(self.engine, self._parted, taken, low_us, pruned_us)
         self._bring(outcome, before_us, store, self._windows)
-        for sent in self._sent:
-            self._leaving.leave(sent, outcome.deltas.get(sent.name, {}), store, now_us)
+        if self._leaving.leave(self._sent, outcome.deltas, store, now_us) and shares is not None:
+            shares.answered(self._agent.beats, self._intake.progress.promised_us)
         for each in outcome.retracted:
             self._agent.counters.add("retracted")
             self.panes.take_back(each, store)
@@ -183,7 +183,7 @@ class Streams(Part):
         self.begun = True
         pruned_us = self._intake.progress.pruned_us
         if self._shares is not None:
-            self._shares.begin(self._parted)
+            self._shares.begin(self._parted, self._intake.progress.promised_us)
         rebuilt = self.engine.begin(pruned_us)
         for book in self.books.values():
             book.begin(self.engine.since_us)
@@ -211,8 +211,7 @@ class Streams(Part):
                 content = contents[window.source.name]
                 self.panes.renew(window, renewed[window.name], content, store)
         self._bring(StreamChanges(deltas, []), before_us, store, [])
-        for sent in self._sent:
-            self._leaving.leave(sent, deltas.get(sent.name, {}), store, self._now_us)
+        self._leaving.leave(self._sent, deltas, store, self._now_us)
 
     def _rebuild(self, rebuilt: Rebuilt, least_us: int, store: StoreReader) -> None:
         """Bring streams that the last program did not have to rows and new windows.
@@ -232,8 +231,8 @@ class Streams(Part):
             self.panes.fold(
                 window, delta, store, [each for each in held if each[0].pane_us >= first_us]
             )
-        for sent in [each for each in self._sent if each.stream not in self._known]:
-            self._leaving.leave(sent, rebuilt.deltas.get(sent.name, {}), store, self._now_us)
+        sent = [each for each in self._sent if each.stream not in self._known]
+        self._leaving.leave(sent, rebuilt.deltas, store, self._now_us)
         since_us = max(rebuilt.since_us, least_us)
         changed = {
             name: book.changed(rebuilt.deltas.get(name, {}), since_us)

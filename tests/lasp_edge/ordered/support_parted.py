@@ -9,8 +9,9 @@ from collections import defaultdict
 from random import Random
 
 from lasp_edge.event import Event
+from lasp_edge.ordered.answers import kept_answers, sent_answers
 from lasp_edge.ordered.deltas import applied, minus
-from lasp_edge.ordered.gathering import Gathering, answers_of
+from lasp_edge.ordered.gathering import Gathering, Promised, answers_of
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.parted import (
@@ -19,7 +20,6 @@ from lasp_edge.ordered.parted import (
     RootStage,
     RowsStage,
     is_about_order,
-    kept_answers,
     sent_at,
 )
 from lasp_edge.ordered.places import reading_place
@@ -49,7 +49,7 @@ class Device:
     def __init__(self, name, scan):
         self.name, self.scan = name, scan
         self.items, self.ordered, self.places, self.answers = {}, {}, {}, {}
-        self.followed, self.version, self.low_us, self.number = "", 0, 0, 0
+        self.followed, self.version, self.low_us, self.number, self.beats = "", 0, 0, 0, 0
         self.missing = {sink: {} for sink in (*GATEWAYS, LAKE)}
         self.taken = {sink: set() for sink in self.missing}
         self.begin()
@@ -69,7 +69,8 @@ class Device:
         delta = self.stage.push(deltas)
         rows = {p: (o, n and n.value[1]) for p, (o, n) in delta.items() if not is_about_order(p)}
         self.rows = applied(rows, self.rows)
-        kept = self.kept({place: c for place, c in delta.items() if is_about_order(place)})
+        about = {place: c for place, c in delta.items() if is_about_order(place)}
+        kept = sent_answers(self.kept(about), (1, self.beats))
         for at, (_, new) in kept.items():
             value = new and new.value
             if value != self.answers.get(at, (0, None))[1]:
@@ -105,7 +106,7 @@ class Sink:
     def __init__(self, scan):
         self.scan = scan
         self.items, self.answers, self.marks, self.lows = {}, defaultdict(dict), {}, {}
-        self.beats, self.excluded, self.has_new = {}, frozenset(), False
+        self.beats, self.promised, self.excluded, self.has_new = {}, {}, frozenset(), False
         self.version, self.published, self.settled_us = 0, None, 0
         self.stored = ()
         self.begin()
@@ -125,14 +126,14 @@ class Sink:
         answers = defaultdict(dict)
         for of_device in self.answers.values():
             content = {at: Event("", value, 0, "", {}) for at, (_, value) in of_device.items()}
-            for place, device, basis in answers_of({a: e for a, e in content.items() if e.value}):
-                answers[place][device] = basis
+            for place, answer in answers_of({a: e for a, e in content.items() if e.value}):
+                answers[place][answer.device] = answer
         return (*self.stored, answers) if self.stored else ()
 
     def evaluate(self):
         self.push()
         for _ in range(2 * len(self.items) + 2):
-            marks = self.gathering.marks(self.counting)
+            marks = self.gathering.marks(self.promises(), self.frontier_us())
             if not marks:
                 break
             self.marks.update(marks)
@@ -173,9 +174,19 @@ class Sink:
             d for d in DEVICES if d not in self.excluded and (d in self.lows or not self.has_new)
         ]
 
+    def promises(self):
+        return {
+            device: Promised(1, self.beats[device], self.promised[device])
+            if device in self.beats
+            else None
+            for device in self.counting
+        }
+
+    def frontier_us(self):
+        return min([self.lows.get(device, 0) for device in self.counting], default=0)
+
     def settled(self):
-        lows = [self.lows.get(device, 0) for device in self.counting]
-        return self.gathering.settled_us(min(lows, default=0))
+        return self.gathering.settled_us(self.frontier_us())
 
     def take(self, device, answers, ordered):
         self.items.update(ordered)
@@ -190,7 +201,7 @@ class Sink:
     def hear(self, device, number, low):
         before = self.lows.get(device, 0)
         if number >= self.beats.get(device, 0):
-            self.beats[device] = number
+            self.beats[device], self.promised[device] = number, low
             self.lows[device] = max(before, low)
 
 
@@ -267,11 +278,12 @@ class Exchange:
             device.begin()
         if self.is_cut(device.name) or not (self.calm or rng.random() < 0.4):
             return
+        device.beats += 1
         for sink in self.sinks:
             parts = {at: device.answers[at] for at in device.missing[sink]}
             items = {p: e for p, e in device.ordered.items() if p not in device.taken[sink]}
             self.send(device.name, sink, "panes", parts, items)
-            self.send(device.name, sink, "beat", step, device.low(sink))
+            self.send(device.name, sink, "beat", device.beats, device.low(sink))
 
     def read(self, device, place, event):
         (device.items if event.name in self.local else device.ordered)[place] = event

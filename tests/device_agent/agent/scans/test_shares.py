@@ -69,7 +69,7 @@ def test_the_greatest_version_of_a_cell_counts_and_outlives_the_process():
     assert shares.is_waiting(0)
     assert shares_of(store.take(shares)) == [(True, 1)]
     again = Shares(PLAN)
-    again.begin(store.history)
+    again.begin(store.history, 0)
     receive(again, frame("a", 4, known(0)))
     assert store.take(again) == []
     receive(again, frame("a", 6, known(2)))
