@@ -161,6 +161,7 @@ def _be_elsewhere() -> None:
         dt: {"datetime": _Later},
         socket: {"gethostname": lambda: "elsewhere", "getfqdn": lambda _name="": "elsewhere"},
         platform: {"node": lambda: "elsewhere"},
+        os: {"uname": lambda: os.uname_result(("", "elsewhere", "", "", ""))},
     }
     for module, functions in replaced.items():
         for name, function in functions.items():

@@ -92,8 +92,8 @@ def _windows(old: ProgramSummary, new: ProgramSummary, kept: list[str]) -> Itera
         elif before.stream != window.stream:
             yield (
                 f"window {name} begins again: it means something else, and {_made_of(window)}; "
-                f"{_MIXED} its rows hold what devices of the new one sent, and name the others as "
-                "missing. What the former one made stays in the lake, under its own id"
+                f"{_MIXED} its rows hold what devices of the new one sent, and a gateway names the "
+                "others in excluded. What the former one made stays in the lake, under its own id"
             )
         elif before != window:
             yield (

@@ -46,7 +46,7 @@ from lasp_edge.protocol.fitting import (
 )
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
-from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
+from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES, LATEST_PANE_US
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.repeating import Repeating
@@ -128,6 +128,7 @@ class Acceptance:
         self.membership = membership or Membership()
         self.overheard = overheard or Overheard({})
         self.held_by: dict[str, str] = {}
+        self._unsent: dict[str, Begun] = {}
         self.lacks: Callable[[str, int], bool] = lambda _device, _commit: False
         self._is_signed = is_signed
         self.topics = topics
@@ -201,7 +202,7 @@ class Acceptance:
         device, answer = frame.about, accepted.answers.setdefault(frame.about, Answer())
         latest_us = record.received_us + self._future_us
         if frame.begun:
-            accepted.begun_before[device] = frame.begun
+            accepted.begun_before[device] = self._begun(device, frame.begun)
         for block in frame.blocks:
             window = self._windows.get(block.stream)
             if window is None and self.control is not None:
@@ -249,7 +250,11 @@ class Acceptance:
             frame.sender, frame.number, low.low_us, record.received_us, done=done
         )
         if accepted.promises.entries[frame.about].version == (*frame.sender[:2], frame.number):
-            accepted.begun[frame.about] = frame.begun
+            accepted.begun[frame.about] = self._begun(frame.about, frame.begun)
+
+    def _begun(self, device: str, stated: Begun) -> Begun:
+        """Return from when on windows have a device's readings; never, where it sends none."""
+        return (*stated, *self._unsent.get(device, ()))
 
     def take_shared(self, frame: SharedFrame, record: Record, accepted: Accepted) -> None:
         """Take a part of a shared variable's state, as far as it is news."""
@@ -269,9 +274,20 @@ class Acceptance:
             accepted.shared.append(SharedNews(*at))
 
     def take_presence(self, frame: PresenceFrame, record: Record, accepted: Accepted) -> None:  # noqa: ARG002
-        """Note that a device is there: it sends few beats on its own, and is to be greeted."""
-        if frame.online:
-            accepted.known.add(frame.about)
+        """Note that a device is there: it sends few beats on its own, and is to be greeted.
+
+        Its program may lack windows of this one: then their rows lack what it has read.
+        """
+        if not frame.online:
+            return
+        device = frame.about
+        accepted.known.add(device)
+        unsent = sorted(self._windows.keys() - {*frame.streams}) if frame.streams else ()
+        if unsent and (device in self._unsent or len(self._unsent) < LANDED_DEVICES):
+            self._unsent[device] = tuple((stream, LATEST_PANE_US) for stream in unsent)
+            accepted.begun_before[device] = self._unsent[device]
+        else:
+            self._unsent.pop(device, None)
 
     def connected(self, now_us: int) -> None:
         """Note a new connection: the broker may have lost the commands that operators gave."""

@@ -12,7 +12,7 @@ reads it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -30,7 +30,7 @@ from lasp_edge.protocol.sinks import MAX_SINKS, SinkLow, low_rows
 
 LONGEST_DIGEST = 32
 """Bytes of a program's digest or a release, at most: both are kept of every device."""
-SPEAKS, UNITS, BOUNDS, ALARMS = "speaks", "units", "bounds", "alarms"
+SPEAKS, UNITS, BOUNDS, ALARMS, STREAMS = "speaks", "units", "bounds", "alarms", "streams"
 """Keys of a presence's extra element; who does not read them is of a release without them."""
 MOST_BEGUN = 1_000
 """Windows of which a beat says from when on they are whole, at most."""
@@ -41,6 +41,8 @@ MOST_UNITS, UNIT_BYTES = 32, 16
 """Events whose units a presence states, and bytes of a unit, at most: a presence stays small."""
 BOUND_BYTES = 64
 """Bytes of the words for a bound, at most; bounds are as many as units."""
+MOST_STREAMS = 64
+"""Streams that a presence states, at most; a program with more states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,8 @@ class PresenceFrame(Frame):
         units: event -> the unit in which its program measures it; of those that have one.
         bounds: variable -> which samples it keeps, in words; of those that the fleet folds.
         alarms: how many alarms it has.
+        streams: the ids of the streams that its program sends; empty where they are too many, or
+            it is of a release that does not say.
     """
 
     online: bool
@@ -258,6 +262,7 @@ class PresenceFrame(Frame):
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
     bounds: Mapping[str, str] = field(default_factory=dict, hash=False)
     alarms: int = 0
+    streams: tuple[int, ...] = ()
 
     kind = 4
 
@@ -269,6 +274,7 @@ class PresenceFrame(Frame):
         found |= {"json": ONLINE_JSON} if self.speaks else {}
         found |= {UNITS: dict(self.units)} if self.units else {}
         found |= {BOUNDS: dict(self.bounds)} if self.bounds else {}
+        found |= {STREAMS: list(self.streams)} if self.streams else {}
         return found | {ALARMS: self.alarms} if self.alarms else found
 
     @classmethod
@@ -279,8 +285,12 @@ class PresenceFrame(Frame):
         units = _words(envelope.extra.get(UNITS, {}), UNIT_BYTES)
         bounds = _words(envelope.extra.get(BOUNDS, {}), BOUND_BYTES)
         alarms = checks.integer(envelope.extra.get(ALARMS, 0), 0)
-        flag = checks.flag(online)
-        return cls(envelope.sender, envelope.number, flag, *runs, speaks, units, bounds, alarms)
+        streams = checks.array(envelope.extra.get(STREAMS, []))
+        if len(streams) > MOST_STREAMS:
+            raise FrameError("too many streams")
+        found = cls(envelope.sender, envelope.number, checks.flag(online), *runs, speaks, units)
+        sent = tuple(map(checks.integer, streams))
+        return replace(found, bounds=bounds, alarms=alarms, streams=sent)
 
 
 @dataclass(frozen=True, slots=True)

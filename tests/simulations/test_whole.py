@@ -87,6 +87,10 @@ WRONG = {
         f"{WINDOW} fold=folds.sum(), key=lambda e: socket.gethostname())",
         "window w gives something else on another machine",
     ),
+    "a key of the host, by the system": (
+        f"{WINDOW} fold=folds.sum(), key=lambda e: os.uname().nodename)",
+        "window w gives something else on another machine",
+    ),
     "a key of a hash": (
         f"{WINDOW} fold=folds.sum(), key=lambda e: str(hash(str(e.value)) % 8))",
         "window w gives something else on another machine",

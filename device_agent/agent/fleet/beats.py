@@ -16,7 +16,7 @@ from device_agent.agent.allowance import Allowance
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
 from device_agent.agent.fleet.fence import Fence
-from device_agent.agent.fleet.programs import bounds_of, units_of
+from device_agent.agent.fleet.programs import bounds_of, streams_of, units_of
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.parts import Handler, Part
@@ -300,7 +300,8 @@ class Beats(Part):
         agent = self._agent
         plan, speaks = agent.plan, online and bool(agent.settings.home_assistant)
         alarms = self._alarms if online else 0
-        about = plan.digest, RELEASE, speaks, units_of(plan), bounds_of(plan), alarms
+        states = units_of(plan), bounds_of(plan), alarms, streams_of(plan) if online else ()
+        about = plan.digest, RELEASE, speaks, *states
         frame = PresenceFrame(agent.replica, self._presences, online, *about)
         return Publication.of(frame, self._agent.topics)
 

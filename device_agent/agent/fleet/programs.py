@@ -22,7 +22,7 @@ from lasp_edge.language.meaning import kept_in_words
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.summary import ProgramSummary
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import MOST_UNITS, UNIT_BYTES, PresenceFrame
+from lasp_edge.protocol.frames import MOST_STREAMS, MOST_UNITS, UNIT_BYTES, PresenceFrame
 from lasp_edge.protocol.limits import MEMBERS
 from lasp_edge.release import RELEASE
 
@@ -134,6 +134,12 @@ def bounds_of(plan: Plan) -> dict[str, str]:
         if name in read and isinstance(bottom, BoundedLWWSet) and not plan.variables[name].bound
     ]
     return dict(kept[:MOST_UNITS])
+
+
+def streams_of(plan: Plan) -> tuple[int, ...]:
+    """Return the streams that a program sends, as a presence states them."""
+    found = sorted(each.stream for each in plan.sent_streams)
+    return tuple(found) if len(found) <= MOST_STREAMS else ()
 
 
 def mixed_bounds(own: Mapping[str, str], others: Mapping[str, str]) -> list[str]:

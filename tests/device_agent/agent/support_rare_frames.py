@@ -18,7 +18,7 @@ def rarely_sent(replica: Replica, about: str, frames: list) -> list:
     hello = HelloFrame(replica, 1, replica.device, challenge=5, attempt=1)
     highs = (SourceHigh(7, NOW_US, 9),)
     reports = (ProcessReport(replica._replace(nonce=5), highs),)
-    begun, streams = ((pane.blocks[0].stream, NOW_US),), {"temperature": "°C"}
+    begun, units = ((pane.blocks[0].stream, NOW_US),), {"temperature": "°C"}
     shared = [each for each in frames if isinstance(each, SharedFrame)]
     states = [(each.variable, each.stream, each.state) for each in shared]
     return [
@@ -26,7 +26,9 @@ def rarely_sent(replica: Replica, about: str, frames: list) -> list:
         VouchFrame.of(Replica(1, 7, about), 1, hello, replica, replica, highs, others=reports),
         *(SummaryFrame(replica, 1, about, *state[:2], b"\x90") for state in states),
         *(RepairFrame(replica, 1, about, *state) for state in states),
-        PresenceFrame(replica, 3, online=True, speaks=True, units=streams, bounds=streams),
+        PresenceFrame(
+            replica, 3, online=True, speaks=True, units=units, bounds=units, streams=(5,)
+        ),
         replace(beat, held_by="mqtt:t", begun=begun, control=9, floor_us=NOW_US),
         replace(pane, begun=begun),
         SharesFrame(replica, 1, pane.blocks[0].stream, NOW_US, 3, b"\x90"),

@@ -18,8 +18,15 @@ from lasp_edge.protocol.acceptance import (
 )
 from lasp_edge.protocol.acks import NotTaken
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD
+from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
-from lasp_edge.protocol.limits import CLOCK_NUMBERS, CONTROLS_AHEAD, FUTURE_US, INCARNATIONS_AHEAD
+from lasp_edge.protocol.limits import (
+    CLOCK_NUMBERS,
+    CONTROLS_AHEAD,
+    FUTURE_US,
+    INCARNATIONS_AHEAD,
+    LATEST_PANE_US,
+)
 from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from tests.lasp_edge.protocol.support_frames import (
@@ -87,6 +94,20 @@ def test_the_newest_promise_counts_as_heard_when_it_first_came():
 
 def test_a_retained_beat_is_no_sign_of_life():
     assert not accepted(record(beat(1, 10), retained=True)).promises.entries
+
+
+def test_a_device_whose_program_lacks_a_window_is_left_out_of_it():
+    (window,) = rooms().windows.values()
+    presence = PresenceFrame(ME, 1, online=True)
+    begun = replace(beat(1, 10, store=STORE), begun=((7, NOW_US),))
+    for streams, lacking in [((5,), ((window.stream, LATEST_PANE_US),)), ((window.stream,), ())]:
+        of = acceptance(rooms())
+        stated = replace(presence, streams=streams)
+        found = of.take([record(stated), record(begun)])
+        assert found.begun == {"pi-0": ((7, NOW_US), *lacking)}
+        assert found.begun_before == ({"pi-0": lacking} if lacking else {})
+        again = of.take([record(replace(presence, number=2, streams=())), record(begun)])
+        assert again.begun == {"pi-0": ((7, NOW_US),)}, "who states none may have all"
 
 
 @pytest.mark.parametrize(
