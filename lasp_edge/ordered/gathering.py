@@ -299,7 +299,9 @@ class Gathering:
                 self._open.pop(place, None)
                 self._touched.discard(place)
                 self._unpromised.discard(place)
-            self._of_key[key] = of_key[max(0, at) :]
+            for place in of_key[: max(0, count - 1)]:
+                del self.records[place]
+            self._of_key[key] = of_key[max(0, count - 1) :]
 
     @property
     def is_open(self) -> bool:
