@@ -44,8 +44,9 @@ def test_answers_of_devices_settle_in_the_lake_as_at_the_gateway_beside_it(spark
         gateway, now_us = fleet.world.sinks[0].lander, fleet.now_us
         frontier_us = gateway.core.coverage.frontier
         rows = [*landed_at(gateway, landed, now_us), tick(batch, now_us, FIRST_US)]
+        beats = 1_000 * batch  # later than all answers that have landed
         low = {"low_us": frontier_us, "received_us": now_us, "done": False}
-        lake.step([*rows, *[row("promise", name, 1, 7, batch, **low) for name in DEVICES]])
+        lake.step([*rows, *[row("promise", name, 1, 7, beats, **low) for name in DEVICES]])
         lake.restart()
     result = plan.fleet_results["made"]
     expected = {
