@@ -40,7 +40,7 @@ BORROWS = (
     "tests/test_readme_processes.py",
     "tests/test_readme_lake.py",
 )
-"""Files whose commands borrow the JVM, so they come before the tests that keep it."""
+"""Files whose commands borrow the JVM, in order: the last of them and all others keep it."""
 IN_SPARK = {
     "lakes": (
         *BORROWS,
@@ -158,7 +158,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for file in map(_file, items):
         if group := _in_spark(file):
             at = groups.index(group) - len(groups) - len(LONGEST)
-            places[file] = (at, 0.0 if file in BORROWS else 1.0)
+            places[file] = (at, float((*BORROWS, file).index(file)))
     rest = [file for file in dict.fromkeys(map(_file, items)) if file not in places]
     waiting = [file for file in rest if file in marked]
     computing = [file for file in rest if file not in marked]
