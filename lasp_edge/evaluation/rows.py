@@ -238,15 +238,15 @@ class ResultBook:
         return minus(after, before)
 
     def fitting(self, delta: Delta) -> Delta:
-        """Return a change without the values that do not have the parts of the result."""
-        fit = self._fit
-        return {
-            place: (
-                None if old is None else fit(old),
-                None if new is None else fit(new, is_new=True),
-            )
-            for place, (old, new) in delta.items()
-        }
+        """Return a change without the values that do not have the parts of the result.
+
+        A value that is replaced is left as it is: it only tells that there was one.
+        """
+        fit, found = self._fit, Delta()
+        for place, (old, new) in delta.items():
+            event = None if new is None else fit(new, is_new=True)
+            found[place] = (fit(old) if event is None and old is not None else old, event)
+        return found
 
     def _fit(self, event: Event[Any], *, is_new: bool = False) -> Event[Any] | None:
         result, (_, value, time_us, device, _, key) = self.result, event
