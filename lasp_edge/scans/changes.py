@@ -19,7 +19,13 @@ from lasp_edge.ordered.scan import Scan, Stepped
 
 
 class ValueChanges(Scan):
-    """A value if it is not the same as the one before; the first one, too."""
+    """A value if it is not the same as the one before; the first one, too.
+
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.changes(), [1, 1, 2, 1])
+    [1, 2, 1]
+    """
 
     name, local = "changes", True
 

@@ -24,6 +24,11 @@ class SteadyValues(Scan):
 
     It comes when that time is over, by time alone.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.debounce(for_s=5), [1, 0, 1], times_s=[0, 2, 20])
+    [0, 1]
+
     Args:
         for_s: how long it has to stay, in seconds.
     """

@@ -25,6 +25,11 @@ from lasp_edge.ordered.scan import Scan, Stepped
 class ConsecutiveDifferences(Scan[float]):
     """This value less the one before; nothing for the first one.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.differences(reset=True), [100, 130, 20])
+    [30, 20]
+
     Args:
         reset: a counter that fell was reset, and has counted from 0 since.
     """

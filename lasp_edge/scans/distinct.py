@@ -27,6 +27,11 @@ class FirstOccurrences(Scan):
     The outputs so far are its state, which may have 64 KiB; a value that finds no room there is no
     output, and is counted.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.distinct(within_s=60), [1, 2, 1])
+    [1, 2]
+
     Args:
         within_s: a value is an output again this many seconds after it was one; None: never.
     """

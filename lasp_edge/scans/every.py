@@ -24,6 +24,11 @@ from lasp_edge.scans.arguments import function, whole
 class CountWindows(Scan):
     """Each n values, as a tuple, or what a function gives of that tuple.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.every(2, sum), [1, 2, 3, 4])
+    [3, 7]
+
     Args:
         n: how many.
         of: gives a plain value of n values; None: the tuple itself.

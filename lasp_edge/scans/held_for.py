@@ -24,6 +24,13 @@ class ConditionHeld(Scan[tuple[int, ...]]):
 
     It comes by time alone. A value holds until the next event.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(
+    ...     scans.held_for(lambda event: event.value > 1, for_s=5), [2, 2, 0], times_s=[0, 3, 9]
+    ... )
+    [(0,)]
+
     Args:
         predicate: the condition, given the event.
         for_s: how long it has to hold, in seconds.

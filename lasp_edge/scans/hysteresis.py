@@ -25,6 +25,11 @@ class TwoLevels(Scan[float]):
 
     Levels are compared exactly, as decimals: 0.1 is one tenth.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.hysteresis(above=28, below=26), [27, 29, 27, 25])
+    [1, 0]
+
     Args:
         above: 1 is an output when the value is greater than this, a number or decimal text.
         below: 0 is one when the value is less than this.

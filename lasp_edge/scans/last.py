@@ -22,6 +22,11 @@ from lasp_edge.scans.arguments import whole
 class LastValues(Scan[tuple[Any, ...]]):
     """The last n values as a tuple, the newest at the end.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.last(2), [1, 2, 3])
+    [(1,), (1, 2), (2, 3)]
+
     Args:
         n: how many.
         partial: the first n - 1 have outputs, too, as shorter tuples.

@@ -29,6 +29,11 @@ from lasp_edge.scans.arguments import function, microseconds
 class Pattern(Scan[tuple[int, ...]]):
     """A match: the times of its events in microseconds, as a tuple.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.pattern(lambda event: event.value == 1, absent_s=60), [0, 1])
+    [(1000000,)]
+
     Args:
         *predicates: what each event of a match has to meet, given the event.
         within_s: seconds from its first to its last event, at most; needed with two and more.

@@ -24,6 +24,11 @@ from lasp_edge.scans.arguments import microseconds
 class ChangeRate(Scan[float]):
     """This value less the one before, for each `per_s` seconds between them.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.rate(per_s=60), [0, 1, 3], times_s=[0, 60, 120])
+    [1.0, 2.0]
+
     Args:
         per_s: the time in which the change is counted: 1 for a second, 3600 for an hour.
         reset: a counter that fell was reset, and has counted from 0 since.

@@ -21,6 +21,11 @@ from lasp_edge.scans.arguments import function as checked_function
 class RunningState(Scan):
     """A state that each event changes, an output after each.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.running(lambda most, event: max(most, event.value)), [1, 3, 2])
+    [1, 3, 3]
+
     Args:
         function: gives the next state of a state and an event; both are plain values.
         zero: the state before the first event.

@@ -29,6 +29,11 @@ class TimeWeightedMean(Scan[float]):
 
     It comes by time alone. An interval in which no value held has no output.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.time_weighted_mean(every_s=10), [1, 3], times_s=[0, 5])
+    [2.0, 3.0]
+
     Args:
         every_s: the length of an interval, in seconds.
         hold_s: how long a value holds at most, in seconds; as long as an interval, if it is left

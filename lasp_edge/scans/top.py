@@ -23,6 +23,11 @@ from lasp_edge.scans.arguments import microseconds, whole
 class TopValues(Scan[tuple[Any, ...]]):
     """The n greatest values so far as a tuple, greatest first, when they change.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(scans.top(2), [1, 3, 2])
+    [(1,), (3, 1), (3, 2)]
+
     Args:
         n: how many.
         within_s: of the values that came less than this many seconds ago, and after each event;
