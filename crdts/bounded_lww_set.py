@@ -48,6 +48,13 @@ class BoundedLWWSet(BoundedState, Shadow, IncrementalSet):
 
     To readers (`crdts.incremental`) a token is (replica, seq). Its element is the sample with its
     number, so that two equal readings are two elements. The set is its own shadow.
+
+    >>> from crdts import BoundedLWWSet, Replica
+    >>> last = BoundedLWWSet(bound=2)
+    >>> for time_us in (1, 2, 3):
+    ...     last |= last.add(Replica(1, 7, "a"), 10 * time_us, time_us)
+    >>> last.value
+    (20, 30)
     """
 
     __slots__ = ()

@@ -39,7 +39,13 @@ from crdts.replica import Replica, by_device, from_devices
 
 
 class GCounter(ChainMap[Replica, int]):
-    """Replica -> its total; absent means 0. Each total is below 2**63."""
+    """Replica -> its total; absent means 0. Each total is below 2**63.
+
+    >>> from crdts import GCounter, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> (GCounter().increment(here, 2) | GCounter().increment(there, 5)).value
+    7
+    """
 
     __slots__ = ()
 
@@ -72,7 +78,19 @@ class GCounter(ChainMap[Replica, int]):
 
 
 class PNCounter(Pair[GCounter, GCounter]):
-    """The difference of two growing counters: `first` was added, `second` was taken off."""
+    """The difference of two growing counters: `first` was added, `second` was taken off.
+
+    >>> from crdts import Counter, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> (Counter().increment(here, 2) | Counter().decrement(there, 5)).value
+    -3
+
+
+    >>> from crdts import PNCounter, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> (PNCounter().increment(here, 2) | PNCounter().decrement(there, 5)).value
+    -3
+    """
 
     __slots__ = ()
 

@@ -73,7 +73,12 @@ class Extremum(Lattice):
 
 @dataclass(slots=True)
 class Max(Extremum):
-    """The greatest integer recorded."""
+    """The greatest integer recorded.
+
+    >>> from crdts import Max
+    >>> (Max(3) | Max(5)).value
+    5
+    """
 
     @staticmethod
     def wins(number: int, known: int) -> bool:
@@ -82,7 +87,12 @@ class Max(Extremum):
 
 @dataclass(slots=True)
 class Min(Extremum):
-    """The least integer recorded."""
+    """The least integer recorded.
+
+    >>> from crdts import Min
+    >>> (Min(3) | Min(5)).value
+    3
+    """
 
     @staticmethod
     def wins(number: int, known: int) -> bool:

@@ -45,7 +45,14 @@ class Flag(Causal):
 
 
 class EWFlag(Flag, Shadow):
-    """A switch that is off at first; enabling wins over disabling. It is a shadow of dots."""
+    """A switch that is off at first; enabling wins over disabling. It is a shadow of dots.
+
+    >>> from crdts import EWFlag, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> on = EWFlag().enable(here)
+    >>> (on | on.disable(there)).value
+    False
+    """
 
     __slots__ = ()
 
@@ -81,7 +88,14 @@ class EWFlag(Flag, Shadow):
 
 
 class DWFlag(Flag):
-    """A switch that is on at first; disabling wins over enabling."""
+    """A switch that is on at first; disabling wins over enabling.
+
+    >>> from crdts import DWFlag, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> on = DWFlag().enable(here)
+    >>> (on | on.disable(there)).value
+    False
+    """
 
     __slots__ = ()
 

@@ -31,7 +31,14 @@ from crdts.replica import Replica
 
 @dataclass(slots=True)
 class GSet(Shadow, IncrementalSet):
-    """The elements ever added."""
+    """The elements ever added.
+
+    >>> from crdts import GSet, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> both = GSet().add(here, "attic") | GSet().add(there, "cellar")
+    >>> sorted(both.value)
+    ['attic', 'cellar']
+    """
 
     grows: ClassVar[bool] = True
 

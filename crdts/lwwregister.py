@@ -46,7 +46,13 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class LWWRegister(Lattice):
-    """The last write; None before any."""
+    """The last write; None before any.
+
+    >>> from crdts import LWWRegister, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> (LWWRegister().write(here, "on", 5) | LWWRegister().write(there, "off", 9)).value
+    'off'
+    """
 
     last: Written | None = None
 

@@ -29,7 +29,14 @@ from crdts.replica import Replica
 
 
 class MVRegister(Causal):
-    """A value, or several concurrent ones; a dot's payload is the value it wrote."""
+    """A value, or several concurrent ones; a dot's payload is the value it wrote.
+
+    >>> from crdts import MVRegister, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> both = MVRegister().write(here, "on") | MVRegister().write(there, "off")
+    >>> sorted(both.value)
+    ['off', 'on']
+    """
 
     __slots__ = ()
 

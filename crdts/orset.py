@@ -37,7 +37,14 @@ new = object.__new__
 
 
 class ORSet(Labelled):
-    """A set of elements; a dot's payload is the element it added."""
+    """A set of elements; a dot's payload is the element it added.
+
+    >>> from crdts import ORSet, Replica
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> added = ORSet().add(here, "attic")
+    >>> (added | added.remove(there, "attic")).value
+    frozenset()
+    """
 
     __slots__ = ()
 

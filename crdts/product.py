@@ -30,7 +30,12 @@ Second = TypeVar("Second", bound=Lattice)
 
 
 class Product(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
-    """States side by side. It owns its parts: give it states that nothing else changes."""
+    """States side by side. It owns its parts: give it states that nothing else changes.
+
+    >>> from crdts import Max, Min, Product
+    >>> (Product(Max(3), Min(3)) | Product(Max(5), Min(5))).value
+    (5, 3)
+    """
 
     __slots__ = ("parts",)
 
@@ -114,7 +119,12 @@ class Product(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
 
 class Pair(Product, Generic[First, Second]):
-    """Two states side by side."""
+    """Two states side by side.
+
+    >>> from crdts import Max, Min, Pair
+    >>> (Pair(Max(3), Min(3)) | Pair(Max(5), Min(5))).value
+    (5, 3)
+    """
 
     __slots__ = ()
 

@@ -33,7 +33,14 @@ from crdts.replica import Replica
 
 
 class TwoPSet(Pair[GSet, GSet], Shadow, IncrementalSet):
-    """What was added less what was removed: `first` and `second`."""
+    """What was added less what was removed: `first` and `second`.
+
+    >>> from crdts import Replica, TwoPSet
+    >>> here, there = Replica(1, 7, "a"), Replica(1, 9, "b")
+    >>> added = TwoPSet().add(here, "attic")
+    >>> (added | added.remove(there, "attic")).value
+    frozenset()
+    """
 
     __slots__ = ()
 
