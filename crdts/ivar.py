@@ -35,7 +35,12 @@ from crdts.replica import Replica
 
 @dataclass(slots=True)
 class IVar(Lattice):
-    """The value, alone in a tuple; the empty tuple before it is bound."""
+    """The value, alone in a tuple; the empty tuple before it is bound.
+
+    >>> from crdts import IVar, Replica
+    >>> IVar().bind(Replica(1, 7, "a"), 7).value
+    7
+    """
 
     held: tuple[Any, ...] = ()
 
