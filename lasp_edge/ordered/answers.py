@@ -34,6 +34,10 @@ class PartAnswer(NamedTuple):
     incarnation: int = 0
     beats: int = 0
 
+    def has_gone_on_from(self, basis: bytes) -> bool:
+        """Return whether the device has gone on from the share that counts."""
+        return self.goes_on == basis
+
 
 _FORM: Final = (bytes, tuple, bytes, int, int)
 """The types of what is sent of an answer."""

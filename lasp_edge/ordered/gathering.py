@@ -141,14 +141,10 @@ class Gathering:
     def _reopen(self, place: Place, record: OrderedRecord) -> None:
         """Let a place whose share changes be open: all have gone on from the share before."""
         if self._open.get(place) is None:
-            goes_on = self._goes_on(place, record)
+            goes_on = _goes_on(self._scan, place, record)
             self._open[place] = {
                 device: PartAnswer(device, record.mark, (), goes_on) for device in self._promises
             }
-
-    def _goes_on(self, place: Place, record: OrderedRecord) -> bytes:
-        """Return from where devices go on behind a place."""
-        return b"" if self._scan.is_share_constant else basis_of(place, record.share)
 
     def _put(self, place: Place, record: OrderedRecord) -> None:
         before = self.records[place]
@@ -233,7 +229,7 @@ class Gathering:
             return record.mark
         answers = self._open.get(place)
         if answers is None:  # all have answered by the basis of its mark, and gone on from there
-            goes_on = self._goes_on(place, record)
+            goes_on = _goes_on(self._scan, place, record)
             answers = {each: PartAnswer(each, record.mark, (), goes_on) for each in self._promises}
         given = [answers.get(device) for device in self._promises]
         if given and all(self.counts(each, basis) for each in given):
@@ -247,8 +243,8 @@ class Gathering:
 
     def _close(self, place: Place, record: OrderedRecord, given: list[PartAnswer]) -> None:
         """Let a place that is whole be open no longer, if all have gone on and promised since."""
-        goes_on = self._goes_on(place, record)
-        if not all(self.has_gone_on(each, goes_on) for each in given):
+        goes_on = _goes_on(self._scan, place, record)
+        if not all(each.has_gone_on_from(goes_on) for each in given):
             return
         if not all(map(self.is_promised, given)):
             self._unpromised.add(place)
@@ -261,11 +257,6 @@ class Gathering:
     def counts(given: PartAnswer | None, basis: bytes) -> bool:
         """Return whether an answer was made of the share that counts."""
         return given is not None and given.basis == basis
-
-    @staticmethod
-    def has_gone_on(given: PartAnswer, basis: bytes) -> bool:
-        """Return whether a device has gone on from the share that counts."""
-        return given.goes_on == basis
 
     def is_promised(self, given: PartAnswer) -> bool:
         """Return whether a device has promised what was final, since it has given an answer."""
@@ -323,6 +314,11 @@ class Gathering:
             at = bisect_left(of_key, place)
             found |= set(of_key[max(0, at - 1) : at])
         return found
+
+
+def _goes_on(scan: Synchronised[Any], place: Place, record: OrderedRecord) -> bytes:
+    """Return from where devices go on behind a place."""
+    return b"" if scan.is_share_constant else basis_of(place, record.share)
 
 
 def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:

@@ -98,7 +98,7 @@ def a_device_that_waits_for_a_share_counts_as_gone_on() -> Iterator[None]:
     def has_gone_on(*_given: Any) -> bool:
         return True
 
-    with replaced(Gathering, "has_gone_on", has_gone_on):
+    with replaced(PartAnswer, "has_gone_on_from", has_gone_on):
         yield
 
 
