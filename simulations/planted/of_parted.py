@@ -20,6 +20,7 @@ from lasp_edge.ordered.cells import CellId
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.gathering import Gathering, OrderedRecord
 from lasp_edge.ordered.inputs import InputCell
+from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.parted import RootScan
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import encoded
@@ -132,8 +133,8 @@ def answers_are_taken_back_and_marks_forgotten() -> Iterator[None]:
     def kept_answers(delta: Delta) -> Delta:
         return delta
 
-    def begin(self: PartedScans) -> None:
-        right(self)
+    def begin(self: PartedScans, floor_us: int = BEFORE_ALL_US) -> None:
+        right(self, floor_us)
         for each in self.gathered.values():
             for place, record in each.records.items():
                 each.records[place] = OrderedRecord(record.key)

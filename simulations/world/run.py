@@ -180,6 +180,8 @@ def agree(world: World) -> bool:
         return False
     if not all(device.has_read_all for device in devices) or somebody_asks(world):
         return False
+    if not all(sink.is_running for sink in world.sinks):
+        return False
     stores = {sink.lander.lake for sink in world.sinks}
     for device in devices:
         device.core.handle_end()

@@ -125,7 +125,3 @@ class SinkProcess(VirtualSink[AnyLanded_co], Generic[AnyLanded_co, AnyRun]):
 
     def restart(self) -> None:
         self.end()
-
-    def heal(self) -> None:
-        self.power.calls = None
-        super().heal()
