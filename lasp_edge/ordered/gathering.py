@@ -90,7 +90,7 @@ class Gathering:
         self._of_key: dict[str, list[Place]] = {}
         for place, record in sorted(self.records.items()):
             self._of_key.setdefault(record.key, []).append(place)
-        self._open: dict[Place, Mapping[str, PartAnswer] | None] = {
+        self._open: dict[Place, Mapping[str, PartAnswer] | PartAnswer] = {
             place: (answers or {}).get(place, {})
             for place, record in self.records.items()
             if not record.answered
@@ -140,11 +140,13 @@ class Gathering:
 
     def _reopen(self, place: Place, record: OrderedRecord) -> None:
         """Let a place whose share changes be open: all have gone on from the share before."""
-        if self._open.get(place) is None:
-            goes_on = _goes_on(self._scan, place, record)
-            self._open[place] = {
-                device: PartAnswer(device, record.mark, (), goes_on) for device in self._promises
-            }
+        if place not in self._open:
+            self._open[place] = self._answer_of_all(place, record)
+
+    def _answer_of_all(self, place: Place, record: OrderedRecord) -> PartAnswer:
+        """Return what each device has answered at a place that is not open."""
+        goes_on = b"" if self._scan.is_share_constant else basis_of(place, record.share)
+        return PartAnswer("", record.mark, (), goes_on)
 
     def _put(self, place: Place, record: OrderedRecord) -> None:
         before = self.records[place]
@@ -181,8 +183,9 @@ class Gathering:
         if at < len(of_key):
             behind = of_key[at]
             self._touched.add(behind)
-            self._open.setdefault(behind, None)
-            self._put(behind, self.records[behind]._replace(answered=False))
+            record = self.records[behind]
+            self._reopen(behind, record)
+            self._put(behind, record._replace(answered=False))
 
     def basis(self, place: Place) -> bytes | None:
         """Return the basis that counts at a place; None where it is not known yet."""
@@ -228,10 +231,12 @@ class Gathering:
         if basis is None:
             return record.mark
         answers = self._open.get(place)
-        if answers is None:  # all have answered by the basis of its mark, and gone on from there
-            goes_on = _goes_on(self._scan, place, record)
-            answers = {each: PartAnswer(each, record.mark, (), goes_on) for each in self._promises}
-        given = [answers.get(device) for device in self._promises]
+        if answers is None:
+            answers = self._answer_of_all(place, record)
+        given = [
+            answers._replace(device=each) if isinstance(answers, PartAnswer) else answers.get(each)
+            for each in self._promises
+        ]
         if given and all(self.counts(each, basis) for each in given):
             if record.mark == basis and record.known:
                 self._close(place, record, [each for each in given if each is not None])
@@ -243,7 +248,7 @@ class Gathering:
 
     def _close(self, place: Place, record: OrderedRecord, given: list[PartAnswer]) -> None:
         """Let a place that is whole be open no longer, if all have gone on and promised since."""
-        goes_on = _goes_on(self._scan, place, record)
+        goes_on = self._answer_of_all(place, record).goes_on
         if not all(each.has_gone_on_from(goes_on) for each in given):
             return
         if not all(map(self.is_promised, given)):
@@ -314,11 +319,6 @@ class Gathering:
             at = bisect_left(of_key, place)
             found |= set(of_key[max(0, at - 1) : at])
         return found
-
-
-def _goes_on(scan: Synchronised[Any], place: Place, record: OrderedRecord) -> bytes:
-    """Return from where devices go on behind a place."""
-    return b"" if scan.is_share_constant else basis_of(place, record.share)
 
 
 def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:
