@@ -140,7 +140,8 @@ class FleetEvaluator:
     @property
     def is_settled(self) -> bool:
         """Whether nothing waits to be taken, and all events in order are answered."""
-        is_open = any(each.is_open for each in self._parted.gathered.values())
+        gathered = self._parted.gathered.values()
+        is_open = any(each.settled_us(FOR_EVER_US) < FOR_EVER_US for each in gathered)
         return not self._scans or not (is_open or any(self._waiting.values()))
 
     def settled_us(self, name: str) -> int | None:

@@ -299,11 +299,6 @@ class Gathering:
                 del self.records[place]
             self._of_key[key] = of_key[max(0, count - 1) :]
 
-    @property
-    def is_open(self) -> bool:
-        """Whether a place is open."""
-        return bool(self._open)
-
     def asked(self) -> set[Place]:
         """Return the places where devices may lack a share: of others they have shown their answer.
 
