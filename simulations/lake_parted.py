@@ -114,7 +114,8 @@ class LakeBeside:
 
     def _evaluate(self, touched: dict[int, dict[int, int]]) -> None:
         core = self.gateway.core
-        promises = promises_of(core.promises, core.coverage)
+        counting = promises_of(core.promises, core.coverage)
+        promises = {device: each for device, each in counting.items() if device not in self.retired}
         known = [core.promises.get(each) for each in promises]
         over = bool(known) and all(each is not None and each.done for each in known)
         now_us = core.coverage.frontier
