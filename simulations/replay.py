@@ -38,6 +38,7 @@ from simulations.oracle.streams import emitted
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import FaultRates
 from simulations.world.programs import LIVE
+from simulations.world.world import World
 
 STEPS = 4
 """Steps in which all readings are taken in; where faults befall `FAULTY_STEPS`."""
@@ -119,8 +120,9 @@ def replaying(
         first = fleet.running()[0]
         values = {name: _values(first, name) for name in plan.dynamic_folds}
         alerts = {each.name: each.report().get("alerts", {}) for each in fleet.running()}
-        for until_us in _ends_us(fleet, readings):
-            _pass_time(fleet, until_us)
+        for until_us in ends_us(fleet.world, readings):
+            pass_time(fleet.world, until_us)
+            fleet.settle()
         compared = compare(fleet.world, readings)
         for each in fleet.running():
             alerts[each.name] = alerts[each.name] | _row_alerts(each)
@@ -175,29 +177,30 @@ def _batch(readings: Sequence[Reading]) -> Batch:
     )
 
 
-def _pass_time(fleet: Fleet, until_us: int) -> None:
+def pass_time(world: World, until_us: int) -> None:
     """Let time pass at once, in which no source has anything: timers of scans ring."""
-    fleet.world.now_us = max(fleet.now_us, until_us)
-    for device in fleet.running():
+    world.now_us = max(world.now_us, until_us)
+    for device in world.running():
         sources = device.core.intake.sources
         sources.stopped = False  # a fleet that settles stops them: then no time passes for them
-        sources.advance(_batch([]), fleet.now_us, stamped=False)
-    fleet.step(PASSING_STEPS)
-    fleet.settle()
+        sources.advance(_batch([]), world.now_us, stamped=False)
+    for _ in range(PASSING_STEPS):
+        world.step()
 
 
-def _ends_us(fleet: Fleet, readings: Sequence[Reading]) -> Iterator[int]:
+def ends_us(world: World, readings: Sequence[Reading]) -> Iterator[int]:
     """Yield the times up to which time is to pass: until streams have nothing more to emit."""
-    plan, last_us = fleet.plan, max(each.time_us for each in readings)
-    log = fleet.world.operator.commands.control
+    plan, last_us = world.plans[-1], max(each.time_us for each in readings)
+    log = world.operator.commands.control
     forms = [WindowForms(each, plan.functions, log).forms for each in plan.windows.values()]
     sizes_us = [form.size_us for several in forms for form in several]
     yield last_us + max(sizes_us, default=0) + Settings().lateness_us + SECOND_US
     if not plan.streams:
         return
+    names = [device.name for device in world.devices.values()]
     for span_us in SPANS_US:
         yield last_us + span_us
-        reached = dict.fromkeys([FLEET, *fleet.devices], last_us + span_us - Settings().lateness_us)
+        reached = dict.fromkeys([FLEET, *names], last_us + span_us - Settings().lateness_us)
         streams = {w.source.name for w in plan.windows.values()} & plan.streams.keys()
         if all(
             list(emitted(plan, name, readings, log=log))

@@ -1,7 +1,7 @@
 """A run of a simulated program: readings and faults, then healed, settled and compared."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -11,7 +11,8 @@ from lasp_edge.language.parameter_scan import NO_ENTRIES
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.commands import CommandLog
 from simulations.comparison import Comparison, compare
-from simulations.replay import IN_WINDOW, REFUSED
+from simulations.oracle import Reading
+from simulations.replay import IN_WINDOW, REFUSED, ends_us, pass_time
 from simulations.world.device import OUTCOMES, TWICE
 from simulations.world.faults import START_US, STEP_US
 from simulations.world.misfortunes import heal
@@ -101,6 +102,8 @@ def sampled_run(
     samples: list[RunSample] = []
     try:
         settled = _run(world, samples, progress)
+        if plan.streams and sensors.readings and not world.trouble:
+            _end_streams(world, sensors.readings)
         compared = compare(world, sensors.readings)
         trouble = list(world.trouble)
         if not any(world.seen[kind] for kind in FORGETTING):
@@ -142,6 +145,16 @@ def _run(world: World, samples: list[RunSample], progress: Progress) -> int:
         before = world.bytes
     world.trouble.append(f"not settled after {SETTLE_STEPS} steps: {unsettled(world)}")
     return SETTLE_STEPS
+
+
+def _end_streams(world: World, readings: Sequence[Reading]) -> None:
+    """Let time pass until streams have emitted all that it brings, such as the end of a session."""
+    for until_us in ends_us(world, readings):
+        pass_time(world, until_us)
+        for _ in range(SETTLE_STEPS):
+            if at_rest(world):
+                break
+            world.step()
 
 
 def _sample(world: World, sent_bytes: int, steps: int) -> RunSample:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 from lasp_edge.errors import Exit
 from lasp_edge.examples import greenhouse
 from lasp_edge.tool.command_line import run_command
@@ -55,6 +55,16 @@ def test_where_stores_are_lost_it_says_why_windows_differ(capsys):
     assert "the other" not in capsys.readouterr().out
 
 
+def test_sessions_that_time_alone_ends_are_compared():
+    program = Program("house")
+    door = program.event("door", resolution="1")
+    visits = scans.sessions(gap_s=1_800, fold=folds.count())
+    program.result(program.scan("visits", source=door, scan=visits))
+    outcome = sampled_run(program.plan(), Scenario(1, 2, 30), 5)
+    assert outcome.trouble == []
+    assert outcome.compared.lines() == ["1 of 1 rows are what the oracle says"]
+
+
 def test_what_devices_counted_is_said_of_windows_that_differ():
     plan, fleet = greenhouse.program.plan(), Scenario(1, 2, 30)
     outcome = sampled_run(plan, fleet, 5)
@@ -73,7 +83,7 @@ def test_what_retired_and_admitted_devices_read_is_compared(capsys):
 
 
 FAILING = """
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 program = Program("failing")
 temperature = program.event("temperature", resolution="0.1")
 program.window("w", source=temperature, fold=folds.mean(), size_s=10, {})
@@ -200,7 +210,7 @@ def test_what_cannot_be_simulated_is_refused(words, capsys):
 
 
 WINDOWS_ONLY = """
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 program = Program("wide")
 temperature = program.event("temperature", resolution="0.1")
 program.window("means", source=temperature, fold=folds.mean(), size_s=10, slide_s=10)
