@@ -21,8 +21,6 @@ from device_agent.gateway.finality import TurnFinality, passed_of, served_by
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, FleetState
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.windows import FleetWindows
-from lasp_edge.evaluation.fleet import NOBODY
-from lasp_edge.evaluation.parted import promises_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import FleetRegimes
@@ -215,7 +213,7 @@ class GatewayCore:
             changes,
             due_us=due_us,
             is_over=_is_over(self.promises, self.coverage),
-            promises=promises_of(self.promises, self.coverage) if streams.parted.scans else NOBODY,
+            promises=streams.promised(self.promises, self.coverage),
             # Who does not wait at all waits for answers all the same: each one that is late would
             # change a share, and all that devices make of it.
             answers_due_us=due_us if wait_us else None,

@@ -11,10 +11,11 @@ acknowledged.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from crdts.frontier import Promise
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
 from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator
-from lasp_edge.evaluation.parted import PartedScans
+from lasp_edge.evaluation.parted import PartedScans, promises_of
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, cell_in, plain_parts, stream_plan
@@ -28,6 +29,7 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow
 from lasp_edge.ordered.sent_rows import SentRow
 from lasp_edge.protocol.acceptance import PaneRows
+from lasp_edge.protocol.frontier import Coverage
 
 MOST_CELLS: Final = 20_000
 """Cells whose entries are known by their seq in memory; of others the store is asked."""
@@ -148,6 +150,12 @@ class FleetStreams:
     def settled_us(self, name: str) -> int | None:
         """Return the time before which the rows of a result are final."""
         return self._evaluator.settled_us(name)
+
+    def promised(
+        self, promises: Mapping[str, Promise], coverage: Coverage
+    ) -> Mapping[str, Promised | None]:
+        """Return the newest promises of the devices whose answers are waited for."""
+        return promises_of(promises, coverage) if self.parted.scans else NOBODY
 
     def advance(
         self,

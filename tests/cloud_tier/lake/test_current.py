@@ -3,7 +3,6 @@
 import shutil
 from datetime import UTC, date, datetime, timedelta
 
-import polars as pl
 import pytest
 from deltalake import DeltaTable
 
@@ -15,6 +14,8 @@ from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.command_line import main
 from lasp_edge.units import SECOND_US
 from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
+
+pl = pytest.importorskip("polars", reason="the extra `bench` brings it, in CI")
 
 DAY_US = 86_400 * SECOND_US
 BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
