@@ -177,6 +177,7 @@ def forget(fleet: AttackedFleet, draw: random.Random) -> str:
     """Delete what a device had sent before a time; the job has to end for that."""
     device = draw.choice(DEVICES)
     before = datetime.now(UTC) - timedelta(seconds=draw.randrange(10, 60))  # noqa: TID251
+    before -= timedelta(seconds=before.second % (PANE_US // 1_000_000))  # a pane goes as a whole
     fleet.kill("job")
     words = ["lake", "forget", "--lake", fleet.tables.root, "--device", device]
     fleet.run([*words, "--before", f"{before:%Y-%m-%dT%H:%M:%S}"])

@@ -2,13 +2,14 @@
 
 import argparse
 import fcntl
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from cloud_tier.job.opened import OpenTables
 from cloud_tier.lake.deletion import forget, retain
-from cloud_tier.lake.matching import Wanted
+from cloud_tier.lake.matching import StillCounted, Wanted, still_counted
 from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, is_locked
 from cloud_tier.lake.tables import FORMAT, LakeTables
 from cloud_tier.lake.upgrade import upgrade
@@ -17,6 +18,8 @@ from lasp_edge.tool.times import typed_time
 
 LEAST_DAYS = 8
 """Days that are kept at least: a job takes late readings for seven, unless one says otherwise."""
+_FEW_DEVICES = 10
+"""Devices that a line lists."""
 
 
 def add_deletion_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +27,15 @@ def add_deletion_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("forget, retain")
     group.add_argument("--device", default="", metavar="D", help="forget all that is of a device")
     group.add_argument("--key", metavar="K", help="forget all that is of a key")
-    group.add_argument("--before", metavar="TIME", help="forget only what was measured before then")
-    days = "retain what is less than N days behind the newest final window"
+    before = (
+        "forget only what was measured before then; a time within a pane (the greatest common "
+        "divisor of a window's size and slide) is refused, and the nearest that are not are named"
+    )
+    group.add_argument("--before", metavar="TIME", help=before)
+    days = (
+        f"retain what is less than N days behind the newest final window; {LEAST_DAYS} or more, as "
+        f"the job takes readings that are up to {LEAST_DAYS - 1} days late"
+    )
     group.add_argument("--days", type=int, metavar="N", help=days)
 
 
@@ -48,9 +58,31 @@ def forget_rows(arguments: argparse.Namespace) -> str:
     tables.table(tables.landing)
     wanted = Wanted(arguments.device, arguments.key, before_us)
     with no_job(tables):
+        still = still_counted(tables, wanted)
         counts = forget(tables, wanted, fence=OpenTables(tables).claim)
-    lines = [_counted(counts), "start `lasp-edge cloud` again: it makes the windows from the rest"]
+    missing = (
+        "until a job runs, all windows that these rows were part of are missing, also those that "
+        "other devices are part of: start `lasp-edge cloud`, it makes them from the rest"
+    )
+    lines = [_counted(counts), missing]
+    if still.names:
+        lines.append(_still(arguments, still))
     return "\n".join([*lines, _left(wanted)])
+
+
+def _still(arguments: argparse.Namespace, still: StillCounted) -> str:
+    """Return which windows without the key still count its readings, and what to type."""
+    devices = ", ".join(still.devices[:_FEW_DEVICES]) or "each device that had it"
+    if len(still.devices) > _FEW_DEVICES:
+        devices += f" and {len(still.devices) - _FEW_DEVICES:,} more"
+    words = ["--lake", arguments.lake, "--device", "D"]
+    words += [] if arguments.before is None else ["--before", arguments.before]
+    return (
+        f"not deleted: what has no key {arguments.key!r} still counts these readings, if it is "
+        f"made of the same events: {', '.join(still.names)}; type `lasp-edge lake forget "
+        f"{shlex.join(words)}` for D = {devices}: that deletes all that the device measured, also "
+        "under other keys"
+    )
 
 
 def _left(wanted: Wanted) -> str:
@@ -74,7 +106,10 @@ def retain_days(arguments: argparse.Namespace) -> str:
         UsageError: the days were not named, or are so few that late readings would find no panes.
     """
     if arguments.days is None or arguments.days < LEAST_DAYS:
-        raise UsageError(f"lake retain: --days N is needed, {LEAST_DAYS} or more")
+        raise UsageError(
+            f"lake retain: --days N is needed, {LEAST_DAYS} or more: the job takes readings that "
+            f"are up to {LEAST_DAYS - 1} days late, and needs all panes of their windows"
+        )
     tables = LakeTables(arguments.lake)
     tables.table(tables.landing)
     return _counted(retain(tables, arguments.days))

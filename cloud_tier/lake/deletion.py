@@ -21,6 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileInfo, FileType, PyFileSystem
 
+from cloud_tier.lake.borders import check_border, has_items
 from cloud_tier.lake.coverage import host_us, recorded_frontier
 from cloud_tier.lake.marks import check_made_again, old_marks
 from cloud_tier.lake.matching import Wanted, check_there, count
@@ -61,12 +62,13 @@ def forget(
 
     Raises:
         NotFound: the lake has no such rows; what a killed deletion began goes on all the same.
-        UsageError: a key is wanted, and there are readings of an order over the fleet; or a scan
-            with local events cannot be made again without the device.
+        UsageError: a pane lies across the time; a key is wanted, and there are readings of an order
+            over the fleet; or a scan with local events cannot be made again without the device.
     """
     first_us = _first_item_us(tables, wanted)
     if not _is_unfinished(tables):
         check_there(tables, wanted)
+    check_border(tables, wanted)
     if first_us is not None:
         check_made_again(tables, wanted, first_us)
     if fence is not None:
@@ -180,11 +182,6 @@ def _first_item_us(tables: LakeTables, wanted: Wanted) -> int | None:
             "no key; name a --device, perhaps with --before"
         )
     return first_us
-
-
-def has_items(lattice: DeltaTable) -> bool:
-    """Return whether `lattice` can hold cells of items: the program has an order over the fleet."""
-    return ITEMS in {field.name for field in lattice.schema().fields}
 
 
 def _last_cut_us(lattice: DeltaTable, time_us: int) -> int:

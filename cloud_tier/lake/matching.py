@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 
 from deltalake import DeltaTable
 
+from cloud_tier.lake.definitions import definitions
 from cloud_tier.lake.query import selected
+from cloud_tier.lake.shapes import SHAPES
 from cloud_tier.lake.sqltext import standard_literal
 from cloud_tier.lake.tables import PANE, PROMISE, VARIABLE, LakeTables
 from lasp_edge.errors import NotFound
@@ -75,6 +77,55 @@ def check_there(tables: LakeTables, wanted: Wanted) -> None:
         before = shown_time(wanted.before_us)
         raise NotFound(f"{tables.root} has nothing of {wanted} from before {before} UTC{since}")
     raise NotFound(f"{tables.root} has nothing of {wanted}; {_near(tables, wanted)}")
+
+
+class StillCounted(NamedTuple):
+    """Where the readings of a key still count when the key is forgotten.
+
+    Attributes:
+        names: the windows, values and results that have other keys, or none.
+        devices: whose readings they are.
+    """
+
+    names: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
+def still_counted(tables: LakeTables, wanted: Wanted) -> StillCounted:
+    """Return where the readings of a key still count, as long as it is not forgotten.
+
+    What of a lake is made of the same events it does not know, so these are all that may be.
+    """
+    if wanted.key is None:
+        return StillCounted((), ())
+    has_key = f"max(CASE WHEN key = {standard_literal(wanted.key)} THEN 1 ELSE 0 END) AS has_key"
+    found: dict[str | int, int] = {}  # a stream, or a name
+    query = f"SELECT stream, {has_key} FROM source WHERE kind = '{PANE}' GROUP BY stream"  # noqa: S608 - quoted
+    for path in (tables.lattice, tables.landing):
+        for row in selected(tables.table(path), query).to_pylist():
+            found[row["stream"]] = max(row["has_key"], found.get(row["stream"], 0))
+    names = []
+    for kind, shape in SHAPES.items():
+        query = f'SELECT "{shape.named}" AS name, {has_key} FROM source GROUP BY 1'  # noqa: S608 - quoted
+        path = f"{tables.root}/{shape.table}"
+        rows = (
+            selected(tables.table(path), query).to_pylist()
+            if DeltaTable.is_deltatable(path)
+            else []
+        )
+        of_rows = {row["name"]: row["has_key"] for row in rows}
+        for name, meaning in definitions(tables, kind).items():
+            known = {of_rows.get(name), found.get(meaning.stream)} - {None}
+            if known == {0}:
+                names.append(name)
+    return StillCounted(tuple(names), _devices(tables, wanted))
+
+
+def _devices(tables: LakeTables, wanted: Wanted) -> tuple[str, ...]:
+    where = wanted.rows(f"kind = '{PANE}'", "pane_us")
+    query = f"SELECT DISTINCT device FROM source WHERE {where}"  # noqa: S608 - quoted
+    found = (selected(tables.table(path), query) for path in (tables.lattice, tables.landing))
+    return tuple(sorted({row["device"] for rows in found for row in rows.to_pylist()}))
 
 
 def count(table: DeltaTable, where: str) -> int:
