@@ -140,8 +140,8 @@ def _is_there(tables: LakeTables, wanted: Wanted) -> bool:
     kinds = _OF_DEVICES if wanted.before_us is None else f"kind = '{PANE}'"
     places = [(path, wanted.rows(kinds, "pane_us")) for path in (tables.lattice, tables.landing)]
     places.append((tables.results, wanted.rows("", "time_us")))
-    if not wanted.device:  # rows whose panes are gone
-        places.append((tables.windows, wanted.rows("", "start_us")))
+    if not wanted.device:  # rows whose panes are gone, and that end by then
+        places.append((tables.windows, wanted.rows("", "end_us - 1")))
         places += [(tables.globals, wanted.rows("", ""))] if wanted.before_us is None else []
     elif wanted.key is None:
         places.append((tables.rejects, wanted.rejected()))

@@ -99,6 +99,13 @@ def test_up_to_the_time_all_goes_and_nothing_behind_it(lake, forgets):
     }
 
 
+def test_a_window_that_ends_later_is_not_from_before_the_time(lake, forgets):
+    words = ["--key", "attic", "--before", str(HALF_US)]
+    assert forgets(*words)[0] == Exit.FINE
+    write(lake.windows, [window("by_room", HALF_US - 50 * SECOND_US, 0, key="attic", count=1)])
+    assert forgets(*words)[0] == Exit.NOT_FOUND
+
+
 def test_what_has_no_such_key_is_named_with_the_devices(forgets):
     _, printed = forgets("--key", "attic", "--before", str(HALF_US))
     (line,) = [line for line in printed.splitlines() if line.startswith("not deleted: ")]
