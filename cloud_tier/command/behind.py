@@ -1,4 +1,8 @@
-"""Why results of a lake are behind, in one line for cron: since when, each cause, what to type."""
+"""Why results of a lake are behind, in one line for cron: since when, each cause, what to type.
+
+What is known of devices is as of the last merge. So no device is named while the job or the landers
+are what stands still.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -18,7 +22,9 @@ Found = Mapping[str, Any]
 
 
 def why_behind(found: Found, limit_s: float, now_us: int) -> str:
-    """Return why results are not final up to a recent time, and what to do; empty if they are.
+    """Return why results are not final up to a recent time, and what to do.
+
+    Empty if they are, or if nothing more is to come.
 
     Args:
         found: the status of the lake.
@@ -26,31 +32,59 @@ def why_behind(found: Found, limit_s: float, now_us: int) -> str:
         now_us: the time, in microseconds since the epoch.
     """
     final_us = found["frontier"]["frontier_us"]
-    if not _is_old(final_us, limit_s, now_us):
+    if not _is_old(final_us, limit_s, now_us) or finished(found):
         return ""
     behind = "nothing is final yet"
     if final_us is not None:
         age_s = (now_us - final_us) // SECOND_US
         behind = f"results are final up to {_second(final_us)}, {age_s:,} s ago"
-    causes = [*_done(found), *_processes(found, limit_s, now_us)] or [_devices(found)]
-    return "; ".join([behind, *causes])
+    return "; ".join([behind, *(processes(found, limit_s, now_us) or [_devices(found)])])
 
 
 def _is_old(time_us: int | None, limit_s: float, now_us: int) -> bool:
     return time_us is None or now_us - time_us > limit_s * SECOND_US
 
 
-def _done(found: Found) -> Iterator[str]:
-    """Yield that no device has anything more, as at the end of a recording."""
+def finished(found: Found) -> str:
+    """Return that nothing more is to come, as at the end of a recording; empty if more may."""
+    done = _done(found)
+    if not done or waiting(found):
+        return ""
+    return f"{done}, and all that they sent is merged: nothing more is to come"
+
+
+def processes(found: Found, limit_s: float, now_us: int) -> list[str]:
+    """Return what is wrong with job and landers; nothing in a lake that is finished.
+
+    Args:
+        found: the status of the lake.
+        limit_s: for how many seconds landers may land nothing.
+        now_us: the time, in microseconds since the epoch.
+    """
+    if finished(found):
+        return []
+    if done := _done(found):
+        return [f"{done}, but not all that landed is merged", *_job(found)]
+    return list(_processes(found, limit_s, now_us))
+
+
+def landed_us(lander: Mapping[str, Any]) -> int:
+    """Return when a lander last landed something, merged or not."""
+    newest: int = lander["now_us"] if lander["landed_us"] is None else lander["landed_us"]
+    return newest
+
+
+def _done(found: Found) -> str:
+    """Return that no device has anything more; empty if one may have."""
     states = [each["state"] for each in found["frontier"]["devices"]]
-    if states and _NO_MORE.issuperset(states) and not _waiting(found):
-        are = "the only device is" if len(states) == 1 else f"all {len(states):,} devices are"
-        done = "done or retired" if DeviceState.RETIRED in states else "done"
-        yield f"{are} {done}, and all that they sent is merged: nothing more is to come"
+    if not states or not _NO_MORE.issuperset(states):
+        return ""
+    are = "the only device is" if len(states) == 1 else f"all {len(states):,} devices are"
+    return f"{are} {'done or retired' if DeviceState.RETIRED in states else 'done'}"
 
 
 def _processes(found: Found, limit_s: float, now_us: int) -> Iterator[str]:
-    """Yield what is wrong with job and landers."""
+    """Yield what is wrong with job and landers, where more is to come."""
     runs, lake = found["runs"], found["lake"]
     if runs["job"] is False and runs["lander"] is False and found["failure"] is None:
         yield (
@@ -59,19 +93,15 @@ def _processes(found: Found, limit_s: float, now_us: int) -> Iterator[str]:
         )
         return
     yield from _job(found)
-    if _waiting(found) and runs["lander"] is not False:
-        return  # what landed last is not merged, so its time is not known
-    landed_us = max(
-        (each["now_us"] for each in found["frontier"]["landers"].values()), default=None
-    )
-    if _is_old(landed_us, limit_s, now_us):
-        last = "ever" if landed_us is None else f"since {_second(landed_us)}"
+    last_us = max(map(landed_us, found["frontier"]["landers"].values()), default=None)
+    if _is_old(last_us, limit_s, now_us):
+        last = "ever" if last_us is None else f"since {_second(last_us)}"
         yield f"nothing has landed {last}: {_of_lander(runs['lander'], lake)}"
 
 
 def _job(found: Found) -> Iterator[str]:
     """Yield what is wrong with the job."""
-    runs, failure, waiting = found["runs"]["job"], found["failure"], _waiting(found)
+    runs, failure, commits = found["runs"]["job"], found["failure"], waiting(found)
     start = f"start `lasp-edge cloud MODULE:PROGRAM --no-lander --lake {found['lake']}`"
     if failure is not None:
         times = f" {failure['times']:,} times" if failure["times"] else ""
@@ -82,22 +112,24 @@ def _job(found: Found) -> Iterator[str]:
             yield f"the job has {failed} and tries again: {failure['why']}"
     elif runs is False:
         yield f"no job runs on this machine ({_last(found)}): {start}"
-    elif waiting > _FEW_COMMITS:
-        yield f"the job has {waiting:,} commits still to merge: see its log"
+    elif commits > _FEW_COMMITS:
+        yield f"the job stands still or falls behind ({_last(found)}): see its log"
 
 
 def _last(found: Found) -> str:
     """Return when a job has merged last, and what waits."""
-    merged, waiting = found["merged"], _waiting(found)
-    if merged is None or merged["last_us"] is None:
+    merged, commits = found["merged"], waiting(found)
+    if merged is None or merged["batch"] is None:
         last = "none has ever merged into this lake"
+    elif merged["last_us"] is None:
+        last = "when one last merged is not known"
     else:
-        last = f"the last batch was merged at {_second(merged['last_us'])}"
-    waits = "a commit waits" if waiting == 1 else f"{waiting:,} commits wait"
-    return f"{last}, and {waits}" if waiting else last
+        last = f"the last merged batch was begun at {_second(merged['last_us'])}"
+    waits = "a commit waits" if commits == 1 else f"{commits:,} commits wait"
+    return f"{last}, and {waits}" if commits else last
 
 
-def _waiting(found: Found) -> int:
+def waiting(found: Found) -> int:
     """Return how many commits of landers are known to wait for the job."""
     if found["merged"] is not None:
         return int(found["merged"]["commits_behind"])

@@ -39,7 +39,14 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cloud_tier.command import table
-from cloud_tier.command.behind import MOST_DEVICES, why_behind
+from cloud_tier.command.behind import (
+    MOST_DEVICES,
+    finished,
+    landed_us,
+    processes,
+    waiting,
+    why_behind,
+)
 from cloud_tier.command.deletion import (
     add_deletion_arguments,
     forget_rows,
@@ -60,6 +67,9 @@ from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
 SECTION = "windows of a fleet"
 EXTRA = "lake"
 
+_LANDS_S: Final = 300
+"""In seconds: a lander that runs lands something every 15 s; as in the alert NothingLands."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -79,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="S",
         help="print only what is wrong, and end with 1, where results are final up to more than S "
-        "seconds ago (status)",
+        "seconds ago and more is to come or to merge (status)",
     )
     parser.add_argument("--to", metavar="DIR", help="where the table is written (current)")
     parser.add_argument(
@@ -99,11 +109,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _show_status(arguments: argparse.Namespace) -> int:
     dead_after_us = Patience.of(arguments).dead_after_us
     found = status(LakeTables(arguments.lake), roster=arguments.roster, dead_after_us=dead_after_us)
+    now_us = host_us()
     if arguments.fail_if_behind is not None:
-        if why := why_behind(found, arguments.fail_if_behind, host_us()):
+        if why := why_behind(found, arguments.fail_if_behind, now_us):
             raise CommandError(f"{arguments.lake}: {why}")
+        if done := finished(found):
+            print(f"{arguments.lake}: {done}")  # noqa: T201
         return Exit.FINE
-    print(json.dumps(found) if arguments.json else "\n".join(_plainly(found)))  # noqa: T201
+    print(json.dumps(found) if arguments.json else "\n".join(_plainly(found, now_us)))  # noqa: T201
     return Exit.FINE
 
 
@@ -156,16 +169,17 @@ def _show_shared(arguments: argparse.Namespace) -> int:
     return Exit.FINE
 
 
-def _plainly(found: dict[str, Any]) -> list[str]:
-    """Return what people read."""
-    runs, frontier = found["runs"], found["frontier"]
+def _plainly(found: dict[str, Any], now_us: int) -> list[str]:
+    """Return what people read: first what stands still, if job or landers do."""
+    runs, frontier, stands = found["runs"], found["frontier"], processes(found, _LANDS_S, now_us)
     of = f"program {found['program'] or UNKNOWN}, format {found['format']}"
     lines = [
+        *(f"wrong    {each}" for each in stands),
         f"lake     {found['lake']}, {of}",
         f"job      {_running(runs['job'])}{_unfinished(found['merged'], runs['job'])}",
         *_failed(found["failure"]),
         f"lander   {_running(runs['lander'])}",
-        f"final    {_final(frontier)}",
+        f"final    {_final(found, now_us, blames=not stands)}",
         "",
         *_tables(found["tables"]),
     ]
@@ -174,7 +188,7 @@ def _plainly(found: dict[str, Any]) -> list[str]:
     if found["results"]:
         lines += ["", *_results(found["results"])]
     if frontier["devices"]:
-        lines += ["", *_devices(frontier)]
+        lines += ["", *_merged(found, now_us), *_devices(frontier, now_us, blames=not stands)]
     if frontier["landers"]:
         lines += ["", *_landers(frontier["landers"])]
     if found["rejects"]:
@@ -204,15 +218,25 @@ def _failed(failure: dict[str, Any] | None) -> list[str]:
     return [f"failure  {shown_time(failure['last_us'])} UTC: {failure['why']}"]
 
 
-def _final(frontier: dict[str, Any]) -> str:
-    if frontier["frontier_us"] is None:
-        text = "nothing yet"
-    else:
-        text = f"up to {shown_time(frontier['frontier_us'])} UTC"
-    if frontier["lag_s"] is not None:
-        text += f", {ago(frontier['lag_s'])} behind the lander's clock"
-    held = frontier["held_by"]
-    return f"{text}; waits for {', '.join(held)}" if held else text
+def _final(found: dict[str, Any], now_us: int, *, blames: bool) -> str:
+    final_us, held = found["frontier"]["frontier_us"], found["frontier"]["held_by"]
+    text = "nothing yet"
+    if final_us is not None:
+        text = f"up to {shown_time(final_us)} UTC, {_ago(final_us, now_us)}"
+    if done := finished(found):
+        return f"{text}; {done}"
+    return f"{text}; waits for {', '.join(held)}" if held and blames else text
+
+
+def _merged(found: dict[str, Any], now_us: int) -> list[str]:
+    """Return that more is known of devices than is shown, where commits wait."""
+    commits, merged = waiting(found), found["merged"]
+    if not commits:
+        return []
+    begun = merged and merged["last_us"]
+    last = "" if begun is None else f", begun {_ago(begun, now_us)}"
+    later = "a later commit is" if commits == 1 else f"{commits:,} later commits are"
+    return [f"as of the last merged batch{last}; {later} not in it:"]
 
 
 def _tables(tables: dict[str, dict[str, int]]) -> list[str]:
@@ -237,14 +261,12 @@ def _results(results: dict[str, dict[str, Any]]) -> list[str]:
     return aligned([("result", "newest row", "newest final"), *rows], left=(0, 1, 2))
 
 
-def _devices(frontier: dict[str, Any]) -> list[str]:
+def _devices(frontier: dict[str, Any], now_us: int, *, blames: bool) -> list[str]:
     first = sorted(frontier["devices"], key=lambda each: (not each["holds"], each["device"]))
     rows = []
     for each in first[:MOST_DEVICES]:
-        silence = UNKNOWN
-        if each["heard_us"] is not None and frontier["now_us"] is not None:
-            silence = f"{ago(max(0, frontier['now_us'] - each['heard_us']) / 1e6)} ago"
-        holds = "results wait for it" if each["holds"] else ""
+        silence = UNKNOWN if each["heard_us"] is None else _ago(each["heard_us"], now_us)
+        holds = "results wait for it" if each["holds"] and blames else ""
         rows.append((each["device"], each["state"], _time(each["low_us"]), silence, holds))
     head = ("device", "state", "nothing older than", "reported", "")
     lines = aligned([head, *rows], left=range(5))
@@ -253,9 +275,9 @@ def _devices(frontier: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _landers(landers: dict[str, dict[str, int]]) -> list[str]:
+def _landers(landers: dict[str, dict[str, Any]]) -> list[str]:
     rows = [
-        (name, _time(each["now_us"]), _time(each["since_us"])) for name, each in landers.items()
+        (name, _time(landed_us(each)), _time(each["since_us"])) for name, each in landers.items()
     ]
     return aligned([("lander", "last landed", "listens since"), *rows], left=range(3))
 
@@ -263,6 +285,10 @@ def _landers(landers: dict[str, dict[str, int]]) -> list[str]:
 def _rejects(rejects: list[dict[str, Any]]) -> list[str]:
     rows = [(each["reason"], f"{each['frames']:,}", _time(each["last_us"])) for each in rejects]
     return aligned([("not taken, because", "frames", "the last"), *rows], left=(0, 2))
+
+
+def _ago(time_us: int, now_us: int) -> str:
+    return f"{ago(max(0, now_us - time_us) / 1e6)} ago"
 
 
 def _time(time_us: int | None) -> str:

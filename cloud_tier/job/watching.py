@@ -57,7 +57,8 @@ class Figures(NamedTuple):
         compiled: classes that Spark generated and compiled.
         rejects: frames in the lake that were not taken, by reason.
         frontier_us: results are final up to there; None for nothing yet.
-        lag_us: how far that is behind the landers' clock; None where one of them is missing.
+        lag_us: how far that was behind the landers' clock at the last batch, for the log; None
+            where one of them is missing. The page has how far it is behind now.
         expected: devices that are waited for or were excluded.
         excluded: those of them that are not waited for.
         seconds: that all steps took.
@@ -162,7 +163,9 @@ class Figures(NamedTuple):
         Args:
             program: the program's name.
         """
-        info = {"program": program, "release": RELEASE}
+        info, final_us = {"program": program, "release": RELEASE}, self.frontier_us
+        # Of now, not of the last batch: it grows while a step hangs, or landers land nothing.
+        lag_us = None if final_us is None else host_us() - final_us
         yield Metric("lasp_edge_cloud_info", GAUGE, "1; what runs.", [(info, 1)])
         for name, total, text in (
             ("batches", self.batches, "Batches merged since the start of the process."),
@@ -178,8 +181,8 @@ class Figures(NamedTuple):
         ):
             yield Metric(f"lasp_edge_cloud_{name}_total", COUNTER, text, [({}, total)])
         for name, microseconds, text in (
-            ("frontier", self.frontier_us, "Results are final up to here, since the epoch."),
-            ("frontier_lag", self.lag_us, "How far that is behind the landers' clock."),
+            ("frontier", final_us, "Results are final up to here, since the epoch."),
+            ("frontier_lag", lag_us, "How far that is behind now, by the job's machine's clock."),
             ("last_step", self.last_seconds * 1e6, "How long the last step took."),
             ("last_batch_time", self.last_us, "When the last batch was merged, since the epoch."),
         ):

@@ -33,7 +33,8 @@ class Merged(NamedTuple):
         batch: the number of the last batch that is finished; None before the first.
         unfinished: whether a later one was planned.
         version: of `landing`, up to which finished batches have read; None where that is unclear.
-        last_us: when the last batch was finished, in microseconds since the epoch; None before it.
+        last_us: when that batch was planned, in microseconds since the epoch, by its own note: a
+            file's time is that of its copy. None before it, or where that is unclear.
     """
 
     batch: int | None
@@ -48,9 +49,8 @@ def merged(tables: LakeTables) -> Merged | None:
     if not begun:
         return None
     last = max(finished, default=None)
-    version = _version(begun[last]) if last in begun else None
-    last_us = None if last is None else finished[last].stat().st_mtime_ns // 1000
-    return Merged(last, last is None or max(begun) > last, version, last_us)
+    text = begun[last].read_text(errors="replace") if last in begun else ""
+    return Merged(last, last is None or max(begun) > last, _version(text), _planned_us(text))
 
 
 def mend(tables: LakeTables) -> str:
@@ -176,10 +176,18 @@ def _remove(file: Path) -> None:
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
-def _version(offsets: Path) -> int | None:
+def _version(text: str) -> int | None:
     """Return the version of `landing` up to which a batch has read, in part at least."""
-    version, index, _ = _offset(offsets.read_text(errors="replace"))
+    version, index, _ = _offset(text)
     return version if version is None or index >= 0 else version - 1
+
+
+def _planned_us(text: str) -> int | None:
+    """Return when a batch was planned; `batchTimestampMs` of Spark's `OffsetSeqMetadata`."""
+    time_ms = next(
+        (found.get("batchTimestampMs") for found in map(_read, text.splitlines()) if found), None
+    )
+    return time_ms * 1000 if isinstance(time_ms, int) else None
 
 
 def _offset(text: str) -> tuple[int | None, int, bool]:

@@ -10,7 +10,7 @@ and Remove File", https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -82,6 +82,35 @@ def committed_ms(table: DeltaTable, version: int) -> int | None:
     except FileNotFoundError:
         return None
     return next((info["timestamp"] for info in infos if "timestamp" in info), None)
+
+
+def newest_commits_us(
+    table: DeltaTable, expected: Collection[str], least: int, most: int
+) -> dict[str, int]:
+    """Return when each application last committed to a table, in microseconds since the epoch.
+
+    The log is read from its end, until all that are expected are found, or it is deleted.
+
+    Args:
+        table: its commits name their application in a transaction, or count for none.
+        expected: applications.
+        least: how many commits are read although all of them are found: others may be there.
+        most: how many commits are read at most.
+    """
+    files, found = PyFileSystem(DeltaStorageHandler(table.table_uri)), dict[str, int]()
+    newest = table.version()
+    for number in range(newest, max(-1, newest - most), -1):
+        if newest - number >= least and found.keys() >= set(expected):
+            break
+        try:
+            actions = _actions(files, number)
+        except FileNotFoundError:
+            break
+        times_ms = [each["commitInfo"].get("timestamp") for each in actions if "commitInfo" in each]
+        for action in actions if times_ms and times_ms[0] is not None else ():
+            if "txn" in action:
+                found.setdefault(action["txn"]["appId"], times_ms[0] * 1000)
+    return found
 
 
 def is_replaced_since(table: DeltaTable, version: int) -> bool:

@@ -5,7 +5,7 @@ job's checkpoint, and the locks of both.
 """
 
 import fcntl
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,12 +16,19 @@ from cloud_tier.lake.checkpoint import merged
 from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage
 from cloud_tier.lake.definitions import program_of
 from cloud_tier.lake.failed import noted_failure
+from cloud_tier.lake.feed import newest_commits_us
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import LakeTables
+from lasp_edge.protocol.frontier import Listening
 
 JOB_LOCK: Final = "job.lock"
 LANDER_LOCK: Final = "lock"
 """The files that a running job, and a running lander, hold locked in the lake and in its log."""
+_LEAST_COMMITS: Final = 20
+_MOST_COMMITS: Final = 200
+"""Commits of `landing` that are looked at for those of landers: each is a file of some kB."""
+_NO_LANDER: Final = "lasp-edge "
+"""What an application's name in the log begins with that is no lander's: the job's, and others."""
 
 
 def status(
@@ -37,12 +44,14 @@ def status(
     Returns:
         `lake`, `id`, `format`, `program`; `tables`: by name rows, files, bytes and version;
         `windows`: by name the newest `start_us` and `end_us` and `final_end_us`; `results`: by name
-        the newest `time_us` of a row, and `final_time_us`; `frontier`: where it is, its lag behind
-        the landers' clock, who holds it, and the state of every device;
-        `rejects`: by reason the frames and when the last came; `merged`: whether a batch is begun
-        and not finished, how many commits of `landing` are not merged, and when the last batch
-        was; `failure`: why the job fails, unless a batch was merged since; `runs`: whether a job
-        and a lander run, None where the lake's directory does not tell.
+        the newest `time_us` of a row, and `final_time_us`; `frontier`: of what is merged, where it
+        is, its lag behind the landers' clock, who holds it, and the state of every device; and of
+        each lander, merged or not, as `landed_us` when it last committed to `landing` (None: long
+        ago); `rejects`: by reason the frames and when the last came; `merged`: whether a batch is
+        begun and not finished, how many commits of `landing` are not merged, and as `last_us` when
+        the last merged batch was begun; `failure`: why the job fails, unless a batch was merged
+        since; `runs`: whether a job and a lander run, None where the lake's directory does not
+        tell.
 
     Raises:
         NotFound: there is no such lake.
@@ -60,7 +69,7 @@ def status(
         },
         "windows": _newest_windows(tables),
         "results": _newest_rows(tables),
-        "frontier": _frontier(fleet_coverage(tables, roster, dead_after_us)),
+        "frontier": _frontier(fleet_coverage(tables, roster, dead_after_us), landing),
         "rejects": _rejects(tables),
         "merged": merged_of(tables, landing.version()),
         "failure": failure and failure._asdict(),
@@ -100,15 +109,29 @@ def _newest_rows(tables: LakeTables) -> dict[str, dict[str, Any]]:
     return {row.pop("result"): row for row in rows}
 
 
-def _frontier(coverage: FleetCoverage) -> dict[str, Any]:
+def _frontier(coverage: FleetCoverage, landing: DeltaTable) -> dict[str, Any]:
     return {
         "frontier_us": coverage.frontier_us,
         "recorded_us": coverage.recorded_us,
         "now_us": coverage.now_us,
         "lag_s": None if coverage.lag_us is None else coverage.lag_us / 1e6,
         "held_by": [each.device for each in coverage.devices if each.holds],
-        "landers": {name: clock._asdict() for name, clock in sorted(coverage.landers.items())},
+        "landers": _landers(coverage.landers, landing),
         "devices": [each._asdict() for each in coverage.devices],
+    }
+
+
+def _landers(clocks: Mapping[str, Listening], landing: DeltaTable) -> dict[str, dict[str, Any]]:
+    """Return the landers: those whose clock is merged, and those that have landed of late."""
+    landed_us = newest_commits_us(landing, clocks, _LEAST_COMMITS, _MOST_COMMITS)
+    news = {name for name in landed_us if not name.startswith(_NO_LANDER)}
+    unknown = dict.fromkeys(Listening._fields)
+    return {
+        name: {
+            **(clocks[name]._asdict() if name in clocks else unknown),
+            "landed_us": landed_us.get(name),
+        }
+        for name in sorted(clocks.keys() | news)
     }
 
 

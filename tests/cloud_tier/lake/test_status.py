@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from cloud_tier import Lake
 from cloud_tier.lake.coverage import DeviceState, fleet_coverage
@@ -16,6 +16,7 @@ from cloud_tier.lake.failed import FAILURE, forget_failure, note_failure
 from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, status
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
+from lasp_edge.tool.screen import UNKNOWN
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, table, tick
 from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
 
@@ -136,11 +137,12 @@ def test_results_are_told_with_their_newest_row_and_their_newest_final_one(table
     assert [line.split()[0] for line in (runs, used)] == ["runs", "used"]
 
 
-def offset(tables, batch, version, index=-1):
+def offset(tables, batch, version, index=-1, planned_us=NOW_US):
     plain = {"reservoirVersion": version, "index": index, "isStartingVersion": False}
     folder = Path(tables.checkpoint, "offsets")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / str(batch)).write_text(f'v1\n{{"conf": {{}}}}\n{json.dumps(plain)}')
+    noted = {"batchTimestampMs": planned_us // 1000, "conf": {}}
+    (folder / str(batch)).write_text(f"v1\n{json.dumps(noted)}\n{json.dumps(plain)}")
 
 
 def commit(tables, batch):
@@ -165,14 +167,21 @@ def test_a_batch_that_was_begun_and_not_finished_is_told(tables):
     assert merged(tables) == {"batch": None, "unfinished": True, "commits_behind": 5}
     commit(tables, 0)
     assert merged(tables) == {"batch": 0, "unfinished": False, "commits_behind": 2}
-    offset(tables, 1, 5)
+    offset(tables, 1, 5, planned_us=BEGIN_US)
     assert merged(tables) == {"batch": 0, "unfinished": True, "commits_behind": 2}
     commit(tables, 1)
-    os.utime(f"{tables.checkpoint}/commits/1", (BEGIN_US // SECOND_US,) * 2)
+    copied_s = BEGIN_US // SECOND_US + 240  # as `cp -r` leaves the files
+    for folder in ("offsets", "commits"):
+        os.utime(f"{tables.checkpoint}/{folder}/1", (copied_s, copied_s))
     assert report(tables)["merged"]["last_us"] == BEGIN_US
     assert merged(tables) == {"batch": 1, "unfinished": False, "commits_behind": 0}
     Path(tables.checkpoint, "offsets", "1").write_text("torn")
-    assert report(tables)["merged"]["commits_behind"] == 5
+    assert report(tables)["merged"] == {
+        "batch": 1,
+        "unfinished": False,
+        "commits_behind": 5,
+        "last_us": None,
+    }
 
 
 def test_processes_are_told_by_the_locks_that_they_hold(tables):
@@ -182,15 +191,26 @@ def test_processes_are_told_by_the_locks_that_they_hold(tables):
         assert report(tables)["runs"] == {"job": True, "lander": False}
 
 
-def test_the_command_says_it_in_words(tables, capsys):
+def shown(tables, capsys, monkeypatch, now_us):
+    """Return the lines of `lake status`, at a time."""
+    monkeypatch.setattr("cloud_tier.command.lake.host_us", lambda: now_us)
+    assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_command_says_it_in_words(tables, capsys, monkeypatch):
+    monkeypatch.setattr("cloud_tier.command.lake.host_us", lambda: NOW_US + 2 * SECOND_US)
+    Path(tables.log).mkdir()
     merge(tables, ROWS)
     rejected = {"received_us": 5, "topic": "t", "reason": "no frame", "frames": 3, "frame": b""}
     write(tables.rejects, [rejected])
-    assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
+    with running(Path(tables.root, JOB_LOCK), Path(tables.log, LANDER_LOCK)):
+        assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
     output = capsys.readouterr().out
+    assert output.startswith("lake ")
     for words in (
         "program rooms, format 2",
-        "final    up to 2023-11-14 22:32:00 UTC, 60 s behind the lander's clock; waits for slow",
+        "final    up to 2023-11-14 22:32:00 UTC, 62 s ago; waits for slow",
         "windows      6",
         "no frame",
         "results wait for it",
@@ -200,6 +220,81 @@ def test_the_command_says_it_in_words(tables, capsys):
     assert json.loads(capsys.readouterr().out)["program"] == "rooms"
     assert main(["lake", "status", "--lake", f"{tables.root}/no"]) == Exit.NOT_FOUND
     assert "no lake" in capsys.readouterr().err
+
+
+def land(tables, lander, number, at_us):
+    """Commit to `landing` as a lander does whose clock shows a time."""
+    once = CommitProperties(app_transactions=[Transaction(lander, number)])
+    rows = table(PROGRAM, [tick(number, at_us)])
+    write_deltalake(tables.landing, rows, mode="append", commit_properties=once)
+    log = Path(tables.landing, "_delta_log", f"{DeltaTable(tables.landing).version():020d}.json")
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "commitInfo" in action:
+            action["commitInfo"]["timestamp"] = at_us // 1000
+    log.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+
+
+def test_no_device_is_blamed_while_the_job_stands_still(tables, capsys, monkeypatch):
+    """What is merged of devices is old then, and says nothing of them."""
+    merge(tables, ROWS)
+    offset(tables, 0, 1)
+    commit(tables, 0)
+    for number in range(2, 26):
+        land(tables, "lander", number, NOW_US + number * 15 * SECOND_US)
+    land(tables, "new one", 1, NOW_US + 360 * SECOND_US)
+    look = (tables, capsys, monkeypatch, NOW_US + 380 * SECOND_US)
+    with running(Path(tables.root, JOB_LOCK), Path(tables.log, LANDER_LOCK)):
+        lines, (_, line) = shown(*look), behind(*look)
+    stands = (
+        "the job stands still or falls behind (the last merged batch was begun at "
+        "2023-11-14 22:33:00 UTC, and 25 commits wait): see its log"
+    )
+    assert lines[0] == f"wrong    {stands}"
+    assert line.endswith(f"22:32:00 UTC, 440 s ago; {stands}\n")
+    assert "final    up to 2023-11-14 22:32:00 UTC, 7 min ago" in lines
+    assert "as of the last merged batch, begun 6 min ago; 25 later commits are not in it:" in lines
+    fields = [line.split() for line in lines]
+    assert ["slow", "live", "2023-11-14", "22:32:00", "6", "min", "ago"] in fields
+    newest = ["lander", "2023-11-14", "22:39:15", "2023-11-14", "22:13:00"]
+    assert newest in fields
+    assert ["new", "one", "2023-11-14", "22:39:00", UNKNOWN] in fields
+    assert not [line for line in lines if "wait for" in line or "waits for" in line]
+
+
+def test_no_device_is_blamed_while_nothing_lands(tables, capsys, monkeypatch):
+    merge(tables, ROWS)
+    with running(Path(tables.root, JOB_LOCK)):
+        lines = shown(tables, capsys, monkeypatch, NOW_US + 15 * MINUTE_US)
+    assert lines[0].startswith("wrong    nothing has landed since 2023-11-14 22:33:00 UTC: is ")
+    assert "final    up to 2023-11-14 22:32:00 UTC, 16 min ago" in lines
+    fields = [line.split() for line in lines]
+    assert ["slow", "live", "2023-11-14", "22:32:00", "15", "min", "ago"] in fields
+    assert "wait" not in " ".join(lines).replace("not waited for", "")
+
+
+def test_a_lake_to_which_nothing_more_comes_is_fine_once_all_is_merged(tables, capsys, monkeypatch):
+    merge(tables, [*(promise(name, NOW_US, done=True) for name in NAMES), tick(1, NOW_US)])
+    write_deltalake(tables.landing, table(PROGRAM, [tick(1, BEGIN_US)]), mode="append")
+    offset(tables, 0, 1)
+    commit(tables, 0)
+    look = (tables, capsys, monkeypatch, NOW_US + 60 * MINUTE_US)
+    code, line = behind(*look)
+    last = "the last merged batch was begun at 2023-11-14 22:33:00 UTC, and a commit waits"
+    start = f"start `lasp-edge cloud MODULE:PROGRAM --no-lander --lake {tables.root}`"
+    assert code == 1
+    assert line.endswith(
+        f"; all 4 devices are done, but not all that landed is merged; no job runs on this "
+        f"machine ({last}): {start}\n"
+    )
+    offset(tables, 0, 2)
+    words = "all 4 devices are done, and all that they sent is merged: nothing more is to come"
+    watched = ["lake", "status", "--lake", tables.root, "--fail-if-behind", "120"]
+    assert main(watched) == Exit.FINE
+    assert capsys.readouterr() == (f"{tables.root}: {words}\n", "")
+    lines = shown(*look)
+    assert lines[0].startswith("lake ")
+    assert any(line.startswith("final ") and line.endswith(f" ago; {words}") for line in lines)
 
 
 def behind(tables, capsys, monkeypatch, now_us, limit_s=120):
@@ -258,17 +353,13 @@ def test_cron_is_told_that_neither_job_nor_lander_runs_since_when_and_what_to_ty
     assert f"; {none}, and a commit waits): {start}\n" in behind(*look)[1]
     offset(tables, 0, 1, index=0)
     commit(tables, 0)
-    os.utime(f"{tables.checkpoint}/commits/0", (NOW_US // SECOND_US,) * 2)
-    last = "the last batch was merged at 2023-11-14 22:33:00 UTC"
+    last = "the last merged batch was begun at 2023-11-14 22:33:00 UTC"
     assert f"; no job runs on this machine ({last}): {start}\n" in behind(*look)[1]
     with running(Path(tables.log, LANDER_LOCK)):
         pass
     both = f"start `lasp-edge cloud MODULE:PROGRAM --broker URL --lake {tables.root}`, which runs"
     neither = f"; neither a job nor a lander runs on this machine ({last}): {both} both\n"
     assert neither in behind(*look)[1]
-    merge(tables, [promise(name, NOW_US, version=2, done=True) for name in NAMES])
-    words = "; all 6 devices are done or retired, and all that they sent is merged: nothing more is"
-    assert f"{words} to come{neither}" in behind(*look[:3], NOW_US + 3 * MINUTE_US)[1]
 
 
 def test_cron_is_told_why_the_job_fails_until_a_batch_is_merged(tables, capsys, monkeypatch):
@@ -300,7 +391,7 @@ def test_cron_is_told_why_the_job_fails_until_a_batch_is_merged(tables, capsys, 
 def test_the_report_lists_the_landers(tables, capsys):
     merge(tables, ROWS)
     assert report(tables)["frontier"]["landers"] == {
-        "lander": {"now_us": NOW_US, "since_us": BEGIN_US}
+        "lander": {"now_us": NOW_US, "since_us": BEGIN_US, "landed_us": None}
     }
     assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
     assert "lander  2023-11-14 22:33:00" in " ".join(capsys.readouterr().out.split("\n"))
