@@ -14,7 +14,9 @@ from lasp_edge.units import SECOND_US
 MOST_DEVICES: Final = 20
 """Devices that are printed for people: as many as fit on a screen, those first that hold others."""
 _FEW_COMMITS: Final = 20
-"""Commits of `landing` that a job may have before it in the usual run: some seconds."""
+_SOON_S: Final = 120
+"""How many commits of `landing` a job may have before it, and for how many seconds: a step takes
+some seconds, and a start of Spark half a minute."""
 _NO_MORE: Final = {DeviceState.DONE, DeviceState.RETIRED}
 
 Found = Mapping[str, Any]
@@ -64,7 +66,7 @@ def processes(found: Found, limit_s: float, now_us: int) -> list[str]:
     if finished(found):
         return []
     if done := _done(found):
-        return [f"{done}, but not all that landed is merged", *_job(found)]
+        return [f"{done}, but not all that landed is merged", *_job(found, now_us)]
     return list(_processes(found, limit_s, now_us))
 
 
@@ -92,14 +94,14 @@ def _processes(found: Found, limit_s: float, now_us: int) -> Iterator[str]:
             f"`lasp-edge cloud MODULE:PROGRAM --broker URL --lake {lake}`, which runs both"
         )
         return
-    yield from _job(found)
+    yield from _job(found, now_us)
     last_us = max(map(landed_us, found["frontier"]["landers"].values()), default=None)
     if _is_old(last_us, limit_s, now_us):
         last = "ever" if last_us is None else f"since {_second(last_us)}"
         yield f"nothing has landed {last}: {_of_lander(runs['lander'], lake)}"
 
 
-def _job(found: Found) -> Iterator[str]:
+def _job(found: Found, now_us: int) -> Iterator[str]:
     """Yield what is wrong with the job."""
     runs, failure, commits = found["runs"]["job"], found["failure"], waiting(found)
     start = f"start `lasp-edge cloud MODULE:PROGRAM --no-lander --lake {found['lake']}`"
@@ -112,8 +114,13 @@ def _job(found: Found) -> Iterator[str]:
             yield f"the job has {failed} and tries again: {failure['why']}"
     elif runs is False:
         yield f"no job runs on this machine ({_last(found)}): {start}"
-    elif commits > _FEW_COMMITS:
+    elif commits > _FEW_COMMITS or _waits_long(found["merged"], now_us):
         yield f"the job stands still or falls behind ({_last(found)}): see its log"
+
+
+def _waits_long(merged: Mapping[str, Any] | None, now_us: int) -> bool:
+    oldest_us = None if merged is None else merged["oldest_us"]
+    return oldest_us is not None and _is_old(oldest_us, _SOON_S, now_us)
 
 
 def _last(found: Found) -> str:

@@ -16,7 +16,7 @@ from cloud_tier.lake.checkpoint import merged
 from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage
 from cloud_tier.lake.definitions import program_of
 from cloud_tier.lake.failed import noted_failure
-from cloud_tier.lake.feed import newest_commits_us
+from cloud_tier.lake.feed import committed_ms, newest_commits_us
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.protocol.frontier import Listening
@@ -48,10 +48,10 @@ def status(
         is, its lag behind the landers' clock, who holds it, and the state of every device; and of
         each lander, merged or not, as `landed_us` when it last committed to `landing` (None: long
         ago); `rejects`: by reason the frames and when the last came; `merged`: whether a batch is
-        begun and not finished, how many commits of `landing` are not merged, and as `last_us` when
-        the last merged batch was begun; `failure`: why the job fails, unless a batch was merged
-        since; `runs`: whether a job and a lander run, None where the lake's directory does not
-        tell.
+        begun and not finished, how many commits of `landing` are not merged, as `oldest_us` when
+        the first of them came, and as `last_us` when the last merged batch was begun; `failure`:
+        why the job fails, unless a batch was merged since; `runs`: whether a job and a lander run,
+        None where the lake's directory does not tell.
 
     Raises:
         NotFound: there is no such lake.
@@ -71,7 +71,7 @@ def status(
         "results": _newest_rows(tables),
         "frontier": _frontier(fleet_coverage(tables, roster, dead_after_us), landing),
         "rejects": _rejects(tables),
-        "merged": merged_of(tables, landing.version()),
+        "merged": _merged(tables, landing),
         "failure": failure and failure._asdict(),
         "runs": {
             "job": _job_runs(tables),
@@ -142,6 +142,16 @@ def _rejects(tables: LakeTables) -> list[dict[str, Any]]:
     )
     found: list[dict[str, Any]] = selected(tables.table(tables.rejects), query).to_pylist()
     return found
+
+
+def _merged(tables: LakeTables, landing: DeltaTable) -> dict[str, Any] | None:
+    """Return how far a lake is merged, and since when something waits."""
+    found = merged_of(tables, landing.version())
+    if found is None:
+        return None
+    oldest = landing.version() - found["commits_behind"] + 1
+    oldest_ms = committed_ms(landing, oldest) if found["commits_behind"] else None
+    return {**found, "oldest_us": None if oldest_ms is None else oldest_ms * 1000}
 
 
 def merged_of(tables: LakeTables, landed: int) -> dict[str, Any] | None:
