@@ -2,9 +2,10 @@
 
 It has what `readable` gives: a row for each window and key, or for each row of a stream, with times
 as timestamps and parts as doubles in the event's unit. It is partitioned by the day, in UTC, of
-`start` or `time`, and its columns have comments. Who writes it again rewrites the days of which a
-row was appended since; all days where rows were deleted from the lake, or a table was put back. A
-table of one lake is no table of another, also of a copy.
+`start` or `time`, in the column `day` (`day_utc` where a part is called `day`), and columns have
+comments. Who writes it again rewrites the days of which a row was appended since; all days where
+rows were deleted from the lake, or a table was put back. A table of one lake is no table of
+another, also of a copy.
 """
 
 import json
@@ -23,6 +24,7 @@ from cloud_tier.lake.feed import committed_ms, is_replaced_since
 from cloud_tier.lake.results import TimedRows
 from cloud_tier.lake.shapes import SHAPES
 from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.language.shown_names import free_name, shown_names
 from lasp_edge.units import SECOND_US
 
 DAY: Final = "day"
@@ -83,19 +85,19 @@ def write_current(rows: TimedRows, path: str, *, replaces: bool = False) -> Writ
         days, found = None, _of_days(rows, None)
     elif days is not None:
         found = fitted
-    listed = ", ".join(f"'{day}'" for day in sorted(days or ()))
+    listed, by_day = ", ".join(f"'{day}'" for day in sorted(days or ())), _day_column(rows)
     write_deltalake(
         path,
         found,
-        partition_by=[DAY],
+        partition_by=[by_day],
         mode="overwrite",
         schema_mode="overwrite" if days is None else None,
-        predicate=None if days is None else f"{DAY} IN ({listed})",
+        predicate=None if days is None else f"{by_day} IN ({listed})",
         name=rows.meaning.name,
         description=_about(rows),
         commit_properties=CommitProperties(custom_metadata={_MARK: json.dumps(mark)}),
     )
-    return WrittenRows(found.num_rows, len(set(found.column(DAY).to_pylist())))
+    return WrittenRows(found.num_rows, len(set(found.column(by_day).to_pylist())))
 
 
 def _need_room(path: str) -> None:
@@ -169,6 +171,10 @@ def _time(rows: TimedRows) -> str:
     return SHAPES[rows.meaning.kind].time
 
 
+def _day_column(rows: TimedRows) -> str:
+    return free_name(DAY, shown_names(rows.columns, rows.meaning).values(), "_utc")
+
+
 def _day(time_us: int) -> date:
     return datetime.fromtimestamp(time_us // SECOND_US, UTC).date()
 
@@ -181,21 +187,27 @@ def _of_days(rows: TimedRows, days: Collection[date] | None) -> pa.Table:
         begin = datetime.combine(min(days), time(), UTC)
         end = datetime.combine(max(days), time(), UTC) + timedelta(days=1)
         found = rows.readable(since=begin, until=end)
-    times = found.column(_time(rows).removesuffix("_us"))
+    names = shown_names(rows.columns, rows.meaning)
+    times = found.column(names[_time(rows)])
     day = times.cast(pa.timestamp("us")).cast(pa.date32())
-    found = found.append_column(DAY, day)
+    found = found.append_column(_day_column(rows), day)
     if days is not None:
         found = found.filter(compute.is_in(day, pa.array(sorted(days), pa.date32())))
-    return found.cast(pa.schema([_commented(field, rows) for field in found.schema]))
+    stored = {shown: name for name, shown in names.items()}
+    stored[_day_column(rows)] = DAY
+    return found.cast(
+        pa.schema([_commented(each, stored[each.name], rows) for each in found.schema])
+    )
 
 
-def _commented(field: pa.Field, rows: TimedRows) -> pa.Field:
-    """Return a column with its comment."""
-    text = comment(f"{field.name}_us").split(", microseconds")[0] or comment(field.name)
-    if field.name == DAY:
-        text = f"the day, in UTC, of {_time(rows).removesuffix('_us')}"
-    elif field.name == "frontier":
-        text = comment(field.name).split(", microseconds")[0]
+def _commented(field: pa.Field, stored: str, rows: TimedRows) -> pa.Field:
+    """Return a column with its comment, which is that of the stored column."""
+    is_value = stored in set(rows.meaning.parts).difference(rows.meaning.columns)
+    text = "" if is_value else comment(stored).split(", microseconds")[0]
+    if stored == DAY and pa.types.is_date(field.type):
+        text = f"the day, in UTC, of {shown_names(rows.columns, rows.meaning)[_time(rows)]}"
+    elif not text and field.name != stored:
+        text = "a time of which the fold keeps a reading"
     elif not text:
         unit = rows.meaning.unit
         text = "a part of the fold's value" + (f", of readings in {unit}" if unit else "")

@@ -2,7 +2,7 @@
 
 A lake stores whole numbers, because these are equal everywhere. Whoever plots wants `21.37`, and a
 time that sorts as one. What is left out is what only a join needs: parts in steps of a resolution
-(`_q`) and the bytes of sketches.
+(`_q`) and the bytes of sketches. Names are those of `lasp_edge.language.shown_names`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,24 +14,32 @@ import pyarrow as pa
 from pyarrow import compute
 
 from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.language.shown_names import shown_names
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TIMES: Final = frozenset({"frontier"})
 """Columns that hold a time without a name that says so; others end with `_us`."""
 
 
-def readable(rows: pa.Table, about: Mapping[str, str] = MappingProxyType({})) -> pa.Table:
+def readable(
+    rows: pa.Table,
+    about: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] | None = None,
+) -> pa.Table:
     """Return rows with times, doubles and texts only.
 
     Args:
         rows: of a result.
         about: what they are, for the schema's metadata.
+        names: column -> the name that it gets, which a time alone changes; None: what
+            `shown_names` gives for these columns.
 
     >>> rows = pa.table({"start_us": [1735689600000000], "mean": [21.5], "total_q": [2150]})
     >>> readable(rows).to_pylist()[0]["start"].isoformat(), readable(rows).column_names
     ('2025-01-01T00:00:00+00:00', ['start', 'mean'])
     """
-    return pa.table(dict(_columns(rows))).replace_schema_metadata(dict(about))
+    names = shown_names(rows.column_names) if names is None else names
+    return pa.table(dict(_columns(rows, names))).replace_schema_metadata(dict(about))
 
 
 def as_pandas(rows: pa.Table) -> Any:
@@ -47,10 +55,10 @@ def as_pandas(rows: pa.Table) -> Any:
     return frame
 
 
-def _columns(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+def _columns(rows: pa.Table, names: Mapping[str, str]) -> Iterator[tuple[str, pa.ChunkedArray]]:
     for name, column in zip(rows.column_names, rows.columns, strict=True):
-        if name.endswith("_us") or name in _TIMES:
-            yield name.removesuffix("_us"), column.cast(_TIME)
+        if names[name] != name or name in _TIMES:
+            yield names[name], column.cast(_TIME)
         elif pa.types.is_decimal(column.type):
             if not name.endswith("_q"):
                 yield name, _number(column)

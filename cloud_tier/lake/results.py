@@ -34,6 +34,7 @@ from cloud_tier.lake.sqltext import (
 )
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.described import ResultDefinition
+from lasp_edge.language.shown_names import shown_names
 from lasp_edge.tool.times import Time, microseconds
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class TimedRows(RevisedRows):
         """
         about = {self._shape.named: self.meaning.name, "unit": self.meaning.unit}
         known = {name: text for name, text in about.items() if text}
-        return readable(self._chosen(**only), known)
+        return readable(self._chosen(**only), known, shown_names(self.columns, self.meaning))
 
     def to_pandas(self, **only: Unpack[Choice]) -> Any:
         """Return what `readable` does as a frame of pandas, which has to be installed.

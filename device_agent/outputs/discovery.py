@@ -20,6 +20,7 @@ from device_agent.outputs.classes import component, reading, row_reading
 from lasp_edge.language.declarations import AnyFold, DynamicFold, StreamResult, Window
 from lasp_edge.language.device_classes import measured
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.shown_names import shown_names
 from lasp_edge.protocol.frames import ONLINE_JSON
 from lasp_edge.protocol.topics import (
     HOME_SEPARATOR,
@@ -145,9 +146,10 @@ class Discovery:
         """
         state = self._topics.result(result.name, self._device, key or None)
         found: Components = {}
+        names = shown_names([part for part, _ in result.parts])
         for part, step in result.parts:
             is_time, shown = part in result.times, f"value_json.final[{json.dumps(part)}]"
-            words = part.removesuffix("_us") if is_time else part
+            words = names[part] if is_time else part
             more = row_reading(self._plan, result, part, step)
             more["name"] = self._words(
                 result.name, words if len(result.parts) > 1 else "", key or None

@@ -15,6 +15,7 @@ from lasp_edge.errors import UsageError
 from lasp_edge.folds.numbers import Resolution, decimals
 from lasp_edge.language.declarations import TEXT
 from lasp_edge.language.described import ResultDefinition
+from lasp_edge.language.shown_names import free_name, shown_names
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import COUNTED, COVERED, MOST_NAMES, NOT_PRINTED
 from lasp_edge.tool.screen import aligned
@@ -166,10 +167,13 @@ class RowPrinter:
     def _show_table(self, found: FoundRows) -> None:
         columns, rows = found.columns, list(found.rows)
         printed, places = _printed(columns, NOT_PRINTED | _NOT_FOR_PEOPLE), _places(found.meaning)
-        head = [columns[place].removesuffix("_us") for place in printed]
-        lines = [[_shown(columns[place], row[place], places) for place in printed] for row in rows]
+        names = shown_names(columns, found.meaning)
+        head = [names[columns[place]] for place in printed]
+        lines = [
+            [_shown(names, columns[place], row[place], places) for place in printed] for row in rows
+        ]
         for name, cells in _missing(columns, rows, every=self._goes_on).items():
-            head.append(name)
+            head.append(free_name(name, head, "_devices"))
             for line, cell in zip(lines, cells, strict=True):
                 line.append(cell)
         if not self._widest:
@@ -226,8 +230,8 @@ def _text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _shown(column: str, value: Any, places: Mapping[str, int]) -> str:
-    if column.endswith("_us") and value is not None:
+def _shown(names: Mapping[str, str], column: str, value: Any, places: Mapping[str, int]) -> str:
+    if names[column] != column and isinstance(value, int):
         return shown_time(value)
     if isinstance(value, float):
         return f"{value:.{places[column]}f}" if column in places else f"{value:.10g}"

@@ -24,6 +24,7 @@ from device_agent.console.own_windows import own_windows
 from device_agent.storage.damage import damaged_files, deletion_line, kept_bytes
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.shown_names import shown_names
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.screen import aligned, number
@@ -273,7 +274,7 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> list[str]:
         )
         for row in rows
     ]
-    head = ("key", "time (UTC)", *(part.removesuffix("_us") for part in parts), "")
+    head = ("key", "time (UTC)", *shown_names(parts).values(), "")
     shown = aligned([head, *lines], left=(0, -1))
     return [f"result {name}, of this device:", *(f"  {line}" for line in shown)]
 

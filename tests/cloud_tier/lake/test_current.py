@@ -10,6 +10,7 @@ from cloud_tier import Lake
 from cloud_tier.lake.current import WrittenRows, write_current
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
+from lasp_edge import Program, folds
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.command_line import main
 from lasp_edge.units import SECOND_US
@@ -148,3 +149,52 @@ def test_the_command_writes_it_and_names_what_is_there(lake, there, tmp_path, ca
     assert "no window or result 'rooms'; there are: by_room, odd" in capsys.readouterr().err
     assert main(["lake", "current", *where]) == Exit.USAGE
     assert "--to DIR are needed" in capsys.readouterr().err
+
+
+VALUES = {"last": 21.89, "end": 23.0, "day": 0.01, "least_us": 1.5}
+TIMES = {
+    "start": BEGIN,
+    "end_time": BEGIN + timedelta(minutes=1),
+    "last_time": BEGIN + timedelta(microseconds=3),
+}
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A lake with a window whose parts are called as times are shown, and as no time is."""
+    program = Program("parts")
+    heat = program.event("heat", resolution="0.01", unit="°C")
+    of = {"last": folds.last(), "end": folds.max(), "day": folds.min(), "least_us": folds.min()}
+    program.window("w", source=heat, fold=folds.struct(**of), size_s=60)
+    plan = program.plan()
+    made = LakeTables(tmp_path / "parts")
+    prepare(plan, made)
+    seen = {"last_us": 3, "last_q": 2189, "end_max_q": 2300, "day_min_q": 1, "least_us_min_q": 150}
+    row = window("w", 0, 0, stream=plan.windows["w"].stream, **seen)
+    write(made.windows, [row])
+    return Lake(made.root), row
+
+
+def test_parts_keep_their_names_beside_times(parts, there):
+    rows = parts[0].windows("w")
+    (found,) = rows.readable().to_pylist()
+    assert found.items() >= (VALUES | TIMES).items()
+    assert rows.readable(columns=["last_us"]).column_names == ["last_time"]
+    for revision in (1, 2):
+        write_current(rows, there)
+        (found,) = pl.read_delta(there).to_dicts()
+        assert found.items() >= (VALUES | TIMES | {"day_utc": date(1970, 1, 1)}).items()
+        write(rows.table.table_uri, [parts[1] | {"revision": revision}])
+    comments = {each.name: each.metadata["comment"] for each in DeltaTable(there).schema().fields}
+    assert comments["end_time"].startswith("end of the window")
+    assert comments["day_utc"] == "the day, in UTC, of start"
+    assert "°C" in comments["last"]
+    assert "°C" not in comments["last_time"]
+
+
+def test_no_two_printed_columns_have_one_name(parts, capsys):
+    assert main(["windows", "w", "--lake", parts[0].tables.root]) == Exit.FINE
+    head, line = (text.split() for text in capsys.readouterr().out.splitlines())
+    assert {*VALUES, "end_time", "last_time"} <= set(head)
+    assert len(set(head)) == len(head)
+    assert {"21.89", "23.00", "1.50", "0.01"} <= set(line)
