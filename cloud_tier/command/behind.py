@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from cloud_tier.lake.coverage import DeviceState
+from cloud_tier.lake.definitions import retire_command
 from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US
 
@@ -168,7 +169,8 @@ def _devices(found: Found) -> str:
         if runs["lander"] is False:
             why += "no lander runs on this machine, so start `lasp-edge lander` unless one does on "
             why += "another; else "
-        return why + "look at it, or `lasp-edge retire` it"
+        named = held[0] if len(held) == 1 else "DEVICE"
+        return f"{why}look at it, or type `{retire_command(named, found['program'])}`"
     if not frontier["devices"]:
         return "no device has reported: does an agent run with this broker and --fleet?"
     return "`lasp-edge lake status` shows more"

@@ -8,6 +8,7 @@ of an older definition of the same name are left out.
 
 import json
 import logging
+from shlex import quote
 from typing import Any, Final
 
 import pyarrow as pa
@@ -62,6 +63,20 @@ def program_of(lake: LakeTables) -> str | None:
     """Return the name of the program whose results the lake holds; None before there are any."""
     programs = {json.loads(text)["program"] for _, text in newest_definitions(lake).values()}
     return min(programs, default=None)
+
+
+def retire_command(device: str, program: str | None) -> str:
+    """Return what to type to retire a device.
+
+    Args:
+        device: its name; DEVICE for whichever it is.
+        program: of the lake, which is the fleet's name unless its parts run with `--fleet`.
+
+    >>> retire_command("pi-1", "rooms")
+    'lasp-edge retire pi-1 --fleet rooms --broker URL'
+    """
+    fleet = "NAME" if program is None else quote(program)
+    return f"lasp-edge retire {quote(device)} --fleet {fleet} --broker URL"
 
 
 def ran(root: str) -> RanProgram:

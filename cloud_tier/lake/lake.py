@@ -1,7 +1,7 @@
 """A lake as analysts see it: its windows, its fleet-wide values, and how complete they are.
 
 Reads with `deltalake` and `pyarrow` alone, which the extra `lake` brings: no Spark, no Java, no
-program. Everything comes as an Arrow table, which other tools take over without a copy:
+program. Rows come as an Arrow table, which other tools take over without a copy:
 
     table = Lake("lake").windows("temperature_by_room").current(key="attic", columns=["start_us"])
     table.to_pandas()                      # pandas

@@ -8,6 +8,7 @@ device only where the answers of the others do not follow from what it did.
 
 from deltalake import DeltaTable
 
+from cloud_tier.lake.definitions import program_of, retire_command
 from cloud_tier.lake.matching import Wanted
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, one_of, standard_literal
@@ -55,17 +56,18 @@ def check_made_again(tables: LakeTables, wanted: Wanted, first_us: int) -> None:
         for mark in marks
         for time_us, device, *_ in cell_in_store(mark["packed"]).records
     )
+    retire = retire_command(wanted.device, program_of(tables))
     if ordered or not all(mark["done"] for mark in marks):
         why = "its events are in order" if ordered else "a share depends on it"
         raise UsageError(
             f"--device {wanted.device}: a scan with local events cannot be made again without it "
-            f"({why}, and other devices have answered it); `lasp-edge retire {wanted.device}` "
+            f"({why}, and other devices have answered it); `{retire}` "
             "keeps it out, and `lasp-edge lake retain` deletes what is old"
         )
     if not _is_retired(tables, wanted.device):
         raise UsageError(
             f"--device {wanted.device}: a scan with local events would wait for its answers; type "
-            f"`lasp-edge retire {wanted.device}`, let the job merge that, and type this again"
+            f"`{retire}`, let the job merge that, and type this again"
         )
 
 

@@ -153,7 +153,7 @@ def test_the_command_deletes_and_the_job_has_to_stop_before(lake, capsys):
     assert main([*words, "--device", "pi-1"]) == Exit.FINE
     printed = capsys.readouterr().out
     assert re.search(r"deleted: \d+ rows of windows, .* \d+ rows of landing", printed)
-    assert "`lasp-edge retire pi-1` keeps them out" in printed
+    assert f"`lasp-edge retire pi-1 --fleet {PROGRAM.name} --broker URL` keeps them out" in printed
     with pytest.raises(Superseded):
         lake.lake.job.tables.claim()
     assert main(["lake", "retain", "--lake", lake.tables.root, "--days", "7"]) == Exit.USAGE

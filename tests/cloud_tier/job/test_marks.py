@@ -165,7 +165,7 @@ def test_a_device_without_events_in_order_is_forgotten_and_the_rows_are_made_of_
     rooms.runs(30, rooms="ab")
     assert [each[:3] for each in rooms.rows()] == true_rows(rooms.readings)
     wanted = Wanted(device="pi-2")
-    with pytest.raises(UsageError, match="wait for its answers; type `lasp-edge retire pi-2`"):
+    with pytest.raises(UsageError, match="type `lasp-edge retire pi-2 --fleet rooms "):
         forget(rooms.tables.lake, wanted)
     rooms.tables.put(rooms.tables.lake.lattice, [retired("pi-2") | {"pane_date": None}])
     forget(rooms.tables.lake, wanted)

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+from argparse import ArgumentParser
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from cloud_tier import Lake
 from cloud_tier.lake.coverage import DeviceState, fleet_coverage
 from cloud_tier.lake.failed import FAILURE, forget_failure, note_failure
 from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, status
+from device_agent.console.command import retire
+from device_agent.console.command.session import fleet_view
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.screen import UNKNOWN
@@ -333,6 +336,10 @@ def test_cron_gets_one_line_where_results_are_behind_and_none_where_not(
         code, line = behind(*look, NOW_US + MINUTE_US + SECOND_US)
         assert code == 1
         assert "final up to 2023-11-14 22:32:00 UTC, 121 s ago; they wait for slow: look at" in line
+        parser = ArgumentParser()
+        retire.add_arguments(parser)
+        typed = parser.parse_args(line.split("`")[1].split()[2:])
+        assert (typed.device, fleet_view(typed).topics.root) == ("slow", "lasp/v1/rooms")
     with running(job, lander):
         code, line = behind(*look, NOW_US + 60 * MINUTE_US)
         assert "; nothing has landed since 2023-11-14 22:33:00 UTC: a lander runs; its log" in line
