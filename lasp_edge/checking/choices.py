@@ -19,6 +19,7 @@ from crdts.plain import pack
 from lasp_edge.checking.recordings import Recording, recording_of
 from lasp_edge.checking.streams import made_up_readings
 from lasp_edge.checking.synchronised import broken_laws, stepped
+from lasp_edge.checking.ties import RecordFields
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, Leaving, graph_of
@@ -56,14 +57,13 @@ class SentEntry(NamedTuple):
     content: bytes
 
 
-def choices(plan: Plan, path: Path | None, time: str, device: str) -> Iterator[str]:
+def choices(plan: Plan, path: Path | None, fields: RecordFields) -> Iterator[str]:
     """Yield the lines of each synchronised scan of a program.
 
     Args:
         plan: of the program.
-        path: a recording, or None. Of it and the other arguments see `recording_of`.
-        time: the field of a record's time.
-        device: the field of the device's name.
+        path: a recording, or None.
+        fields: of its records.
 
     Raises:
         NotFound: there is no such file.
@@ -72,7 +72,7 @@ def choices(plan: Plan, path: Path | None, time: str, device: str) -> Iterator[s
     scans = {n: s for n, s in plan.functions.streams.items() if isinstance(s, Synchronised)}
     if not scans:
         return
-    recording = None if path is None else recording_of(plan, path, time, device)
+    recording = None if path is None else recording_of(plan, path, fields)
     changes = made_up_readings(plan) if recording is None else recording.changes(plan)
     for name, by_key in _reaching(plan, changes).items():
         yield f"scan {name}: events in order across devices, and local ones, which need not be"

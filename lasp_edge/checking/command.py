@@ -21,7 +21,8 @@ here, too; --no-run leaves them alone.
 Streams are run on made-up readings, too: whether each function gives the same when it is called
 again, what a late reading costs each scan, and whether one names the time, chance, or functions of
 `math` that machines round differently. With --recording FILE it also warns where more than 1 % of
-the readings of an event have the time of another one: their order is that of tags and values. Of a
+the readings of an event have the time of another one: their order is that of tags and values.
+--time, --device-field and --event NAME=FIELD name the fields of its records. Of a
 scans.Synchronised the laws of its share and join are tried on states that made-up events reach; the
 smallest case that breaks one is shown, with what to write.
 
@@ -58,7 +59,7 @@ from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, uns
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.texts import texts_of
-from lasp_edge.checking.ties import ties
+from lasp_edge.checking.ties import RecordFields, ties
 from lasp_edge.checking.trial import Findings
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
@@ -117,6 +118,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--device-field", default="device", metavar="FIELD", help="of its records (default: device)"
     )
+    add(
+        "--event",
+        action="append",
+        default=[],
+        metavar="NAME=FIELD",
+        help="where its records have an event, e.g. t=data.temp (default: all, by their names)",
+    )
     add("--strict", action="store_true", help="exit with 1 where there is a warning, too")
 
 
@@ -137,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         lines += _findings(found)
     if arguments.recording is not None and plan.streams:
-        doubts += ties(plan, arguments.recording, arguments.time, arguments.device_field)
+        doubts += ties(plan, arguments.recording, _fields(plan, arguments))
     if not arguments.no_record:
         given = (plan, arguments.record, not (broken or wrong))
         doubts += _changed_texts(*given, accept=arguments.accept)
@@ -184,9 +192,27 @@ def _against(plan: Plan, arguments: argparse.Namespace) -> list[str]:
 
 def _choices(plan: Plan, arguments: argparse.Namespace) -> list[str]:
     """Return the lines of choices of events in order; the programs' own prints are not shown."""
-    given = arguments.recording, arguments.time, arguments.device_field
+    fields = _fields(plan, arguments)
     with redirect_stdout(io.StringIO()):
-        return list(choices(plan, *given))
+        return list(choices(plan, arguments.recording, fields))
+
+
+def _fields(plan: Plan, arguments: argparse.Namespace) -> RecordFields:
+    """Return which fields of a recording hold what.
+
+    Raises:
+        UsageError: an event is not written as NAME=FIELD, or the program has none of that name.
+    """
+    events = {}
+    for text in arguments.event:
+        event, _, field = text.partition("=")
+        if not field:
+            raise UsageError(f"--event NAME=FIELD is needed, such as t=temp, not {text!r}")
+        if event not in plan.events:
+            has = ", ".join(plan.events)
+            raise UsageError(f"--event {event}: the program has only the events {has}")
+        events[event] = field
+    return RecordFields(arguments.time, arguments.device_field, events)
 
 
 def _tags(texts: list[str] | None) -> dict[str, str] | None:

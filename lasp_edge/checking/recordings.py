@@ -1,7 +1,7 @@
 """A recording as a program's readings: what reaches its streams, and how often.
 
-A record is a line of JSON or CSV. An event's field has its name, one field has the time, another
-the device; all others are tags.
+A record is a line of JSON or CSV. One field has the time, another the device, one for each event
+its value; all others are tags.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lasp_edge.checking.ties import records
+from lasp_edge.checking.ties import RecordFields, records, unusable, value_in
 from lasp_edge.errors import UsageError
 from lasp_edge.event import tags_text
 from lasp_edge.folds.numbers import Refused
@@ -46,14 +46,13 @@ class Recording(NamedTuple):
         }
 
 
-def recording_of(plan: Plan, path: Path, time: str, device: str) -> Recording:
+def recording_of(plan: Plan, path: Path, fields: RecordFields) -> Recording:
     """Return the readings of a file.
 
     Args:
         plan: of the program.
         path: JSON lines, or CSV with a head line where the name says so; `.gz` is understood.
-        time: the field of a record's time: seconds since 1970, or ISO 8601.
-        device: the field of the device's name; records without it are of one device.
+        fields: of its records.
 
     Raises:
         NotFound: there is no such file.
@@ -61,24 +60,23 @@ def recording_of(plan: Plan, path: Path, time: str, device: str) -> Recording:
     """
     found: dict[str, dict[str, list[Item]]] = {}
     times_us: list[int] = []
+    named = (fields.time, fields.device, *(fields.events.values() or plan.events))
+    used = {*named, *(field.partition(".")[0] for field in named)}
     for record in records(path):
-        at_us = _time_us(record.get(time))
-        names = [name for name in plan.events if record.get(name) not in (None, "")]
-        if at_us is None or not names:
+        at_us, given = _time_us(value_in(record, fields.time)), fields.given(record, plan.events)
+        if at_us is None or not given:
             continue
-        others = record.keys() - plan.events.keys() - {time, device}
+        device = str(value_in(record, fields.device) or "")
+        others = record.keys() - used
         tags = tags_text({each: str(record[each]) for each in others if record[each] is not None})
-        for name in names:
-            value = _value(plan.events[name], record[name])
+        for name, read in given.items():
+            value = _value(plan.events[name], read)
             if value is not None:
-                of_device = found.setdefault(name, {}).setdefault(str(record.get(device, "")), [])
+                of_device = found.setdefault(name, {}).setdefault(device, [])
                 of_device.append(Item(at_us, value, tags))
                 times_us.append(at_us)
     if not times_us:
-        raise UsageError(
-            f'--recording {path}: no record has the time "{time}" and one of '
-            f"{', '.join(plan.events)}; name the field of the time by --time"
-        )
+        raise UsageError(unusable(path, fields, plan.events))
     devices = frozenset(each for of_event in found.values() for each in of_event)
     return Recording(found, devices, max(SECOND_US, max(times_us) - min(times_us)))
 

@@ -9,6 +9,7 @@ import pytest
 from lasp_edge import Program, scans
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.recordings import recording_of
+from lasp_edge.checking.ties import RecordFields
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.event import Event
 from lasp_edge.ordered.cells import PRESENT, Item, packed
@@ -35,11 +36,11 @@ def recorded(path, every_s, devices=3):
 def shown(kind, path=None, **options):
     """Return the lines of a program's scan: choice -> bytes a day, or whatever is said of it."""
     plan = program_of(kind, names=("a", "b"), **options).plan()
-    lines = (re.fullmatch(r"  (.* local)[:;]?(.*)", line) for line in choices(plan, path, *FIELDS))
+    lines = (re.fullmatch(r"  (.* local)[:;]?(.*)", line) for line in choices(plan, path, FIELDS))
     return {line[1]: line[2].strip().replace(",", "") for line in lines if line}
 
 
-FIELDS = "ts", "device"
+FIELDS = RecordFields()
 LOCAL, ALL = "b in order, a local", "a and b in order, nothing local"
 
 
@@ -71,7 +72,7 @@ def test_readings_that_leave_sooner_cost_more(tmp_path):
         program = Program("barrier")
         events = [program.event(name, resolution="1", leave_s=leave_s) for name in ("a", "b")]
         program.result(program.scan("found", source=events, scan=ValueBarrier, key=house_of))
-        lines = list(choices(program.plan(), recording, *FIELDS))
+        lines = list(choices(program.plan(), recording, FIELDS))
         (line,) = (each for each in lines if ALL in each)
         sizes.append(int(re.search(r"([\d,]+) bytes", line)[1].replace(",", "")))
     assert sizes[1] == sizes[2], "a minute is what is counted with"
@@ -83,7 +84,7 @@ def test_readings_that_leave_sooner_cost_more(tmp_path):
 
 def test_what_messages_of_json_would_take_stands_beside_it(tmp_path):
     plan = program_of(ValueBarrier).plan()
-    *_, line = choices(plan, recorded(tmp_path / "s.jsonl", 600), *FIELDS)
+    *_, line = choices(plan, recorded(tmp_path / "s.jsonl", 600), FIELDS)
     message = len('{"time":1700000000.123,"value":21.37}') + len(
         "value_barrier/a-device/temperature"
     )
@@ -101,7 +102,7 @@ def test_a_filter_decides_what_would_be_sent(tmp_path):
         program = Program("p")
         much = program.filter(program.event("a"), lambda event: event.value > least, "much")
         program.result(program.scan("found", source=[much, program.event("b")], scan=ValueBarrier))
-        (line,) = [each for each in choices(program.plan(), path, *FIELDS) if ALL in each]
+        (line,) = [each for each in choices(program.plan(), path, FIELDS) if ALL in each]
         return int(re.search("([0-9,]+) bytes", line)[1].replace(",", ""))
 
     assert total(110) < total(0)
@@ -148,7 +149,7 @@ def test_a_recording_is_read_from_csv_with_times_of_people(tmp_path):
         rows.writerow(["1735689601.5", "pi-2", "", "2", "elm"])
         rows.writerow(["", "pi-2", "", "2", "elm"])
         rows.writerow(["1735689609", "pi-2", "much", "", "elm"])
-    found = recording_of(program_of(ValueBarrier).plan(), path, "at", "who")
+    found = recording_of(program_of(ValueBarrier).plan(), path, RecordFields("at", "who"))
     assert found.items == {
         "a": {"pi-1": [Item(1_735_689_600_000_000, 5, '{"house":"oak"}')]},
         "b": {"pi-2": [Item(1_735_689_601_500_000, 2, '{"house":"elm"}')]},
@@ -159,13 +160,23 @@ def test_a_recording_is_read_from_csv_with_times_of_people(tmp_path):
     assert event == Event("b", 2.0, 1_735_689_601_500_000, "pi-2", {"house": "elm"})
 
 
+def test_an_event_s_field_may_have_another_name_also_within_an_object(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"at": 1, "data": {"of_a": 5}, "who": "pi-1", "house": "oak"}\n')
+    fields = RecordFields("at", "who", {"a": "data.of_a"})
+    found = recording_of(program_of(ValueBarrier).plan(), path, fields)
+    assert found.items == {"a": {"pi-1": [Item(1_000_000, 5, '{"house":"oak"}')]}}
+
+
 def test_a_recording_without_the_program_s_events_is_refused(tmp_path):
     plan = program_of(ValueBarrier).plan()
     (tmp_path / "r.jsonl").write_text('{"ts": 1, "x": 5}\n')
-    with pytest.raises(UsageError, match='no record has the time "ts" and one of b, a'):
-        recording_of(plan, tmp_path / "r.jsonl", "ts", "device")
+    with pytest.raises(
+        UsageError, match="no record has b, a; name the field of an event by --event b=FIELD: ts, x"
+    ):
+        recording_of(plan, tmp_path / "r.jsonl", RecordFields())
     with pytest.raises(NotFound, match="cannot be read"):
-        recording_of(plan, tmp_path / "away.jsonl", "ts", "device")
+        recording_of(plan, tmp_path / "away.jsonl", RecordFields())
 
 
 def test_the_command_prints_choices_and_no_prints_of_the_program(tmp_path, monkeypatch, capsys):

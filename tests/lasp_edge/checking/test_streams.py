@@ -13,8 +13,8 @@ from lasp_edge.checking.determinism import risks, risks_of
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.texts import texts_of
-from lasp_edge.checking.ties import ties
-from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.checking.ties import RecordFields, ties
+from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.testing import check_program
 from lasp_edge.tool.command_line import main
 from tests.lasp_edge.language.test_parting import plan_of
@@ -153,16 +153,27 @@ def test_a_recording_of_coarse_times_is_named(tmp_path):
     plan, path = program_with(scans.last(2)).plan(), tmp_path / "meter.jsonl"
     records = [{"ts": n // 2, "litres": n, "device": f"pi-{n % 2}"} for n in range(100)]
     path.write_text("\n".join(map(json.dumps, records)))
-    assert ties(plan, path, "ts", "device") == []
-    (line,) = ties(plan, path, "ts", "room")
+    assert ties(plan, path, RecordFields()) == []
+    (line,) = ties(plan, path, RecordFields(device="room"))
     assert line.startswith("event litres: 50 of 100 readings have the time of another one")
     table = tmp_path / "meter.csv"
     table.write_text("ts,litres\n1,5\n1,6\n")
-    assert len(ties(plan, table, "ts", "device")) == 1
-    with pytest.raises(UsageError, match='no record has "at" and one of litres'):
-        ties(plan, path, "at", "device")
+    assert len(ties(plan, table, RecordFields())) == 1
+    with pytest.raises(
+        UsageError, match='no record has the time "at"; name its field by --time: ts'
+    ):
+        ties(plan, path, RecordFields("at"))
+    table.write_text("ts,sensor,litre\n1,a,5\n1,a,6\n")
+    by_event = (
+        "no record has litres; name the field of an event by --event litres=FIELD: ts, sensor"
+    )
+    with pytest.raises(UsageError, match=by_event):
+        ties(plan, table, RecordFields())
+    assert len(ties(plan, table, RecordFields(events={"litres": "litre"}))) == 1
+    with pytest.raises(UsageError, match="no record has litter; name the field of an event by"):
+        ties(plan, table, RecordFields(events={"litres": "litter"}))
     with pytest.raises(NotFound, match="cannot be read"):
-        ties(plan, tmp_path / "away.jsonl", "ts", "device")
+        ties(plan, tmp_path / "away.jsonl", RecordFields())
 
 
 def test_the_command_prints_costs_and_warnings(tmp_path, monkeypatch, capsys):
@@ -174,13 +185,17 @@ def test_the_command_prints_costs_and_warnings(tmp_path, monkeypatch, capsys):
         "program.scan('s', source=x, scan=scans.differences(), per_device=True)\n"
         "program.map(x, lambda event: math.sin(event.value), 'm')\n"
     )
-    (tmp_path / "x.jsonl").write_text('{"ts": 1, "x": 2}\n{"ts": 1, "x": 3}\n')
-    code = main(["check", "streamed_program:program", "--recording", "x.jsonl", "--strict"])
+    (tmp_path / "x.jsonl").write_text('{"ts": 1, "v": 2}\n{"ts": 1, "v": 3}\n')
+    words = ["check", "streamed_program:program", "--recording", "x.jsonl", "--strict", "--event"]
+    code = main([*words, "x=v"])
     printed = capsys.readouterr().out
     assert code == 1
     assert "COST  scan s: a late reading amid 1,000 takes 2 steps" in printed
     assert "WARNING  map m names math.sin: it is rounded differently" in printed
     assert "WARNING  event x: 1 of 2 readings have the time of another one" in printed
+    for mistake, why in (("y=v", "--event y: the program has only"), ("x", "NAME=FIELD is needed")):
+        assert main([*words, mistake, "--plan"]) == Exit.USAGE
+        assert why in capsys.readouterr().err
 
 
 def test_a_function_whose_text_changes_is_told_from_another_version():
