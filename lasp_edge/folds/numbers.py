@@ -101,6 +101,9 @@ class Resolution:
     def quantise(self, value: Any) -> int:
         """Return how many steps `value` is: round-half-even of the exact quotient.
 
+        >>> [Resolution("0.01").quantise(value) for value in (21.125, 21.375, 21.115)]
+        [2112, 2138, 2111]
+
         Raises:
             Refused: not a number, not finite, or 2**31 steps and more.
         """
