@@ -65,7 +65,7 @@ class ReplayedFleet:
         compared: what it computed, beside the oracle.
         values: dynamic fold -> key -> its value on one device, before time passed.
         alerts: device -> alert -> what it says, before time passed; on its results after that.
-        failures: what functions of the program raised on devices, and why readings were refused.
+        failures: what functions of the program raised, and why readings were refused.
     """
 
     fleet: Fleet
@@ -220,4 +220,6 @@ def _failures(fleet: Fleet) -> list[str]:
         found.update(device.report()["failures"])
         totals = device.core.counters.totals
         found.update(name for name in totals if name.startswith((REFUSED, IN_WINDOW)))
+    for sink in fleet.world.sinks:
+        found.update(sink.lander.failures)
     return sorted(found)

@@ -54,7 +54,7 @@ class ReplayOutcome:
         results: name -> its rows, by device and time.
         values: fold over all devices -> key -> its value; without keys the one key is "".
         alerts: a row for each alert that a device has published.
-        failures: what functions of the program raised on devices, and why readings were refused.
+        failures: what functions of the program raised, and why readings were refused.
         compared: how much of it was compared with a plain recomputation, and what was not.
     """
 

@@ -53,7 +53,7 @@ class SampledRun:
         trouble: mistakes; empty for a good run.
         compared: what the fleet computed, beside the oracle.
         counted: how many readings the devices say do not count, or may count twice, and why.
-        failures: what functions of the program raised on devices.
+        failures: what functions of the program raised on devices and at sinks.
     """
 
     trouble: list[str]
@@ -117,7 +117,7 @@ def sampled_run(
             settled,
             compared,
             _counted(world),
-            sorted({why for each in world.running() for why in each.report()["failures"]}),
+            _failures(world),
         )
     finally:
         world.close()
@@ -165,6 +165,12 @@ def _sample(world: World, sent_bytes: int, steps: int) -> RunSample:
     stale_s = (world.now_us - min(known)) / STEP_US if known else 0.0
     each = sent_bytes / steps / len(world.devices)
     return RunSample(world.step_number, agreeing, each, max(0.0, stale_s))
+
+
+def _failures(world: World) -> list[str]:
+    """Return what functions of the program raised."""
+    found = {why for device in world.running() for why in device.report()["failures"]}
+    return sorted(found.union(*(sink.lander.failures for sink in world.sinks)))
 
 
 def _counted(world: World) -> Counter[str]:

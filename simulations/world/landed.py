@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from crdts import Frontier, Lattice, Membership
+from device_agent.agent.guard import FAILED
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore
 from lasp_edge.folds.columns import Partial
@@ -115,6 +116,11 @@ class LandedState:
     def coverage(self) -> Coverage:
         """How far results are final, and over whom."""
         return self.core.coverage
+
+    @property
+    def failures(self) -> list[str]:
+        """What functions of the program raised here, as devices name it."""
+        return [f"{FAILED}{reason}" for reason in self.core.failed + self.alerts.failed]
 
     def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SentRow]:
         """Return (device, place) -> the row of a result that is there; `FLEET` for a device."""

@@ -114,6 +114,17 @@ def test_where_no_reading_counts_it_says_why_and_fails(
     assert said.endswith("FAILED: nothing was compared\n")
 
 
+def test_what_a_scan_of_the_fleet_raises_is_a_failure():
+    program = Program("failing")
+    door = program.event("door", resolution="1")
+    running = scans.running(lambda state, event: 1 // (state - state), 1)
+    program.result(program.scan("odd", source=door, scan=running), parts={"n": "1"})
+    outcome = sampled_run(program.plan(), Scenario(1, 2, 20), 5)
+    (failure,) = outcome.failures
+    assert failure.startswith("failed: odd: ZeroDivisionError: ")
+    assert failure in command.notes(Scenario(1, 2, 20), outcome)
+
+
 HOTHOUSE = ["lasp_edge.examples.hothouse:program", "--devices", "2", "--hours", "0.05"]
 
 

@@ -307,3 +307,28 @@ def test_alerts_on_windows_and_results_are_of_the_newest_final_rows():
             ("long", "", "of b"): "off",
         }
         assert "6 of 6 alerts are what the oracle says" in found.compared
+
+
+@pytest.mark.parametrize("faults", ["", "rough"])
+def test_what_a_scan_of_the_fleet_raises_is_a_failure(faults):
+    class Odd(scans.Scan):
+        name, parts, zero = "odd", {"n": "1"}, 0
+
+        def step(self, state, event):
+            return state + 1, [1 // (round(event.value) - 3)]
+
+    program = Program("odd")
+    door = program.event("door", resolution="1")
+    house = lambda event: event.tags["house"]  # noqa: E731 - as in the docs
+    program.result(program.scan("odd", source=door, key=house, scan=Odd))
+    oak = {"house": "oak"}
+    given = [
+        ("a", "door", 1, START_S, oak),
+        ("b", "door", 3, START_S + 1, oak),
+        ("b", "door", 4, START_S + 2),
+    ]
+    found = replay(program, given, faults=faults or ())
+    assert len(found.result("odd")) == 1
+    missing, zero = found.failures
+    assert missing.startswith("failed: odd: KeyError: 'house' (")
+    assert zero.startswith("failed: odd: ZeroDivisionError: ")
