@@ -16,8 +16,9 @@ while others have.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from device_agent.gateway.alerts import FleetAlerts
@@ -41,7 +42,10 @@ from lasp_edge.timers import Timer, is_time
 from lasp_edge.tool.times import shown_time
 
 MOST_NAMES: Final = 20
-"""Devices that are named as missing, at most; what is more is in the table."""
+"""Devices that are named as missing, and reasons of failures, at most; what is more is in the
+table, and in the lines that the gateway prints."""
+NONE_FAILED: Final[Mapping[str, int]] = MappingProxyType({})
+"""Nothing has failed."""
 MOST_TOPICS: Final = 20_000
 """Keys of all windows that are published, at most: some 10 MB here, and as much at the broker."""
 
@@ -89,6 +93,7 @@ class FleetResults:
         self._rows: dict[tuple[str, str], dict[bool, FleetRow]] = {}
         self._retained = Retained()
         self._coverage = Coverage(None, (), ())
+        self._core_failed: Mapping[str, int] = NONE_FAILED
         prefix, url = home
         self._birth_topic = f"{prefix}/status" if prefix else ""
         self._discovery = GatewayDiscovery(plan, topics, gateway, prefix, url=url)
@@ -116,12 +121,17 @@ class FleetResults:
             self._asked_us = now_us
         return True
 
-    def take(self, rows: Iterable[FleetRow], coverage: Coverage) -> None:
-        """Note rows that are durable, and how far results are final.
+    def take(
+        self,
+        rows: Iterable[FleetRow],
+        coverage: Coverage,
+        core_failed: Mapping[str, int] = NONE_FAILED,
+    ) -> None:
+        """Note rows that are durable, how far results are final, and what failed in the core.
 
         Where a window is no more, an older one is published: the caller gives it again.
         """
-        self._coverage = coverage
+        self._coverage, self._core_failed = coverage, core_failed
         for row in rows:
             if row.at.window not in self._plan.windows:
                 continue
@@ -180,6 +190,12 @@ class FleetResults:
         if self._birth_topic:
             yield self._entities()
 
+    @property
+    def all_failed(self) -> Counter[str]:
+        """How often anything of the program failed in this gateway, by reason."""
+        alerts = Counter[str]() if self._alerts is None else self._alerts.failed
+        return Counter(self._core_failed) + self.failed + alerts
+
     def _standing(self) -> dict[str, Any]:
         frontier_us, expected, excluded = self._coverage
         return {
@@ -187,6 +203,7 @@ class FleetResults:
             "final_up_to": None if frontier_us is None else _moment(frontier_us),
             "devices": len(expected),
             "except": list(excluded[:MOST_NAMES]),
+            "failed": dict(self.all_failed.most_common(MOST_NAMES)),
             "program": self._plan.digest,
             "release": RELEASE,
         }

@@ -151,7 +151,7 @@ class GatewayRun:
         self._results = self._made_results(topics)
         self._shares = self._made_shares(plan, sender, topics)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
-        self._results.take(restored, self.core.coverage)
+        self._results.take(restored, self.core.coverage, self.core.failed)
         self._take_alerts(restored)
         self.will = self._results.will
         self.subscriptions = [
@@ -264,7 +264,8 @@ class GatewayRun:
         if turn.accepted.commands.control.entries:  # a start does so too, should this be the end
             self._store.put_facts({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
         self.core.replies.owe(turn.accepted, now_us, self._store.commits)
-        self._results.take(self._to_publish(turn.changes.rows), turn.coverage)
+        rows = self._to_publish(turn.changes.rows)
+        self._results.take(rows, turn.coverage, self.core.failed)
         if self._plan.alerts:
             self._take_alerts(turn.changes.rows)
         for (topic, reason), refusal in turn.accepted.refused.items():
@@ -316,7 +317,7 @@ class GatewayRun:
         """Print a line for people, if there is something new."""
         if not now and not self._line_timer.is_due(self._clock.now_us):
             return
-        failed = self.core.failed + self._results.failed + self.alerts.failed
+        failed = self._results.all_failed
         line = line_of(self._settings.name, self.core, self._counts, failed, link.trouble)
         line = ", ".join([line, *self.alerts.words()])
         if line != self._line:

@@ -11,7 +11,7 @@ acknowledged.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from crdts.frontier import Promise
+from device_agent.gateway.failures import MOST_FAILURES
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
 from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator
@@ -47,14 +47,15 @@ class FleetStreams:
         retain_us: for how long late items are taken.
 
     Attributes:
-        failed: how often a function of the program failed, by reason.
+        failed: how often a function of the program failed, by reason, former runs included.
     """
 
     def __init__(self, plan: Plan, keeper: FleetKeeper, retain_us: int) -> None:
         self._keeper, self._retain_us = keeper, retain_us
         self._streams = {each.stream: each for each in plan.item_streams.values()}
         self._history = GatewayHistory(plan, keeper)
-        self._engine = StreamEngine(stream_plan(plan, FLEET), self._history, LIVE_ITEMS, LIVE_US)
+        streams = stream_plan(plan, FLEET)
+        self._engine = StreamEngine(streams, self._history, LIVE_ITEMS, LIVE_US)
         self._books = {
             name: ResultBook(each, self._history, rounds=True)
             for name, each in plan.fleet_results.items()
@@ -65,6 +66,9 @@ class FleetStreams:
         self._entries: list[KeptEntry] = []
         self.failed = self._evaluator.failed
         progress = self._history.progress()
+        self._stored_failed = self._history.failed()
+        if progress is not None and progress.meanings == streams.meanings:
+            self.failed.update(self._stored_failed)
         frontier_us = None if progress is None else progress.frontier_us
         self._evaluator.begin(BEFORE_ALL_US if frontier_us is None else self.floor_us(frontier_us))
 
@@ -191,8 +195,16 @@ class FleetStreams:
             promises=promises,
             answers_due_us=answers_due_us,
         )
+        self._store_failed()
         changes.history |= self._history.take_changes()
         changes.result_parts |= self._history.take_rows()
+
+    def _store_failed(self) -> None:
+        """Store how often functions failed, if that has changed: after a restart it is known."""
+        failed = dict(self.failed.most_common(MOST_FAILURES))
+        if failed != self._stored_failed:
+            self._stored_failed = failed
+            self._history.put_failed(failed)
 
     def needed_from_us(self, frontier_us: int) -> dict[int, int]:
         """Return the time before which no item is needed for a replay, by stream of items."""

@@ -37,7 +37,9 @@ NOBODY: Final[Mapping[str, Promised | None]] = MappingProxyType({})
 """No device counts."""
 
 _TAKEN_AT_US: Final = 1
-"""Where in the stream of the progress it is stored what was taken: the engine's own is at 0."""
+_FAILED_AT_US: Final = 2
+"""Where in the stream of the progress it is stored what was taken, and what failed: the engine's
+own is at 0."""
 
 
 class FleetHistory(StreamHistory):
@@ -67,6 +69,16 @@ class FleetHistory(StreamHistory):
         if taken_us != self.taken_us:
             self._taken_us = taken_us
             self._put(self._progress, _TAKEN_AT_US, FOR_EVER_US, encoded(taken_us))
+
+    def failed(self) -> dict[str, int]:
+        """Return how often functions of the program failed, as it was stored, by reason."""
+        found = self._entries(self._progress, _FAILED_AT_US, _FAILED_AT_US + 1)
+        return dict(decoded(found[0][1].content)) if found else {}
+
+    def put_failed(self, failed: Mapping[str, int]) -> None:
+        """Store how often functions of the program failed, by reason."""
+        content = encoded(tuple(failed.items()))
+        self._put(self._progress, _FAILED_AT_US, FOR_EVER_US, content)
 
     @abstractmethod
     def stored_cells(
@@ -105,7 +117,8 @@ class FleetEvaluator:
         books: the rows of each result.
 
     Attributes:
-        failed: how often a function of the program failed, by reason.
+        failed: how often a function of the program failed, by reason; those before `begin` are of
+            what it takes from the store.
     """
 
     def __init__(
@@ -136,6 +149,9 @@ class FleetEvaluator:
         if rebuilt is not None:
             since_us, frontier_us = max(rebuilt.since_us, pruned_us), self._engine.frontier_us
             self.compare(rebuilt._replace(since_us=since_us), self._engine.since_us, frontier_us)
+        failing = self._engine.graph.failing
+        self._failing = {at for at, why in failing.items() if _reason(at, why) in self.failed}
+        self._count_failures()
 
     @property
     def is_settled(self) -> bool:
@@ -297,8 +313,12 @@ class FleetEvaluator:
         """Count the functions that fail at a place where they did not before."""
         failing = self._engine.graph.failing
         for at in failing.keys() - self._failing:
-            self.failed[f"{at[0]}: {failing[at]}"] += 1
+            self.failed[_reason(at, failing[at])] += 1
         self._failing = set(failing)
+
+
+def _reason(at: tuple[str, object], why: str) -> str:
+    return f"{at[0]}: {why}"
 
 
 def _before(cell: InputCell, time_us: int) -> InputCell:

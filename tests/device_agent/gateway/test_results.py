@@ -61,11 +61,13 @@ def test_the_newest_final_window_stands_there_and_a_later_tentative_one_in_it(re
     assert BY_ROOM in topics_of(results, 13 * SECOND_US)
 
 
-def test_how_far_it_is_and_that_it_vanished_is_told(results):
-    results.take([], COVERAGE)
+def test_how_far_it_is_what_failed_and_that_it_vanished_is_told(results):
+    results.take([], COVERAGE, {"visits: KeyError: 'house'": 2})
+    results.failed["w: ValueError"] += 1
     document = json.loads(topics_of(results, 0)[TOPICS.gateway("site 7")])
     assert document["final_up_to"] == "1970-01-01T00:01:00Z"
     assert (document["online"], document["devices"], document["except"]) == (True, 2, ["cellar"])
+    assert document["failed"] == {"visits: KeyError: 'house'": 2, "w: ValueError": 1}
     assert results.will.topic == TOPICS.gateway("site 7")
     assert json.loads(results.will.payload) == {"online": False}
     with pytest.raises(ValueError, match="not a topic of results"):

@@ -135,19 +135,41 @@ def test_what_is_older_than_late_items_are_taken_is_counted(keeper):
     assert len(fleet.rows("all")) == 1
 
 
+class Broken(scans.Scan):
+    name, parts = "broken", {"value": "1"}
+
+    def step(self, state, event):
+        return (), [1 // round(event.value)]
+
+
 def test_a_function_that_raises_is_counted_and_the_gateway_goes_on(keeper):
-    class Broken(scans.Scan):
-        name, parts = "broken", {"value": "1"}
-
-        def step(self, state, event):
-            return (), [1 // round(event.value)]
-
     fleet = Fleet(doors(Broken()), keeper)
     fleet.land([fleet.reads("pi-0", 1, 0), fleet.reads("pi-0", 2, 1)], 20)
     assert len(fleet.rows("all")) == 1
     ((reason, times),) = fleet.gateway.core.failed.items()
     assert times == 1
     assert "ZeroDivisionError" in reason
+    for n in range(3):  # each start evaluates the live items again, and they are counted once
+        fleet.restart()
+        assert fleet.gateway.core.failed == {reason: 1 + n}
+        fleet.land([fleet.reads("pi-1", 3 + n, 0)], 21 + n)
+        assert fleet.gateway.core.failed == {reason: 2 + n}
+    fleet.gateway.plan = fleet.plan = doors(scans.changes(), version=2)
+    for _ in range(2):
+        fleet.restart()
+        assert not fleet.gateway.core.failed, "the scan that failed is gone"
+        fleet.land([fleet.reads("pi-1", 30, 1)], 60)
+
+
+def test_a_function_that_fails_behind_the_last_cut_is_known_after_a_restart(keeper, monkeypatch):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 5)
+    fleet = Fleet(doors(Broken()), keeper)
+    for n in range(40):
+        fleet.land([fleet.reads("pi-0", 30 * n, n)], 30 * n)
+    ((reason, times),) = before = tuple(fleet.gateway.core.failed.items())
+    fleet.restart()
+    assert tuple(fleet.gateway.core.failed.items()) == before
+    assert (reason.startswith("all: ZeroDivisionError: "), times) == (True, 1)
 
 
 def test_another_release_of_one_scan_is_made_of_what_is_there(keeper):
