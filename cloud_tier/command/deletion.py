@@ -61,8 +61,29 @@ def forget_rows(arguments: argparse.Namespace) -> str:
     with no_job(tables):
         still = still_counted(tables, wanted)
         counts = forget(tables, wanted, fence=OpenTables(tables).claim)
-    lines = [_counted(counts), "start `lasp-edge cloud` again: it makes the windows from the rest"]
+    missing = (
+        "until a job runs, all windows that these rows were part of are missing, also those that "
+        "other devices are part of: start `lasp-edge cloud`, it makes them from the rest"
+    )
+    lines = [_counted(counts), missing]
+    if still.names:
+        lines.append(_still(arguments, still))
     return "\n".join([*lines, _left(wanted, program_of(tables))])
+
+
+def _still(arguments: argparse.Namespace, still: StillCounted) -> str:
+    """Return which windows without the key still count its readings, and what to type."""
+    devices = ", ".join(still.devices[:_FEW_DEVICES]) or "each device that had it"
+    if len(still.devices) > _FEW_DEVICES:
+        devices += f" and {len(still.devices) - _FEW_DEVICES:,} more"
+    words = ["--lake", arguments.lake, "--device", "D"]
+    words += [] if arguments.before is None else ["--before", arguments.before]
+    return (
+        f"not deleted: what has no key {arguments.key!r} still counts these readings, if it is "
+        f"made of the same events: {', '.join(still.names)}; type `lasp-edge lake forget "
+        f"{shlex.join(words)}` for D = {devices}: that deletes all that the device measured, also "
+        "under other keys"
+    )
 
 
 def _left(wanted: Wanted, program: str | None) -> str:

@@ -11,6 +11,7 @@ acknowledged.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from crdts.frontier import Promise
 from device_agent.gateway.failures import MOST_FAILURES
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
