@@ -40,6 +40,7 @@ def changes(old: ProgramSummary, new: ProgramSummary) -> list[str]:
         _variables(old, new, kept),
         _values(old, new, kept),
         _streams(old, new, kept),
+        _results(old, new),
         _acting(old, new),
     ):
         found += lines
@@ -176,7 +177,9 @@ def _streams(old: ProgramSummary, new: ProgramSummary, kept: list[str]) -> Itera
     for name in sorted(old.streams.keys() - new.streams.keys()):
         yield f"stream {name} is gone"
     for name, meaning in new.streams.items():
-        if name not in old.streams:
+        if name in new.fleet and meaning != old.streams.get(name):
+            yield f"stream {name} {_over_fleet(old, new, name)}"
+        elif name not in old.streams:
             yield f"stream {name} is new: it is made of the readings that each device still has"
         elif meaning != old.streams[name]:
             yield (
@@ -185,9 +188,28 @@ def _streams(old: ProgramSummary, new: ProgramSummary, kept: list[str]) -> Itera
             )
         else:
             kept.append(f"stream {name}")
+
+
+def _results(old: ProgramSummary, new: ProgramSummary) -> Iterator[str]:
     for name, made in new.results.items():
-        if old.results.get(name, made) != made:
+        if old.results.get(name, made) != made and name in new.fleet:
+            yield f"result {name}: its rows have another id; the former ones are shown no more"
+        elif old.results.get(name, made) != made:
             yield f"result {name}: its rows are sent again under another id; the former ones stay"
+
+
+def _over_fleet(old: ProgramSummary, new: ProgramSummary, name: str) -> str:
+    """Return what becomes of a stream over the fleet that is new or means something else."""
+    what = "means something else" if name in old.streams else "is new"
+    left = {item for each in old.fleet.values() for item in each}
+    if left.issuperset(new.fleet[name]):
+        return f"{what}: gateways and lakes make it again of what devices have sent them"
+    if name in old.streams and not old.fleet:  # an earlier release noted no more
+        return (
+            f"{what}: gateways and lakes make it again of what devices have sent them, if nothing "
+            "else leaves devices now; else it begins with the readings of devices from then on"
+        )
+    return f"{what}: it begins with the readings that devices take in from then on"
 
 
 def _acting(old: ProgramSummary, new: ProgramSummary) -> Iterator[str]:

@@ -12,8 +12,9 @@ True
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
 from crdts import BoundedLWWSet
@@ -59,6 +60,7 @@ class ProgramSummary(NamedTuple):
         results: name -> the stream id of the rows.
         alerts: name -> the condition.
         parameters: name -> the declaration.
+        fleet: stream over the fleet, or filter before one -> the ids of what leaves devices for it.
     """
 
     name: str
@@ -70,6 +72,7 @@ class ProgramSummary(NamedTuple):
     results: Mapping[str, int]
     alerts: Mapping[str, str]
     parameters: Mapping[str, str]
+    fleet: Mapping[str, Sequence[int]] = MappingProxyType({})
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
@@ -100,12 +103,13 @@ class ProgramSummary(NamedTuple):
             {name: each.stream for name, each in plan.stream_results.items()},
             {name: each.identity for name, each in plan.alerts.items()},
             {name: repr(each) for name, each in plan.parameters.items()},
+            _fleet(plan),
         )
 
     @property
     def text(self) -> str:
         """The summary as text; equal programs, equal text."""
-        return json.dumps(self._asdict(), ensure_ascii=False)
+        return json.dumps(self._asdict() | {"fleet": dict(self.fleet)}, ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -149,6 +153,16 @@ _ENTRIES = {"events": EventSummary, "windows": WindowSummary, "variables": Varia
 def _window(plan: Plan, window: Window) -> WindowSummary:
     of_stream = window.source.name in plan.streams
     return WindowSummary(window.stream, window.size_us, window.slide_us, of_stream)
+
+
+def _fleet(plan: Plan) -> dict[str, list[int]]:
+    """Return what leaves devices for each stream that only a gateway or a lake has."""
+    items, found = plan.item_streams, dict[str, list[int]]()
+    for name, each in plan.fleet_streams.items():
+        of = {item for s in each.sources for item in found.get(s, ())}
+        of |= {items[s].stream for s in each.sources if s in items}
+        found[name] = sorted(of)
+    return {name: of for name, of in found.items() if name not in plan.device_streams}
 
 
 def _digest(text: str) -> str:

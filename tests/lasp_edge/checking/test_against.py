@@ -106,6 +106,41 @@ def test_each_change_is_named_and_nothing_else_is(case):
     assert ("alert" not in kept) == (case != "alert")
 
 
+def doors(*, gap_s=60, kept=False):
+    program = Program("doors")
+    door = program.event("door", resolution="1")
+    source = program.filter(door, lambda event: event.value > 0, "kept") if kept else door
+    scan = scans.sessions(gap_s=gap_s, fold=folds.count())
+    program.result(program.scan("visits", source=source, scan=scan))
+    return ProgramSummary.from_text(ProgramSummary.of(program.plan()).text)
+
+
+AGAIN = "gateways and lakes make it again of what devices have sent them"
+BEGINS = "it begins with the readings that devices take in from then on"
+NO_MORE = "result visits: its rows have another id; the former ones are shown no more"
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ({}, []),
+        ({"gap_s": 40}, [f"stream visits means something else: {AGAIN}", NO_MORE]),
+        (
+            {"kept": True},
+            [
+                f"stream kept is new: {BEGINS}",
+                f"stream visits means something else: {BEGINS}",
+                NO_MORE,
+            ],
+        ),
+    ],
+)
+def test_a_scan_of_the_fleet_is_made_of_what_was_sent_or_begins_later(after, expected):
+    assert changes(doors(), doors(**after))[:-1] == expected
+    noted_before = changes(doors()._replace(fleet={}), doors(gap_s=40))
+    assert f"{AGAIN}, if nothing else leaves devices now; else it begins" in noted_before[0]
+
+
 def program_text(lift):
     return f"""
 from lasp_edge import Column, Fold, Op, Program
