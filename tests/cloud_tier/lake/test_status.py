@@ -7,12 +7,9 @@ from argparse import ArgumentParser
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from cloud_tier import Lake
-from cloud_tier.lake.coverage import DeviceState, fleet_coverage
 from cloud_tier.lake.failed import FAILURE, forget_failure, note_failure
 from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, status
 from device_agent.console.command import retire
@@ -20,74 +17,16 @@ from device_agent.console.command.session import fleet_view
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.screen import UNKNOWN
-from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, table, tick
+from tests.cloud_tier.lake.support_promises import MINUTE_US, NOW_US, ROWS, merge, promise
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, table, tick
 from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
 
-MINUTE_US = 60 * SECOND_US
-NOW_US = BEGIN_US + 20 * MINUTE_US
 NAMES = ("fast", "slow", "dead", "no clock")
 
 
 @pytest.fixture
 def tables(tmp_path):
     return written(tmp_path / "lake")
-
-
-def promise(device, low_us, heard_us=NOW_US, version=1, **values):
-    return row("promise", device, 1, 7, version, low_us=low_us, received_us=heard_us, **values)
-
-
-def merge(tables, rows):
-    """Write rows as the job's first commit of a step does: those that are no panes."""
-    landed = table(PROGRAM, rows)
-    day = pa.array([0] * landed.num_rows, pa.int32()).cast(pa.date32())
-    write_deltalake(tables.lattice, landed.append_column("pane_date", day), mode="append")
-
-
-ROWS = [
-    promise("fast", NOW_US, done=False),
-    promise("slow", NOW_US - MINUTE_US, done=False),
-    promise("dead", BEGIN_US, BEGIN_US, done=False),
-    promise("done", BEGIN_US, BEGIN_US, done=True),
-    promise("no clock", None, done=False),
-    promise("sold", BEGIN_US, done=False),
-    row("member", "sold", 1, 7, 1, control=1, retired=True),
-    tick(1, NOW_US),
-]
-
-
-def test_coverage_names_the_device_that_holds_the_frontier(tables):
-    merge(tables, ROWS)
-    found = Lake(tables.root).coverage()
-    assert found.select(["device", "state", "holds"]).to_pylist() == [
-        {"device": device, "state": state, "holds": device == "slow"}
-        for device, state in (
-            ("dead", "not waited for"),
-            ("done", "done"),
-            ("fast", "live"),
-            ("no clock", "not waited for"),
-            ("slow", "live"),
-            ("sold", "retired"),
-        )
-    ]
-    coverage = fleet_coverage(tables)
-    assert (coverage.frontier_us, coverage.lag_us) == (NOW_US - MINUTE_US, MINUTE_US)
-
-
-def test_a_device_that_was_never_heard_holds_the_frontier_before_all_others(tables):
-    merge(tables, [*ROWS[:2], tick(1, BEGIN_US + MINUTE_US)])
-    found = fleet_coverage(tables, roster=["fast", "slow", "new"])
-    assert [(each.device, each.state) for each in found.devices if each.holds] == [
-        ("new", DeviceState.AWAITED)
-    ]
-    assert found.frontier_us is None
-    assert fleet_coverage(tables, roster=["fast", "slow", "new"], dead_after_us=1).frontier_us
-
-
-def test_coverage_of_a_lake_that_has_heard_nobody_is_empty_and_typed(tables):
-    found = Lake(tables.root).coverage()
-    assert found.num_rows == 0
-    assert str(found.schema.field("low_us").type) == "int64"
 
 
 def report(tables):
