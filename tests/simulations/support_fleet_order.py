@@ -80,7 +80,8 @@ def of_outputs():
     steps = program.scan("steps", source=x, scan=scans.differences(), **house, **own)
     large = program.filter(steps, lambda event: abs(event.value) > 3, "large")
     both = program.scan("both", source=[length, large, x], scan=scans.last(3))
-    program.result(both, parts={"first": "1", "second": "1", "third": "1"})
+    three = program.filter(both, lambda event: len(event.value) == 3, "three")
+    program.result(three, parts={"first": "1", "second": "1", "third": "1"})
     program.result(program.scan("rising", source=length, scan=scans.differences()))
     return program.plan()
 
