@@ -111,7 +111,7 @@ class ResultBook:
         self._live = ResultRows()
         self.newest: dict[str, Newest] = {}
         self.unfit, self.why, self.written = 0, "", 0
-        self._overdue: set[int] = set()
+        self._overdue: dict[int, int] = {}
         self._first_us: dict[str, int] = {}
         self._is_whole = False
 
@@ -146,8 +146,7 @@ class ResultBook:
             past = {place: change for place, change in delta.items() if place[0] < before_us}
             here = {place: change for place, change in delta.items() if place not in past}
         cells = {place[0] // CELL_US * CELL_US for place in past}
-        cells |= {cell_us for cell_us in self._overdue if cell_us < before_us}
-        self._overdue.clear()
+        cells |= self._overdue_cells(before_us, frontier_us)
         changed = self._past(past, cells, frontier_us) if cells else []
         self._live.push(here, frontier_us)
         if frontier_us is not None:
@@ -214,7 +213,20 @@ class ResultBook:
             rows.advance(frontier_us)
         changed = rows.take_changed()
         self._history.put_rows(self.result.name, changed, rows.rows)
+        self._overdue |= rows.first_tentative()
         return changed
+
+    def _overdue_cells(self, before_us: int, frontier_us: int | None) -> set[int]:
+        """Return the cells that are in the store alone and have rows which are final by now.
+
+        They are overdue no longer, as are those whose rows are in memory.
+        """
+        self._overdue = {at: due for at, due in self._overdue.items() if at < before_us}
+        final_us = BEFORE_ALL_US if frontier_us is None else frontier_us
+        found = {cell_us for cell_us, due_us in self._overdue.items() if due_us < final_us}
+        for cell_us in found:
+            del self._overdue[cell_us]
+        return found
 
     def changed(self, outputs: Delta, since_us: int, end_us: int = FOR_EVER_US) -> Delta:
         """Return how the rows in the store differ from rebuilt outputs, from a time to another.
@@ -229,7 +241,8 @@ class ResultBook:
                 if event is not None and since_us <= place[0] < end_us:
                     before[place] = event
                 if row.status == TENTATIVE:
-                    self._overdue.add(cell_us)
+                    due_us = self._overdue.get(cell_us, FOR_EVER_US)
+                    self._overdue[cell_us] = min(place[0], due_us)
         after = {
             place: new
             for place, (_, new) in self.fitting(outputs).items()

@@ -148,6 +148,13 @@ class ResultRows:
         self.rows |= rows
         self._expect([place for place, row in rows.items() if row.status == TENTATIVE])
 
+    def first_tentative(self) -> dict[int, int]:
+        """Return cell -> the time of the first tentative row in it, of cells that have one."""
+        return {
+            cell_us: min(place[0] for place in places)
+            for cell_us, places in self._tentative.items()
+        }
+
     @property
     def due_us(self) -> int | None:
         """The time of the first tentative row; None without any."""

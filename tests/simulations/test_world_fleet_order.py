@@ -74,6 +74,11 @@ def test_a_misfortune_alone_changes_no_row_and_does_where_a_bug_is_planted(kind,
         assert run(scenario).trouble
 
 
+def test_a_late_event_in_order_behind_the_cut_becomes_final_once_it_is_answered():
+    calm = Scenario(4176, size=2, steps=45, ordered=True, gateways=("lake",))
+    assert run(replace(calm, synced=True, unsynchronised=True, stamped=True)).trouble == ()
+
+
 def test_what_waits_for_all_devices_is_known_after_the_power_was_lost():
     calm = Scenario(8, size=2, steps=30, ordered=True, gateways=("lake",))
     scenario = replace(calm, schedule=(Fault(26, "power_lost", "", 0),))

@@ -1,0 +1,56 @@
+"""The rows of a result, in memory since the last cut and in the store before it."""
+
+from lasp_edge import Program, scans
+from lasp_edge.evaluation.packed_rows import packed_rows, rows_in
+from lasp_edge.evaluation.rows import ResultBook
+from lasp_edge.event import Event
+from lasp_edge.ordered.cells import cell_of
+
+CUT_US = 100_000_000
+LATE_US = 40_000_000
+
+
+class Store:
+    """The rows of one result, packed by cell."""
+
+    def __init__(self, result):
+        self._result, self._cells, self.reads = result, {}, 0
+
+    def rows(self, _name, least_us, end_us):
+        self.reads += 1
+        for cell_us in sorted(self._cells):
+            if least_us <= cell_us < end_us:
+                yield cell_us, rows_in(self._result, self._cells[cell_us])
+
+    def put_rows(self, _name, changed, rows):
+        for cell_us in {cell_of(place[0]) for place, _ in changed}:
+            here = {place: row for place, row in rows.items() if cell_of(place[0]) == cell_us}
+            self._cells[cell_us] = packed_rows(here.items())
+
+    def statuses(self):
+        return [row.status for _, rows in self.rows("", 0, 2**62) for row in rows.values()]
+
+
+def changes():
+    program = Program("doors")
+    room = program.scan("room", source=program.event("door"), scan=scans.changes())
+    program.result(room, parts={"value": "1"})
+    return program.plan().fleet_results["room"]
+
+
+def test_a_late_row_behind_the_cut_becomes_final_once_its_place_is_settled():
+    result = changes()
+    store = Store(result)
+    book = ResultBook(result, store)
+    book.begin(CUT_US)
+    place = (LATE_US, "pi-1", ("door", "", 1), ())
+    event = Event("room", 1, LATE_US, "pi-1", {}, "")
+    # Its place is not settled yet, though the cut has passed it: a device is still to answer there.
+    assert book.take({place: (None, event)}, CUT_US, CUT_US, LATE_US) == []
+    assert store.statuses() == ["tentative"]
+    store.reads = 0
+    assert book.take({}, CUT_US, CUT_US, LATE_US) == []
+    assert store.reads == 0, "nothing is read while nothing can become final"
+    ((at, row),) = book.take({}, CUT_US, CUT_US, CUT_US)
+    assert (at, row.status) == (place, "final")
+    assert store.statuses() == ["final"]
