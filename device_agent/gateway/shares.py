@@ -64,7 +64,7 @@ class SharesPublisher:
 
     def connected(self) -> None:
         """Publish all again."""
-        self._parted.unpublished |= dict.fromkeys(self._parted.numbers)
+        self._parted.publish_all()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield what has changed, and what was not answered for a while."""

@@ -104,6 +104,7 @@ class PartedScans:
         self.least = 1
         self._repeated: dict[tuple[str, int], int] = {}
         self._overtaken: dict[str, set[int]] = {}
+        self._passed_us = BEFORE_ALL_US
 
     def begin(self, floor_us: int = BEFORE_ALL_US) -> None:
         """Take what is stored; all that is not settled, with its answers.
@@ -191,6 +192,7 @@ class PartedScans:
             frontier_us: how far all that count had promised.
             due_us: nobody waits for answers before it; None: for all.
         """
+        self._passed_us = BEFORE_ALL_US if frontier_us is None else frontier_us
         self._gather(deltas)
         while marks := self._marks(promises, frontier_us, due_us):
             found = take(marks)
@@ -231,17 +233,18 @@ class PartedScans:
         gathering, cells = self.gathered[name], self._cells[name]
         changed, gathering.changed = gathering.changed, set()
         news, gathering.news = {cell_of(place[0]) for place in gathering.news}, set()
-        overtaken = self._overtaken.pop(name, set())
+        overtaken = self._overtaken.setdefault(name, set())
         for cell_us in sorted({cell_of(place[0]) for place in changed} | overtaken):
             here = cells.setdefault(cell_us, set())
             before = len(here)
             here |= {place for place in changed if cell_of(place[0]) == cell_us}
             self._of_hour[name, cell_us // HOUR_US] += len(here) - before
             records = {p: gathering.records[p] for p in here if p in gathering.records}
-            if not records and cell_us in overtaken:
+            if not records and cell_us in overtaken and cell_us + CELL_US > self._passed_us:
                 continue  # its events are still to come
             number = self.numbers[name, cell_us] = self._next(name, cell_us)
             if cell_us in news or cell_us in overtaken:
+                overtaken.discard(cell_us)
                 self.shown[name, cell_us] = number
                 self.unpublished[name, cell_us] = None
                 self._repeated.pop((name, cell_us), None)
@@ -254,12 +257,22 @@ class PartedScans:
         return max(self.least, self.numbers.get((name, cell_us), 0) + 1)
 
     def overtake(self, stream: int, cell_us: int, version: int) -> None:
-        """Publish a cell above a version of it that another run has published."""
+        """Publish a cell above a version of it that another run has published.
+
+        One without events waits until they have come, or the frontier has passed: then it has none.
+        """
         for name, each in self._streams.items():
             if each == stream and version >= self.numbers.get((name, cell_us), 0):
                 self.numbers[name, cell_us] = version
                 self._cells[name].setdefault(cell_us, set())
                 self._overtaken.setdefault(name, set()).add(cell_us)
+
+    def publish_all(self) -> None:
+        """Publish all again, but for cells whose events are still to come."""
+        waits = self._overtaken
+        for name, cell_us in self.numbers:
+            if cell_us not in waits.get(name, ()):
+                self.unpublished[name, cell_us] = None
 
     def repeat(self) -> None:
         """Publish again what some device may not have received, each cell ever less often."""

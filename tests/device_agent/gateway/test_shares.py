@@ -5,9 +5,13 @@ from types import SimpleNamespace
 
 from crdts import Replica
 from device_agent.gateway.shares import SharesPublisher
+from lasp_edge.evaluation.parted import PartedScans
+from lasp_edge.language.halves import shares_stream
 from lasp_edge.ordered.gathering import OrderedRecord
-from lasp_edge.ordered.shared_places import places_in
+from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.protocol.shares import SharesFrame
 from lasp_edge.protocol.topics import Topics
 from tests.lasp_edge.language.test_parting import plan_of
 from tests.lasp_edge.scans.support_synchronised import MaxTemp, ValueBarrier
@@ -24,6 +28,7 @@ def publisher_of(share, kind=MaxTemp):
         failed=Counter(),
         records=lambda *_: {PLACE: OrderedRecord("", known=True, share=share)},
         repeat=lambda: None,
+        publish_all=lambda: parted.unpublished.update(dict.fromkeys(parted.numbers)),
     )
     return parted, SharesPublisher(
         plan_of("a", kind), parted, Replica(1, 7, "gateway-g"), Topics("p")
@@ -52,3 +57,28 @@ def test_a_share_that_is_always_the_same_is_not_published():
     _, publisher = publisher_of(5, ValueBarrier)
     (published,) = publisher.publications(0)
     assert places_in(decode(published.payload).content, CELL_US)[PLACE] == ("", False, None)
+
+
+def test_events_of_a_former_store_that_never_come_are_taken_back_once_the_frontier_has_passed():
+    plan = plan_of("a", MaxTemp)
+    parted = PartedScans(plan, lambda *_: (), lambda *_: None, lambda *_: ())
+    parted.begin()
+    topics, number = Topics("p"), 40
+    former, now = Replica(1, 6, "gateway-g"), Replica(1, 7, "gateway-g")
+    publisher = SharesPublisher(plan, parted, now, topics)
+    (scan,) = parted.scans
+    content = packed_places({PLACE: SharedPlace("", known=True, share=5)}, CELL_US)
+    frame = SharesFrame(former, 3, shares_stream(plan, scan), CELL_US, number, content)
+    retained = Publication.of(frame, topics)
+    assert publisher.hear(retained.topic, retained.payload)
+
+    def published(frontier_us):
+        parted.settle({}, lambda _: {}, {}, frontier_us, None)
+        found = [decode(each.payload) for each in publisher.publications(0)]
+        return [(each.version > number, places_in(each.content, CELL_US)) for each in found]
+
+    publisher.connected()
+    assert published(None) == [], "its devices may still send the events"
+    assert published(CELL_US + 9_999_999) == []
+    assert published(CELL_US + 10_000_000) == [(True, {})]
+    assert published(CELL_US + 20_000_000) == []
