@@ -18,21 +18,30 @@ no definition for is not compared, and the comparison says so.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from crdts import BoundedLWWSet
 from lasp_edge.folds.exactly import exact_part
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import DynamicFold, LocalFold
+from lasp_edge.language.halves import parted_scans
 from lasp_edge.language.levels import trigger_at
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.raising import fleet_alerts
-from lasp_edge.language.streaming import FLEET
+from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
+from lasp_edge.ordered.oracle import outputs_of
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.sent_rows import SentRow
+from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading, dynamic_partials, local_partials, rows, windows
 from simulations.row_alerts import row_alerts
 from simulations.world.device import VirtualDevice
+from simulations.world.fleet_items import content_of_items, landed_items
+from simulations.world.fleet_outputs import content_of_outputs, landed_outputs
 from simulations.world.world import World
 
 KINDS = {"window": "windows", "result": "rows", "value": "values", "alert": "alerts"}
@@ -51,12 +60,15 @@ class Comparison:
         differing: what is compared -> how many of them are not what the oracle says.
         examples: what is compared -> the first that differs: where, the fleet's, the oracle's.
         not_compared: what the program has and nobody compared, and why.
+        of_landed: what is compared with the oracle of the readings that landed, for others may be
+            lost: nothing excuses a difference.
     """
 
     known: Counter[str] = field(default_factory=Counter)
     differing: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
     not_compared: list[str] = field(default_factory=list)
+    of_landed: set[str] = field(default_factory=set)
 
     @property
     def is_empty(self) -> bool:
@@ -71,9 +83,8 @@ class Comparison:
         if different:
             at = min(different, key=repr)
             self.differing[what] += len(different)
-            self.examples.setdefault(
-                what, f"{at}: the fleet has {found.get(at)}, the oracle {truth.get(at)}"
-            )
+            has, says = _shown(found.get(at)), _shown(truth.get(at))
+            self.examples.setdefault(what, f"{_where(at)}: the fleet has {has}, the oracle {says}")
 
     def of(self, kind: str) -> tuple[int, int]:
         """Return how many of one kind there are, and how many of them differ."""
@@ -106,6 +117,15 @@ class Comparison:
                 )
         return found
 
+    def only_landed(self) -> "Comparison":
+        """Return what of it was compared with the readings that landed."""
+        chosen = self.of_landed
+        return Comparison(
+            Counter({what: count for what, count in self.known.items() if what in chosen}),
+            Counter({what: count for what, count in self.differing.items() if what in chosen}),
+            {what: example for what, example in self.examples.items() if what in chosen},
+        )
+
     def __add__(self, other: "Comparison") -> "Comparison":
         """Return the comparison of two fleets of one program."""
         known = Counter(self.known)
@@ -115,11 +135,34 @@ class Comparison:
             self.differing + other.differing,
             other.examples | self.examples,
             list(dict.fromkeys(self.not_compared + other.not_compared)),
+            self.of_landed | other.of_landed,
         )
 
 
-def compare(world: World, readings: Iterable[Reading]) -> Comparison:
-    """Return how much of what a fleet at rest computed is what the oracle says."""
+def _shown(found: Any) -> str:
+    """Return something that is compared, for people."""
+    if not isinstance(found, SentRow):
+        return str(found)
+    return f"{found.parts}{f' of key {found.key}' if found.key else ''}"
+
+
+def _where(at: Any) -> str:
+    """Return where something is that is compared, for people: a row at its time."""
+    match at:
+        case str(device), (int(time_us), str(), tuple(), tuple()):
+            return f"{shown_time(time_us)}{f' of {device}' if device else ''}"
+    return str(at)
+
+
+def compare(world: World, readings: Iterable[Reading], *, are_lost: bool = False) -> Comparison:
+    """Return how much of what a fleet at rest computed is what the oracle says.
+
+    Args:
+        world: the fleet.
+        readings: those that its devices took in.
+        are_lost: some of them may have been lost with a store, or be there twice. Then rows over
+            the fleet are held against the oracle of the readings that landed.
+    """
     found, plan = Comparison(), world.plans[0]
     for _ in range(WAITS_S if plan.alerts else 0):
         world.step()
@@ -137,7 +180,7 @@ def compare(world: World, readings: Iterable[Reading]) -> Comparison:
         known = windows(plan, name, counting, log, frontiers_us)
         truth = {at: window.partial for at, window in known.items()}
         found.add(f"window {name}", lander.windows(plan, name, gone), truth)
-    _compare_rows(found, world, counting, frontiers_us)
+    _compare_rows(found, world, counting, frontiers_us, are_lost=are_lost)
     _compare_values(found, world, by_device)
     _compare_row_alerts(found, world, counting, frontiers_us)
     if plan.shared_variables:
@@ -147,18 +190,43 @@ def compare(world: World, readings: Iterable[Reading]) -> Comparison:
 
 
 def _compare_rows(
-    found: Comparison, world: World, readings: list[Reading], frontiers_us: Mapping[str, int]
+    found: Comparison,
+    world: World,
+    readings: list[Reading],
+    frontiers_us: Mapping[str, int],
+    *,
+    are_lost: bool,
 ) -> None:
     """Compare the rows of results."""
     plan, gone = world.plans[0], world.operator.commands.membership.retired
     log = world.operator.commands.control
     for name in plan.stream_results:
-        if gone and plan.streams[name].fleet:
-            found.not_compared.append(f"result {name}: it has items of a device that was retired")
-            continue
         landed = world.sinks[0].lander.rows(plan, name)
         counting = {at: each for at, each in landed.items() if at[0] not in gone}
-        found.add(f"result {name}", counting, rows(plan, name, readings, frontiers_us, log))
+        truth = rows(plan, name, readings, frontiers_us, log)
+        if plan.streams[name].fleet and (gone or are_lost):
+            why = "a device was retired" if gone else "stores were lost"
+            if parted_scans(plan):
+                found.not_compared.append(f"result {name}: {why}")
+                continue
+            found.not_compared.append(f"result {name}: what did not land, since {why}")
+            found.of_landed.add(f"result {name}")
+            truth = _rows_of_landed(world, name, frontiers_us[FLEET])
+        found.add(f"result {name}", counting, truth)
+
+
+def _rows_of_landed(world: World, name: str, frontier_us: int) -> dict[tuple[str, Place], SentRow]:
+    """Return place -> the row of a result over the fleet, by the oracle of all that has landed."""
+    plan, lander = world.plans[0], world.sinks[0].lander
+    content = content_of_items(plan, landed_items(lander, plan), inf)
+    content |= content_of_outputs(landed_outputs(lander, plan), inf)
+    found: dict[tuple[str, Place], SentRow] = {}
+    truth = outputs_of(graph_of(plan, FLEET).nodes, content, frontier_us)[name]
+    for place, event in truth.items():
+        with suppress(ValueError):  # it has not the parts of the result
+            parts = plain_parts(plan.stream_results[name], event.value)
+            found[FLEET, place] = SentRow(place, event.key, parts)
+    return found
 
 
 def _frontier_us(device: VirtualDevice) -> int:

@@ -66,6 +66,11 @@ class SampledRun:
     counted: Counter[str]
     failures: list[str]
 
+    @property
+    def counts_why(self) -> bool:
+        """Whether devices refused readings, or functions of windows failed for them."""
+        return any(name.startswith(WHY) for name in self.counted)
+
     def __add__(self, other: object) -> "SampledRun":
         """Return the outcome of two fleets, with the samples of the first."""
         assert isinstance(other, SampledRun)
@@ -104,10 +109,10 @@ def sampled_run(
         settled = _run(world, samples, progress)
         if plan.streams and sensors.readings and not world.trouble:
             _end_streams(world, sensors.readings)
-        compared = compare(world, sensors.readings)
+        are_lost = bool(forgot(world.seen))
+        compared = compare(world, sensors.readings, are_lost=are_lost)
         trouble = list(world.trouble)
-        if not any(world.seen[kind] for kind in FORGETTING):
-            trouble += compared.wrong()
+        trouble += (compared.only_landed() if are_lost else compared).wrong()
         return SampledRun(
             trouble,
             samples,
@@ -121,6 +126,11 @@ def sampled_run(
         )
     finally:
         world.close()
+
+
+def forgot(seen: Counter[str]) -> list[str]:
+    """Return the kinds of faults that befell under which readings may be lost."""
+    return [kind for kind in FORGETTING if seen[kind]]
 
 
 def _command(operator: SimulatedOperator, log: ControlLog) -> None:

@@ -10,14 +10,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
 from lasp_edge.event import Event, tags_text
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, graph_of, rounded
-from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, Item, unpacked
+from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, Item
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import Place
@@ -26,6 +25,12 @@ from lasp_edge.ordered.sent_outputs import OutputCell
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.units import SECOND_US
 from simulations.world.device import OUTCOMES, VirtualDevice
+from simulations.world.fleet_items import (
+    ItemsByDevice,
+    content_of_items,
+    joined,
+    landed_items,
+)
 from simulations.world.fleet_outputs import (
     check_outputs,
     content_of_outputs,
@@ -34,7 +39,6 @@ from simulations.world.fleet_outputs import (
     wrong_outputs,
 )
 from simulations.world.fleet_streamed import NEVER_S, RESULT, SYNCED, TIMED, FleetOrder, order_of
-from simulations.world.landed import LandedState
 from simulations.world.meters import MeterFile
 from simulations.world.sinks import AnySink
 from simulations.world.streamed import METERED
@@ -43,8 +47,6 @@ from simulations.world.world import World
 
 SPARE_S = 20
 """Seconds by which what is older than a short retention may be missing earlier."""
-_cell = lru_cache(maxsize=8_192)(unpacked)
-ItemsByDevice = dict[str, Cell]
 
 
 class _Look(NamedTuple):
@@ -114,7 +116,7 @@ def check_items(world: World, device: VirtualDevice, sink: AnySink, low_us: int)
     if order.of_outputs:
         yield from check_outputs(world, device, sink, low_us)
         return
-    landed = _items(sink.lander, sink.running)[METERED].get(device.name, {})
+    landed = landed_items(sink.lander, sink.running)[METERED].get(device.name, {})
     due = {
         item: state
         for item, state in _sure(world, device, sink, meter, order).items()
@@ -122,7 +124,9 @@ def check_items(world: World, device: VirtualDevice, sink: AnySink, low_us: int)
     }
     if world.scenario.retain_s < LONG_S:
         for former in sink.former:
-            landed = _joined(landed, _items(former, sink.running)[METERED].get(device.name, {}))
+            landed = joined(
+                landed, landed_items(former, sink.running)[METERED].get(device.name, {})
+            )
     lacking = [item for item, state in due.items() if landed.get(item, 0) < state]
     if len(lacking) > device.counted(*OUTCOMES):
         yield f"{device.name} promises {low_us}, and {sink.sink} lacks the item {min(lacking)}"
@@ -145,33 +149,14 @@ def _looked(sink: AnySink, before: _Look | None) -> _Look | None:
         place: (b"" if row.event is None else _encoded(row.event), row.status)
         for place, row in streams.stored(RESULT)
     }
-    held = _items(lander, plan), landed_outputs(lander, plan)
+    held = landed_items(lander, plan), landed_outputs(lander, plan)
     _, expected, excluded = lander.core.coverage
     counting = frozenset(expected).difference(excluded)
     return _Look(mark, plan, streams.frontier_us, settled_us, rows, *held, counting)
 
 
-def _items(lander: LandedState, plan: Plan) -> dict[str, ItemsByDevice]:
-    """Return event -> device -> the items that have landed: the union of all cells."""
-    sent = plan.item_streams.items()
-    events = {each.stream: event for event, each in sent if not each.outputs}
-    found: dict[str, ItemsByDevice] = {event: {} for event in (*events.values(), METERED)}
-    for (stream, _, _, device, *_), (_, partial) in lander.panes.items():
-        event = events.get(stream)
-        if event is not None:
-            content = partial[0]
-            assert isinstance(content, bytes), "a cell of items"
-            known = found[event]
-            known[device] = _joined(known.get(device, {}), _cell(content))
-    return found
-
-
 def _encoded(event: Event) -> bytes:
     return encoded((event.value, event.key, event.device))
-
-
-def _joined(known: Cell, more: Cell) -> Cell:
-    return known | {item: max(state, known.get(item, 0)) for item, state in more.items()}
 
 
 def _wrong_statuses(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[str]:
@@ -270,7 +255,7 @@ def _wrong_rows(world: World, sink: AnySink, look: _Look, order: FleetOrder) -> 
         yield f"{sink.sink}: rows are final before {frontier_us}, and F is {coverage_us}"
     due_us = inf if not order.wait_s else waiting.due_us(order.wait_s * SECOND_US)
     until_us = max(each for each in (due_us, frontier_us, -inf) if each is not None)
-    content = _content(look.plan, look.items, until_us)
+    content = content_of_items(look.plan, look.items, until_us)
     content |= content_of_outputs(look.outputs, until_us)
     if order.scan in SYNCED:
         if any(map(is_unsure_of_parts, world.devices.values())):
@@ -305,20 +290,6 @@ def _local(world: World, plan: Plan) -> Content:
             item = Item(line.time_us, line.value, tags_text({"room": line.room}))
             found[item.place(TIMED, device.name)] = item.event(TIMED, device.name, event.resolution)
     return found
-
-
-def _content(plan: Plan, items: Mapping[str, ItemsByDevice], until_us: float) -> dict[str, Content]:
-    """Return what is present before a time, of all devices, as the oracle takes it."""
-    return {
-        event: {
-            item.place(event, device): item.event(event, device, plan.events[event].resolution)
-            for device, cell in devices.items()
-            for item, state in cell.items()
-            if state == PRESENT and item.time_us < until_us
-        }
-        for event, devices in items.items()
-        if event in plan.events
-    }
 
 
 def _wrong_items(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from device_agent.gateway.streams import FleetStreams
 from lasp_edge import Program, folds, scans
 from lasp_edge.errors import Exit
 from lasp_edge.examples import greenhouse
@@ -53,6 +54,58 @@ def test_where_stores_are_lost_it_says_why_windows_differ(capsys):
     assert re.search(r"^the other [1-9]\d* lack readings", capsys.readouterr().out, re.MULTILINE)
     simulate("--faults", "kill=300")
     assert "the other" not in capsys.readouterr().out
+
+
+ORDERED = """
+from lasp_edge import Program, scans
+program = Program("ordered")
+door = program.event("door", resolution="1")
+house = lambda event: event.tags["house"]
+program.result(program.scan("changed", source=door, key=house, scan=scans.changes()))
+visits = program.scan("visits", source=door, key=house, scan=scans.sessions(gap_s=6))
+program.result(visits)
+"""
+
+
+@pytest.fixture
+def ordered(tmp_path, monkeypatch):
+    (tmp_path / "ordered.py").write_text(ORDERED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "ordered", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def run(*words):
+        few = ["ordered", "--devices", "2", "--hours", "0.02", "--faults", "kill=100", *words]
+        return run_command("simulate", "simulations.simulate.command", few)
+
+    return run
+
+
+def test_where_stores_are_lost_rows_of_the_fleet_are_those_of_what_landed(ordered, capsys):
+    assert ordered("store_lost=300", "--seed", "2") == Exit.FINE
+    said = capsys.readouterr().out
+    assert re.search(r"^([1-9]\d*) of \1 rows are what the oracle says$", said, re.MULTILINE)
+    assert "not compared: result changed: what did not land, since stores were lost\n" in said
+
+
+def test_a_wrong_row_of_the_fleet_is_not_excused_by_a_store_that_was_lost(
+    ordered, capsys, monkeypatch
+):
+    monkeypatch.setattr(FleetStreams, "_new", lambda _self, _at, cell: dict([*cell.items()][1:]))
+    assert ordered("store_lost=300", "--seed", "2") == Exit.DIFFERS
+    said = capsys.readouterr().out
+    assert re.search(r"^FAILED: .* rows are not what the oracle says", said, re.MULTILINE)
+    assert re.search(r"such as result \w+ at 20\d\d-.*: the fleet has .*, the oracle ", said)
+    assert "SentRow" not in said
+
+
+def test_a_run_that_lost_all_readings_has_not_failed(ordered, capsys):
+    assert ordered("store_lost=3000", "--seed", "2") == Exit.FINE
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == (
+        "nothing was compared: all readings were lost, or are there twice, by store_lost; "
+        "take another --seed, or --faults without these"
+    )
 
 
 def test_sessions_that_time_alone_ends_are_compared():

@@ -1,0 +1,51 @@
+"""The items that have landed at a sink, and what the oracle takes of them.
+
+A sink may lack readings that a device lost with its store; what it has is the union of all cells.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.cells import PRESENT, Cell, unpacked
+from lasp_edge.ordered.deltas import Content
+from simulations.world.landed import LandedState
+
+_cell = lru_cache(maxsize=8_192)(unpacked)
+ItemsByDevice = dict[str, Cell]
+
+
+def landed_items(lander: LandedState, plan: Plan) -> dict[str, ItemsByDevice]:
+    """Return event -> device -> the items that have landed: the union of all cells."""
+    sent = plan.item_streams.items()
+    events = {each.stream: event for event, each in sent if not each.outputs}
+    found: dict[str, ItemsByDevice] = {event: {} for event in events.values()}
+    for (stream, _, _, device, *_), (_, partial) in lander.panes.items():
+        event = events.get(stream)
+        if event is not None:
+            content = partial[0]
+            assert isinstance(content, bytes), "a cell of items"
+            known = found[event]
+            known[device] = joined(known.get(device, {}), _cell(content))
+    return found
+
+
+def joined(known: Cell, more: Cell) -> Cell:
+    """Return the union of two cells: an item that was taken back stays so."""
+    return known | {item: max(state, known.get(item, 0)) for item, state in more.items()}
+
+
+def content_of_items(
+    plan: Plan, items: Mapping[str, ItemsByDevice], until_us: float
+) -> dict[str, Content]:
+    """Return what is present before a time, of all devices, as the oracle takes it."""
+    return {
+        event: {
+            item.place(event, device): item.event(event, device, plan.events[event].resolution)
+            for device, cell in devices.items()
+            for item, state in cell.items()
+            if state == PRESENT and item.time_us < until_us
+        }
+        for event, devices in items.items()
+        if event in plan.events
+    }
