@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from cloud_tier.job.job import Job
 from cloud_tier.lake.items import cells_of
-from cloud_tier.lake.sqltext import newest_of, standard_identifier, within
+from cloud_tier.lake.sqltext import newest_of, standard_identifier
 from cloud_tier.lake.tables import ABSENT, CUT, MARK, PANE, arrow_schema, row_types
 from lasp_edge.evaluation.fleet import FleetHistory
 from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, place_of
@@ -150,11 +150,12 @@ class LakeHistory(FleetHistory):
         cells: RowsByCell = {}
         where = f"time_us >= {least_us} AND time_us < {end_us}"
         for place, row in self._newest(result, where, ("key", "present", *result.columns)):
-            event = None
+            event, gone_key = None, row["key"]
             if row["present"]:
+                gone_key = ""
                 value = value_in(result, [row[name] for name in result.columns])
                 event = Event(result.name, value, place[0], place[1], NO_TAGS, row["key"])
-            found = ResultRow(event, row["status"], row["revision"])
+            found = ResultRow(event, row["status"], row["revision"], gone_key)
             cells.setdefault(cell_of(place[0]), {})[place] = found
         for place, found in self._changed[result.name].items():
             if least_us <= place[0] < end_us:
@@ -200,9 +201,8 @@ class LakeHistory(FleetHistory):
         count = 0
         for name, changed in sorted(self._changed.items()):
             result = self._plan.stream_results[name]
-            keys = self._keys(result, [at for at, row in changed.items() if row.event is None])
             rows = [
-                _columns(result, place, row, keys.get(place, ""), frontier_us)
+                _columns(result, place, row, frontier_us)
                 for place, row in sorted(changed.items(), key=place_of)
             ]
             schema = arrow_schema({**ROW_IDENTITY, **row_types([result]), **ROW_RECORD})
@@ -212,16 +212,6 @@ class LakeHistory(FleetHistory):
         self._changed.clear()
         self._known.clear()
         return count
-
-    def _keys(self, result: StreamResult, gone: list[Place]) -> dict[Place, str]:
-        """Return the keys that rows have which are taken back now."""
-        if not gone:
-            return {}
-        times = {place[0] for place in gone}
-        spans = joined((Span(at_us, at_us) for at_us in times), NEAR_US)
-        return {
-            at: row["key"] for at, row in self._newest(result, within("time_us", spans), ["key"])
-        }
 
     def commit_cuts(self) -> None:
         """Append cuts that are new or have changed, and the progress with them, in one commit."""
@@ -253,23 +243,15 @@ class LakeHistory(FleetHistory):
 
 
 def _columns(
-    result: StreamResult, place: Place, row: ResultRow, key: str, frontier_us: int | None
+    result: StreamResult, place: Place, row: ResultRow, frontier_us: int | None
 ) -> dict[str, Any]:
-    """Return a row of the table.
-
-    Args:
-        result: of which it is.
-        place: where it stands.
-        row: what stands there.
-        key: that it had, if it is taken back.
-        frontier_us: how far results are final.
-    """
+    """Return a row of the table."""
     event = row.event
     parts = {} if event is None else parts_of(result, event.value)
     return {
         "result": result.name,
         "device": FLEET,
-        "key": key if event is None else event.key,
+        "key": row.key,
         "time_us": place[0],
         "place": place_text(place),
         **dict(zip(result.columns, parts.values(), strict=event is not None)),

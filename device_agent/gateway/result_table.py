@@ -90,7 +90,7 @@ def _plain(
     """Return a row by column."""
     found = {
         "device": FLEET,
-        "key": "",
+        "key": row.key,
         "time_us": place[0],
         "place": place_text(place),
         "present": row.event is not None,
@@ -101,4 +101,4 @@ def _plain(
         return found
     parts = parts_of(result, row.event.value)
     named = dict(zip(meaning.columns, parts.values(), strict=True))
-    return {**found, "key": row.event.key, **named, **shown_parts(result, parts)}
+    return {**found, **named, **shown_parts(result, parts)}

@@ -12,6 +12,9 @@ know earlier has that, too.
 `devices` have readings of the row's key; `expected` are those of the whole fleet that count.
 A tentative one says `waiting_for`, too: the devices that have not sent all that belongs to it,
 while others have.
+
+The gateway's own topic has `final_up_to`: all before that time is final. Once all devices have read
+their last reading, rows in one order over the fleet are final behind it, too: nothing else comes.
 """
 
 import json

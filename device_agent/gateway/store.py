@@ -41,7 +41,7 @@ from device_agent.storage.sealed_file import (
     transaction,
     unsealed,
 )
-from lasp_edge.errors import NotFound
+from device_agent.storage.whose import need_data
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acks import FORMER_STORES, FormerStore
 from lasp_edge.protocol.waiting import Step
@@ -322,8 +322,7 @@ def existing_fleet(directory: Path) -> FleetStore:
         NotFound: the directory has no store, or it cannot be read.
         UsageError: it has another format.
     """
-    if not (directory / FILE_NAME).is_file():
-        raise NotFound(f"{directory} holds no gateway's data ({FILE_NAME} is not there)")
+    need_data(directory, FILE_NAME)
     store = FleetStore(directory, read_only=True)
     store.look(lambda: check_format(store._db, store.path, store.form))  # noqa: SLF001
     return store

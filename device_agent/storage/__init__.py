@@ -4,4 +4,5 @@
   sound
 - `read_only`: a file that its owner may write meanwhile
 - `damage`: what is damaged, and where it is kept
+- `whose`: whose data a directory holds, and which command reads it
 """

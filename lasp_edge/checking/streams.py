@@ -275,7 +275,7 @@ def _price_of_order(plan: Plan, asked: _AskedTags, found: Findings) -> None:
     for name, ratio in replay_ratios(plan, readings).items():
         found.costs.append(
             f"{_title(plan, name)}: replay ratio {ratio:.2f}, the steps of an item where {DEVICES} "
-            "devices read once a second and rows wait for none of them"
+            "devices, all of one key, read once a second and rows wait for none of them"
         )
 
 

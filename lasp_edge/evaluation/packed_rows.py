@@ -42,8 +42,8 @@ def packed_rows(rows: Iterable[tuple[Place, ResultRow | None]]) -> bytes:
         if row is None:
             columns.append((place, *_GONE))
             continue
-        event, status, revision = row
-        what = None if event is None else (event[1], event[3], event[5])
+        event, status, revision, gone_key = row
+        what = gone_key if event is None else (event[1], event[3], event[5])
         columns.append((place, what, status, revision))
     return encoded(columns)
 
@@ -56,9 +56,10 @@ def rows_in(result: StreamResult, *stored: bytes) -> dict[Place, ResultRow]:
             if not status:
                 found.pop(place, None)
                 continue
-            event: Event | None = None
-            if what is not None:
+            if isinstance(what, tuple):
                 value, device, key = what
-                event = made_event((result.name, value, place[0], device, NO_TAGS, key))
-            found[place] = made_row((event, status, revision))
+                event: Event = made_event((result.name, value, place[0], device, NO_TAGS, key))
+                found[place] = made_row((event, status, revision, ""))
+            else:  # it is gone; a former release did not store its key
+                found[place] = made_row((None, status, revision, what or ""))
     return found

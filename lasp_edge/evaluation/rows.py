@@ -365,8 +365,7 @@ def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:
     """Return a row of a result as handlers and people see it."""
     event = row.event
     parts = {} if event is None else shown_parts(result, parts_of(result, event.value))
-    key = "" if event is None else event.key
-    return StreamRow(result.name, key, place[0], parts, row.status, row.revision, place)
+    return StreamRow(result.name, row.key, place[0], parts, row.status, row.revision, place)
 
 
 def exact_row_part(result: StreamResult, row: StreamRow, part: str) -> Fraction:

@@ -36,11 +36,18 @@ class ResultRow(NamedTuple):
         event: the output there; None: it is gone.
         status: "tentative", "final" or "revised".
         revision: 0 at first, one more with each change of the row.
+        gone_key: the key that a row had which is gone; else "".
     """
 
     event: Event[Any] | None
     status: str
     revision: int
+    gone_key: str = ""
+
+    @property
+    def key(self) -> str:
+        """The key that it has, or had."""
+        return self.gone_key if self.event is None else self.event.key
 
 
 made_row: Callable[[Iterable[Any]], ResultRow] = partial(tuple.__new__, ResultRow)
@@ -78,7 +85,7 @@ class ResultRows:
                 if before is None:
                     continue
             else:
-                row = made_row((new, _FIRST[passed], 0))
+                row = made_row((new, _FIRST[passed], 0, ""))
                 before = rows.setdefault(place, row)
                 if before is row:
                     changed[place] = row
@@ -87,7 +94,9 @@ class ResultRows:
                     continue
             if not same_event(before.event, new):
                 status = status_after(before.status, passed=passed, differs=True)
-                rows[place] = changed[place] = made_row((new, status, before.revision + 1))
+                gone_key = before.key if new is None else ""
+                row = made_row((new, status, before.revision + 1, gone_key))
+                rows[place] = changed[place] = row
         self._expect(tentative)
 
     def _expect(self, places: list[Place]) -> None:
@@ -117,7 +126,7 @@ class ResultRows:
                 del rows[place]
                 changed[place] = None
             else:
-                rows[place] = changed[place] = made_row((row[0], _PASSED, row[2] + 1))
+                rows[place] = changed[place] = made_row((row[0], _PASSED, row[2] + 1, ""))
 
     def _taken_before(self, frontier_us: int) -> list[Place]:
         """Return the places before the frontier where a row was tentative, and forget them."""

@@ -10,6 +10,16 @@
     [(20.0, -1), (21.5, 50)]
 
 Two of one time meet, whichever stands first in the order: an event waits until its instant is over.
+Of several `right` at one time the last one in the order counts. A `left` without a `right`, or with
+one that is older than `within_s`, has no output; with `missing` it has that in its place:
+
+    >>> times_s = [60, 0, 61]  # what is exactly as old as that counts
+    >>> said_by(both, [21.0, 50, 22.0], names=["temperature", "humidity", "temperature"],
+    ...         times_s=times_s)
+    [(21.0, 50)]
+    >>> said_by(both, [21.0, 50, 51], names=["temperature", "humidity", "humidity"],
+    ...         times_s=[5, 5, 5])
+    [(21.0, 51)]
 
 Law: each `left` has at most one output, with the `right` that is newest up to its time. Cost: a
 late `left` brings one result; a late `right` revises those up to the next one.
@@ -32,7 +42,8 @@ class AsOfJoin(Scan[tuple[Any, Any]]):
     Args:
         left: the event or stream, or its name, each event of which has an output.
         right: the one that is looked up.
-        within_s: how old it may be, in seconds; None: the last known one, however old.
+        within_s: how old it may be, in seconds, this age included; None: the last known one,
+            however old.
         missing: the value in place of a `right` that is not there. Without it, a `left` that has
             no `right` has no output.
     """

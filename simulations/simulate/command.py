@@ -162,6 +162,9 @@ def _groups(plan: Plan, arguments: argparse.Namespace) -> SampledRun:
     """Run groups of devices that do not hear each other, one after the other."""
     if plan.own_variables or plan.dynamic_folds:
         raise UsageError("--apart is for programs with windows only: variables need all devices")
+    if plan.fleet_streams:
+        names = ", ".join(plan.fleet_streams)
+        raise UsageError(f"--apart: in one order over the whole fleet are {names}")
     groups = []
     for first in range(0, arguments.devices, GROUP):
         scenario = _scenario(arguments, first, min(GROUP, arguments.devices - first))

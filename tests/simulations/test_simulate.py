@@ -99,6 +99,11 @@ def test_a_wrong_row_of_the_fleet_is_not_excused_by_a_store_that_was_lost(
     assert "SentRow" not in said
 
 
+def test_an_order_over_the_fleet_needs_all_devices_at_once(ordered, capsys):
+    assert ordered("--apart") == Exit.USAGE
+    assert "in one order over the whole fleet are changed, visits" in capsys.readouterr().err
+
+
 def test_a_run_that_lost_all_readings_has_not_failed(ordered, capsys):
     assert ordered("store_lost=3000", "--seed", "2") == Exit.FINE
     *_, last = capsys.readouterr().out.splitlines()

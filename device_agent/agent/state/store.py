@@ -45,7 +45,7 @@ from device_agent.storage.sealed_file import (
     transaction,
     unsealed,
 )
-from lasp_edge.errors import NotFound
+from device_agent.storage.whose import need_data
 from lasp_edge.evaluation.stored import HistoryRow
 
 KEPT_LIVES = 1_000
@@ -387,8 +387,7 @@ def existing_store(directory: Path) -> Store:
         NotFound: the directory has no store, or it cannot be read.
         UsageError: it has another format.
     """
-    if not (directory / FILE_NAME).is_file():
-        raise NotFound(f"{directory} holds no agent data ({FILE_NAME} is not there)")
+    need_data(directory, FILE_NAME)
     store = Store(directory, read_only=True)
     store.look(store.check)
     return store

@@ -326,8 +326,20 @@ def test_all_devices_done_ring_the_timers_that_are_left(spark, tmp_path):
     fleet = Fleet(spark, tmp_path)
     fleet.land([fleet.reads("pi-0", 3, 5, "a"), fleet.reads("pi-1", 4, 5, "a")], 5, done=True)
     fleet.gateway.step(fleet.batch([]))
-    ((_, (key, parts, status)),) = fleet.rows("by_room").items()
+    ((key, parts, status),) = fleet.rows("by_room").values()
     assert (key, parts[2], status) == ("a", 2, "final")
+    fleet.check()
+
+
+def test_a_session_that_becomes_longer_is_another_row(spark, tmp_path):
+    fleet = Fleet(spark, tmp_path)
+    fleet.land([fleet.reads("pi-0", 1, 5, "a"), fleet.reads("pi-1", 20, 5, "a")], 100)
+    fleet.land([fleet.reads("pi-2", 41, 5, "a")])
+    shown = ("key", "present", "count_q", "status", "revision")
+    rows = [e for e in fleet.lake.rows(fleet.lake.lake.results) if e["result"] == "by_room"]
+    assert sorted(tuple(each[name] for name in shown) for each in rows) == [
+        *[("a", False, None, "revised", 1), ("a", True, 2, "final", 0), ("a", True, 3, "final", 0)]
+    ]
     fleet.check()
 
 

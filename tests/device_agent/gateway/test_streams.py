@@ -1,14 +1,17 @@
 """A gateway's streams over the fleet: the oracle's rows, whatever comes late, twice or never."""
 
+from contextlib import closing
 from random import Random
 
 import pytest
 
+from crdts import ControlLog
 from device_agent.gateway import fleet_history
 from device_agent.gateway import streams as streams_module
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.result_table import found
-from device_agent.gateway.store import FleetStore
+from device_agent.gateway.store import PROGRAM, FleetStore
+from device_agent.gateway.table import meaning_of
 from lasp_edge import scans
 from lasp_edge.errors import NotFound
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, cell_of
@@ -115,6 +118,36 @@ def test_time_alone_ends_a_session_of_the_fleet(keeper):
     ((_, parts),) = fleet.rows("by_room").values()
     assert parts[-1] == 2
     fleet.check()
+
+
+def test_a_session_that_becomes_longer_is_another_row_and_the_old_one_is_taken_back(tmp_path):
+    """A session stands a gap after its last reading: what falls within it revises its row."""
+    with closing(FleetStore(tmp_path)) as store:
+        fleet = Fleet(doors(), store)
+        store.put_facts({PROGRAM: meaning_of(fleet.plan, ControlLog())})
+
+        def history():
+            names, rows, _ = found(str(tmp_path), RowsWanted("by_room", all_revisions=True))
+            named = [dict(zip(names, each, strict=True)) for each in rows]
+            first = ("key", "present", "count_q", "status", "revision")
+            return [
+                ((each["time_us"] - FIRST_US) // SECOND_US, *(each[name] for name in first))
+                for each in named
+            ]
+
+        fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-1", 20, 5)], 100)
+        assert history() == [(50, "hall", True, 2, "final", 0)]
+        fleet.land([fleet.reads("pi-2", 9, 5)])
+        assert history() == [(50, "hall", True, 3, "revised", 1)]
+        fleet.land([fleet.reads("pi-2", 41, 5)])
+        longer = [(50, "hall", False, None, "revised", 2), (71, "hall", True, 4, "final", 0)]
+        assert history() == longer
+        fleet.restart()
+        assert history() == longer
+        fleet.land([fleet.reads("pi-2", 41, 5, state=RETRACTED)])
+        again = [(50, "hall", True, 3, "revised", 3), (71, "hall", False, None, "revised", 1)]
+        assert history() == again
+        fleet.check()
 
 
 def test_items_outside_of_their_cell_are_counted_and_nothing_else_is_lost(keeper):

@@ -5,7 +5,8 @@ import sqlite3
 
 import pytest
 
-from device_agent.agent.state.store import FILE_NAME, existing_store
+from device_agent.agent.state.store import FILE_NAME, Store, existing_store
+from device_agent.gateway.store import FleetStore, existing_fleet
 from device_agent.storage.read_only import ReadOnlyFile
 from lasp_edge.errors import NotFound
 from tests.device_agent.agents import NOW_US, Device
@@ -85,5 +86,15 @@ def test_looking_at_a_damaged_file_leaves_it_where_it_is(tmp_path):
 
 
 def test_looking_where_no_agent_was_says_so(tmp_path):
-    with pytest.raises(NotFound, match="holds no agent data"):
+    with pytest.raises(NotFound, match="holds no agent's data"):
         existing_store(tmp_path)
+
+
+def test_the_directory_of_the_other_is_named_as_that_with_what_to_type(tmp_path):
+    of_agent, of_gateway = tmp_path / "agent", tmp_path / "gateway"
+    Store(of_agent).close()
+    FleetStore(of_gateway).close()
+    with pytest.raises(NotFound, match=r"of a gateway, .* results, with NAME --gateway "):
+        existing_store(of_gateway)
+    with pytest.raises(NotFound, match=r"of an agent, .* --data-dir .* --program "):
+        existing_fleet(of_agent)

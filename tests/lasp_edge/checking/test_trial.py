@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from crdts import GSet
-from lasp_edge import folds
+from lasp_edge import Program, folds, scans
 from lasp_edge.checking.trial import tried
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.dataflow.thresholds import cardinality
@@ -192,3 +192,18 @@ def test_functions_that_see_parameters_are_run_with_their_other_values(house):
     found = all_tried(house.plan())
     (text,) = found.wrong
     assert "window rated: KeyError: 'night'" in text, "and no part is 0, as it is at least 1"
+
+
+@pytest.mark.parametrize("per_device", [True, False])
+def test_a_step_that_raises_at_times_is_wrong_of_a_device_and_of_the_fleet(per_device):
+    def step(state, event):
+        return state + 1 // (event.value < 4)  # some readings raise
+
+    program = Program("rare")
+    door = program.event("door", resolution="1")
+    scan = scans.running(step, 0)
+    program.result(
+        program.scan("odd", source=door, scan=scan, per_device=per_device), parts={"n": "1"}
+    )
+    found = all_tried(program.plan())
+    assert [line for line in found.wrong if line.startswith("failed: odd: ZeroDivisionError")]
