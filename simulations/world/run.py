@@ -8,10 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from device_agent.agent.scans.shares import Shares
 from device_agent.agent.settings import Settings
 from lasp_edge.evaluation.parted import PartedScans
-from lasp_edge.language.halves import shares_stream
+from lasp_edge.language.halves import shares_of
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.units import SECOND_US
 from simulations.world.acting import check_absence
@@ -236,19 +235,25 @@ def _knows_shares(world: World, device: VirtualDevice) -> bool:
         return False
     versions = {cell_us: version for (_, cell_us), version in shares.versions.items()}
     return all(
-        versions.get(cell_us, 0) >= number or _has_the_same(shares, parted, name, cell_us)
+        versions.get(cell_us, 0) >= number or _has_the_same(device, parted, name, cell_us)
         for (name, cell_us), number in parted.shown.items()
     )
 
 
-def _has_the_same(shares: Shares, parted: PartedScans, name: str, cell_us: int) -> bool:
-    """Return whether a gateway that has lost an older version came to the same once more."""
-    plan, records = shares.plan, parted.records(name, cell_us)
-    is_constant = plan.functions.streams[name].is_share_constant
-    published = shares.published(shares_stream(plan, name), cell_us)
-    return published == {
+def _has_the_same(device: VirtualDevice, parted: PartedScans, name: str, cell_us: int) -> bool:
+    """Return whether a device holds what a gateway has of a cell, by another version or of another.
+
+    Nobody publishes it again for such a device: its answers show that it lacks nothing.
+    """
+    shares, store = device.core.shares, device.disk.store
+    assert shares is not None, "a program with shares"
+    assert store is not None, "a running process has opened its store"
+    is_constant = shares.plan.functions.streams[name].is_share_constant
+    history = shares.history(device.name, store.history)
+    held = dict(history.taken(shares_of(f"{name}: "), cell_us, cell_us + 1))
+    return cell_us in held and held[cell_us].places == {
         place: (each.key, *((False, None) if is_constant else each[1:3]))
-        for place, each in records.items()
+        for place, each in parted.records(name, cell_us).items()
     }
 
 

@@ -88,7 +88,7 @@ def test_what_waits_for_all_devices_is_known_after_the_power_was_lost():
         assert "is None, and the oracle's" in run(scenario).trouble[0]
 
 
-@pytest.mark.parametrize("seed", [0, 8, 16, 28, 172])
+@pytest.mark.parametrize("seed", [0, 8, 16, 28, 172, 293])
 def test_a_scan_with_local_events_has_the_oracles_rows_under_every_fault(seed):
     outcome = run(synced(scenario_of(seed)))
     assert outcome.trouble == ()

@@ -150,11 +150,6 @@ class Shares(Part):
         stored = {at: version for at, (of, version) in self._stored.items() if of == self.followed}
         return {**stored, **came}
 
-    def published(self, stream: int, cell_us: int) -> Mapping[Place, SharedPlace]:
-        """Return what this process received of a cell from the gateway that is followed."""
-        frames = self._frames.get(self.followed, {})
-        return frames.get((self._events[stream], cell_us), (0, {}))[1]
-
     def report(self) -> dict[str, Any]:
         return {"shares": {"follows": self.followed, "cells": len(self.versions)}}
 
