@@ -41,7 +41,7 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.answers import ANSWER, WAITS, PartAnswer, part_answer
 from lasp_edge.ordered.deltas import Delta, same_event
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
-from lasp_edge.ordered.places import OF_DEVICE, Place, child_place
+from lasp_edge.ordered.places import OF_DEVICE, Place
 from lasp_edge.ordered.plain import check_plain, encoded
 from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.ordered.sent_outputs import OutputAt
@@ -171,11 +171,14 @@ def _key_of(key: KeyOf | None, event: Event[Any]) -> str:
 
 def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Delta:
     """Return the events of some sources of a scan, where the union of all of them has them."""
-    return {
-        child_place(place, branch): change
-        for branch, delta in zip(branches, deltas, strict=True)
-        for place, change in delta.items()
-    }
+    found: Delta = {}
+    for branch, delta in zip(branches, deltas, strict=True):
+        last = (branch,)  # `child_place`, without a call for any: a device's readings go this way
+        found |= {
+            (time_us, device, tie, path + last): change
+            for (time_us, device, tie, path), change in delta.items()
+        }
+    return found
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ PLAIN_DEPTH = 16
 """Tuples within each other, at most."""
 _LEAST, _LIMIT = -(2**63), 2**63
 _FEW = 60
+_SHORTER = 100
 _HEAD_BYTES = 9
 """Bytes that a number, or the head of a text or tuple, takes at most."""
 
@@ -93,12 +94,13 @@ def check_plain(value: Any) -> None:
             raise ValueError(f"at most {PLAIN_BYTES} bytes may be kept, not {size}")
 
 
-def is_short(  # noqa: C901, PLR0911 - every state goes through it
+def is_short(  # noqa: C901, PLR0911, PLR0912 - every state goes through it
     values: tuple[Any, ...], few: int = _FEW, short: int = 1_000
 ) -> bool:
     """Return whether a tuple surely is plain and small: a few numbers, short texts, and tuples.
 
-    With 60 values of 1,000 characters, or 6 of 100 in each, it has less than `PLAIN_BYTES`.
+    With 60 values of 1,000 characters, or 6 of 100 in each, or in those 6 of 10, it has less than
+    `PLAIN_BYTES`.
     """
     if len(values) > few:
         return False
@@ -110,13 +112,16 @@ def is_short(  # noqa: C901, PLR0911 - every state goes through it
         elif kind is int:
             if not _LEAST <= value < _LIMIT:
                 return False
+        elif kind is tuple:
+            if value and (short < _SHORTER or not is_short(value, 6, short // 10)):
+                return False
         elif kind is str:
             if len(value) > short or not value.isascii():
                 return False
-        elif kind is tuple:
-            if few < _FEW or not is_short(value, 6, 100):
+        elif kind is bytes:
+            if len(value) > short:
                 return False
-        elif value is not None:
+        elif value is not None and kind is not bool:
             return False
     return True
 

@@ -316,12 +316,18 @@ class ByColumn:
 
     def _pass_on(self, column: EventColumns, pending: PendingBatch) -> None:
         """Pass accepted readings on to what is made from them once a commit."""
-        name, device, text_of = column.route.event.name, self._agent.replica.device, self._text_of
+        name, device = column.route.event.name, self._agent.replica.device
+        texts, readings = column.texts, (column.times_us, column.values, column.tags)
+        if len(texts) == 1:  # of one object, or of equal ones
+            (text,) = texts.values()
+            pending.items += [
+                StreamItem(name, time_us, value, text, device)
+                for time_us, value, _ in zip(*readings, strict=True)
+            ]
+            return
         pending.items += [
-            StreamItem(name, time_us, value, text_of(tags), device)
-            for time_us, value, tags in zip(
-                column.times_us, column.values, column.tags, strict=True
-            )
+            StreamItem(name, time_us, value, texts[id(tags)], device)
+            for time_us, value, tags in zip(*readings, strict=True)
         ]
 
     def _collect(self, column: EventColumns, source: str, pending: PendingBatch) -> None:

@@ -89,7 +89,7 @@ class Route:
         self.passed_on = streamed or leaves or self.kept
         self.revisable = self.passed_on and _is_revisable(plan, event.name)
         handled = bool(plan.functions.handlers.get(event.name))
-        self.needs_event = keyed or handled or streamed or event.text
+        self.needs_event = keyed or handled or event.text
         own = [f for f in plan.local_folds.values() if not f.made_of and not f.fold.is_built_in]
         fallible = {fold.source.name for fold in own}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)

@@ -137,6 +137,8 @@ def need(wanted: AgentRequest) -> None:
 
 def _run(wanted: AgentRequest, program: Plan) -> int:
     """Run the agent, again with an empty store where the store turned out to be damaged."""
+    if program.evaluated_events:
+        _collect_rarely()
     found = ""
     while True:
         try:
@@ -151,6 +153,13 @@ def _run(wanted: AgentRequest, program: Plan) -> int:
             if lacking:
                 raise CommandError(lacking)
         return stopped
+
+
+def _collect_rarely() -> None:
+    """Let an agent with streams look for cycles less often: no other one imports a module of it."""
+    from lasp_edge.evaluation.collecting import collect_rarely  # noqa: PLC0415 - see above
+
+    collect_rarely()
 
 
 def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, Core]:

@@ -15,7 +15,7 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import BLOCK_US
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 from lasp_edge.units import SECOND_US
 from simulations.world.disk import EmptyStore
 from tests.device_agent.agents import NOW_US, Device, greenhouse
@@ -28,7 +28,7 @@ ODD_VALUES = (None, True, float("nan"), float("inf"), 2**31, 10**400, "21", Deci
 
 
 def program(*, shared: bool = False) -> Program:
-    """Return two events, each collected, the first in two windows."""
+    """Return two events, each collected, in windows, and items of a scan of each device."""
     made = Program("columns")
     warm = made.event("temperature", resolution="0.01", least=20, most="20.03")
     moist = made.event("humidity")
@@ -42,6 +42,10 @@ def program(*, shared: bool = False) -> Program:
     made.window("by_room", source=warm, fold=shape, size_s=60, slide_s=10)
     made.window("quick", source=warm, fold=folds.mean(), size_s=7)
     made.window("moisture", source=moist, fold=folds.max(), size_s=50, slide_s=20)
+    turns = scans.running(lambda state, event: event.time_us - state, 0)
+    made.result(
+        made.scan("turns", source=[warm, moist], scan=turns, per_device=True), parts={"turn": "1"}
+    )
     return made.plan()
 
 
