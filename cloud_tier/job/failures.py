@@ -17,7 +17,8 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from cloud_tier.lake.checkpoint import put_aside, rewind
+from cloud_tier.lake.checkpoint import put_aside, read_up_to, rewind
+from cloud_tier.lake.feed import deleted_unread
 from cloud_tier.lake.statements import gaps
 from cloud_tier.lake.tables import LakeTables
 
@@ -88,6 +89,25 @@ def mended(text: str, tables: LakeTables) -> Iterator[str]:
         yield from _without_lost_files(tables)
         if put_aside(tables):
             yield "files of landing were replaced or changed: all that it holds is merged again"
+
+
+def after_deletion(tables: LakeTables) -> str:
+    """Have all merged again where a deletion of ours took files that were still to be read.
+
+    Returns:
+        A line about it; empty without one.
+    """
+    read = read_up_to(tables)
+    if read is None:
+        return ""
+    landing = tables.table(tables.landing)
+    deletion = deleted_unread(landing, read.version, has_begun=read.has_begun)
+    if deletion is None or not put_aside(tables):
+        return ""
+    return (
+        f"`{deletion.command}` deleted from landing at {_time(deletion.time_ms * 1000)} UTC: all "
+        "that it holds is merged again"
+    )
 
 
 def filled(tables: LakeTables) -> Iterator[str]:

@@ -217,6 +217,7 @@ class Run:
         report = self._progress if self._watch is None else self._report
         while True:
             try:
+                self._follow_deletion()
                 self._report_mended(failures.filled(self._job.lake))
                 return streaming.start(self._spark, self._job, report, trigger_s=self._trigger_s)
             except (PySparkException, LakeUnreadable) as error:
@@ -226,6 +227,13 @@ class Run:
         self._progress(outcome)
         if self._watch is not None:
             self._watch(outcome, self._spark)
+
+    def _follow_deletion(self) -> bool:
+        """Begin again where a deletion of ours took what was to be read; return whether one did."""
+        line = failures.after_deletion(self._job.lake)
+        if line:
+            self._say(line)
+        return bool(line)
 
     def _report_mended(self, lines: Iterable[str]) -> None:
         """Print what others had changed in the lake, a line for each."""
@@ -238,7 +246,8 @@ class Run:
         text = streaming.failure(query)
         if failures.is_superseded(text):
             raise Superseded(failures.reason(text))
-        self._report_mended(failures.mended(text, self._job.lake))
+        if not self._follow_deletion():
+            self._report_mended(failures.mended(text, self._job.lake))
         if self._progress.batches > self._batches_before:
             self._failures = 0
         self._batches_before = self._progress.batches

@@ -101,6 +101,31 @@ def merged_up_to(tables: LakeTables) -> int | None:
     return -1 if last is None else planned_up_to(tables, last)
 
 
+class ReadUpTo(NamedTuple):
+    """How far finished batches have read `landing`.
+
+    Attributes:
+        version: the last one of which they may have read something.
+        has_begun: of that one, with which the query began, something may be left.
+    """
+
+    version: int
+    has_begun: bool
+
+
+def read_up_to(tables: LakeTables) -> ReadUpTo | None:
+    """Return from where a start reads `landing` on; None before a batch, or where unknown."""
+    files = _files(tables)
+    finished, begun = _batches(files, _COMMITS), _batches(files, _OFFSETS)
+    last = max(finished, default=min(begun, default=None))
+    text = None if last is None else _offsets_text(files, last)
+    version, _, is_first = (None, -1, False) if text is None else _offset(text)
+    if version is None:
+        return None
+    has_begun = is_first or not finished
+    return ReadUpTo(version if is_first else version - 1, has_begun)
+
+
 def planned_up_to(tables: LakeTables, batch: int) -> int | None:
     """Return up to which version of `landing` a batch reads all; None where that is unknown."""
     return _whole_version(_files(tables), batch)
@@ -137,13 +162,17 @@ def _batches(files: PyFileSystem, folder: str) -> list[int]:
 
 def _whole_version(files: PyFileSystem, batch: int) -> int | None:
     """Return up to which version of `landing` a batch reads all; -1 for nothing."""
+    text = _offsets_text(files, batch)
+    version, _, is_first = (None, -1, False) if text is None else _offset(text)
+    return version if version is None else -1 if is_first else version - 1
+
+
+def _offsets_text(files: PyFileSystem, batch: int) -> str | None:
     try:
         with files.open_input_stream(f"{_FOLDER}/{_OFFSETS}/{batch}") as stored:
-            text = stored.read().decode(errors="replace")
+            return str(stored.read().decode(errors="replace"))
     except FileNotFoundError:
         return None
-    version, _, is_first = _offset(text)
-    return version if version is None else -1 if is_first else version - 1
 
 
 def _numbered(tables: LakeTables, folder: str) -> dict[int, Path]:

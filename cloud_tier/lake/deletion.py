@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import unquote
 
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileInfo, FileType, PyFileSystem
 
 from cloud_tier.lake.borders import check_border, has_items
 from cloud_tier.lake.coverage import host_us, recorded_frontier
+from cloud_tier.lake.feed import COMMAND
 from cloud_tier.lake.marks import check_made_again, old_marks
 from cloud_tier.lake.matching import Wanted, check_there, count
 from cloud_tier.lake.query import selected
@@ -38,6 +39,9 @@ UNFINISHED: Final = "lasp-edge.deleting"
 """The property of `lattice` by which a deletion that was killed is known; "true" or "false"."""
 KEPT_DAYS: Final = "lasp-edge.kept-days"
 """The property of `lattice` that tells how many days behind the frontier panes are kept."""
+FORGET: Final = "lake forget"
+RETAIN: Final = "lake retain"
+"""The commands that delete, as the commits by which they do have them."""
 DAY_US: Final = 86_400 * SECOND_US
 _TRIES: Final = 20
 _WAIT_S: Final = 0.1
@@ -76,7 +80,7 @@ def forget(
     _set(tables.table(tables.lattice), UNFINISHED, "true")
     ask_recompute(tables)
     landed = _landed(wanted)
-    counts = _deleted(tables, _unwanted(tables, wanted, landed, first_us), landed, at_once=True)
+    counts = _deleted(tables, _unwanted(tables, wanted, landed, first_us), landed, FORGET)
     _set(tables.table(tables.lattice), UNFINISHED, "false")
     return counts
 
@@ -160,7 +164,7 @@ def retain(tables: LakeTables, days: int) -> dict[str, int]:
             tables.landing: f"({panes}) OR (kind IN ({others}) AND received_us < {from_us})",
         },
         f"kind = '{PANE}' AND ({kept})",
-        at_once=False,
+        RETAIN,
     )
 
 
@@ -242,7 +246,7 @@ def _windows(tables: LakeTables, panes: str) -> str:
 
 
 def _deleted(
-    tables: LakeTables, conditions: dict[str, str], counted: str, *, at_once: bool
+    tables: LakeTables, conditions: dict[str, str], counted: str, command: str
 ) -> dict[str, int]:
     """Delete rows; return how many, by table.
 
@@ -250,7 +254,8 @@ def _deleted(
         tables: of the lake.
         conditions: path of a table -> which rows.
         counted: which rows of `lattice` count: the others are what the job knew.
-        at_once: the files that held them go too; else when no version in the retention needs them.
+        command: by `FORGET` the files that held them go too; by `RETAIN` when no version in the
+            retention needs them.
     """
     found = {}
     for path, condition in conditions.items():
@@ -258,9 +263,9 @@ def _deleted(
             continue
         of_devices = count(tables.table(path), counted) if path == tables.lattice else None
         with tables.open_to_changes(path):
-            deleted = _delete(path, condition)
+            deleted = _delete(path, condition, command)
         found[path.rpartition("/")[2]] = deleted if of_devices is None else of_devices
-        if at_once:
+        if command == FORGET:
             _delete_files(tables.table(path))
     return found
 
@@ -297,11 +302,13 @@ def _set(table: DeltaTable, name: str, value: str) -> None:
     table.alter.set_table_properties({name: value}, raise_if_not_exists=False)
 
 
-def _delete(path: str, condition: str) -> int:
+def _delete(path: str, condition: str, command: str) -> int:
     """Delete rows, again where a lander has committed meanwhile; return how many."""
+    by = CommitProperties(custom_metadata={COMMAND: command})
     for left in range(_TRIES, -1, -1):
         try:
-            return int(DeltaTable(path).delete(condition)["num_deleted_rows"] or 0)
+            deleted = DeltaTable(path).delete(condition, commit_properties=by)
+            return int(deleted["num_deleted_rows"] or 0)
         except CommitFailedError:
             if not left:
                 raise

@@ -18,12 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import PyFileSystem
+from pyarrow.fs import FileType, PyFileSystem
 
 from lasp_edge.errors import NotFound
 
 COMMIT: Final = pa.field("commit_version", pa.int64())
 """The version of the table that a commit made, beside each row that it appended."""
+COMMAND: Final = "lasp-edge command"
+"""The key in the metadata of a commit that deletes, under which stands the command."""
 
 
 class AppendedRows(NamedTuple):
@@ -125,6 +127,50 @@ def is_replaced_since(table: DeltaTable, version: int) -> bool:
         )
     except FileNotFoundError:
         return True
+
+
+class Deletion(NamedTuple):
+    """A commit that a command of ours made, and that took rows out of a table.
+
+    Attributes:
+        command: which one, such as `lake forget`.
+        time_ms: when, in milliseconds since the epoch.
+    """
+
+    command: str
+    time_ms: int
+
+
+def deleted_unread(table: DeltaTable, version: int, *, has_begun: bool) -> Deletion | None:
+    """Return the newest deletion that took the files of commits which a reader has not read.
+
+    None where all of them are there, or somebody else deleted them.
+
+    Args:
+        table: it was deleted from.
+        version: up to which the reader has read.
+        has_begun: of that version it has read a part only, or nothing.
+    """
+    files, found = PyFileSystem(DeltaStorageHandler(table.table_uri)), None
+    unread = set[str]()
+    for number in range(version + 1, table.version() + 1):
+        try:
+            actions = _actions(files, number)
+        except FileNotFoundError:
+            continue
+        removed = [each["remove"]["path"] for each in actions if "remove" in each]
+        info: dict[str, Any] = {}
+        for action in actions:
+            info.update(action.get("commitInfo", {}))
+        wanted = [path for path in removed if has_begun or path in unread]
+        if COMMAND in info and any(_is_gone(files, path) for path in wanted):
+            found = Deletion(info[COMMAND], info["timestamp"])
+        unread.update(each["add"]["path"] for each in actions if "add" in each)
+    return found
+
+
+def _is_gone(files: PyFileSystem, path: str) -> bool:
+    return bool(files.get_file_info(unquote(path)).type == FileType.NotFound)
 
 
 def _added(files: PyFileSystem, number: int) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ import pytest
 from cloud_tier.job import bookmark
 from cloud_tier.job.opened import Superseded
 from cloud_tier.job.repair import repair_all
+from cloud_tier.job.watching import BatchWatch
 from cloud_tier.lake.deletion import forget, kept_days, recompute_is_due, retain
 from cloud_tier.lake.matching import Wanted
 from cloud_tier.lake.status import JOB_LOCK
@@ -71,12 +72,25 @@ def others(**left_out):
 
 
 def test_a_device_that_is_forgotten_is_in_no_table_and_in_no_file(lake):
-    """Its last part lands behind the deletion: it sends again what is in its own store."""
+    """Its last part lands behind the deletion: it sends again what is in its own store.
+
+    Another one had landed before, and no job had merged it.
+    """
+    lake.parts.insert(0, lake.parts[0])
+    lake.land()
     lake.parts[0] = [row for row in lake.parts[0] if row["device"] != "pi-1"]
     counts = lake.forget(device="pi-1")
     assert counts["landing"] > 0 < counts["windows"]
     lake.land()
-    lake.merge()
+    watch = BatchWatch(lake.lake.job, None)
+    lake.merge(watch=watch)
+    (line,) = (each for each in lake.lines if "merged again" in each)
+    assert re.fullmatch(
+        "`lake forget` deleted from landing at [-0-9]{10} [:0-9]{8} UTC: all that it holds is "
+        "merged again",
+        line,
+    )
+    assert (watch.figures.failures, watch.figures.mended) == (0, 0)
     assert lake.lake.current() == others(device="pi-1")
     lake.lake.statuses()
     assert "pi-1" not in {row["device"] for row in lake.lake.rows(lake.tables.landing)}
