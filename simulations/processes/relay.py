@@ -12,6 +12,9 @@ from threading import Event, Thread
 
 _CHUNK_BYTES = 1 << 16
 
+_ESTABLISHED = b"\x01"
+"""The state of a TCP connection that no side has ended, as the kernel numbers it."""
+
 Tap = Callable[[bytes], None]
 
 
@@ -52,7 +55,10 @@ class Relay:
         self._passes.clear()
 
     def restore(self) -> None:
-        """Let the device in again, and pass on all that was held."""
+        """Let the device in again, and pass on what was held of connections that still stand.
+
+        As in a network: what a device has sent by one that it has given up since never arrives.
+        """
         self._is_cut = False
         self._passes.set()
 
@@ -71,6 +77,10 @@ class Relay:
 
     def _connect(self, device: socket.socket) -> None:
         to = ("127.0.0.1", self._broker_port)
+        self._passes.wait()  # what opens a connection does not reach the broker either
+        if _has_ended(device):
+            device.close()
+            return
         with device, contextlib.suppress(OSError), socket.create_connection(to) as broker:
             self._pass_on(device, broker)
 
@@ -88,7 +98,10 @@ class Relay:
     def _pump(self, source: socket.socket, target: socket.socket, count: Tap) -> None:
         with contextlib.suppress(OSError):
             while chunk := source.recv(_CHUNK_BYTES):
-                self._passes.wait()
+                if not self._passes.is_set():
+                    self._passes.wait()
+                    if _has_ended(source):
+                        break
                 count(chunk)
                 target.sendall(chunk)
         _shut(source)
@@ -103,6 +116,18 @@ class Relay:
         self.received_bytes += len(chunk)
         if self._received is not None:
             self._received(chunk)
+
+
+def _has_ended(end: socket.socket) -> bool:
+    """Return whether the other side has ended a connection, whatever it has sent before.
+
+    Where the kernel does not say so (only Linux does), it has not.
+    """
+    asked = getattr(socket, "TCP_INFO", None)
+    with contextlib.suppress(OSError):
+        info = b"" if asked is None else end.getsockopt(socket.IPPROTO_TCP, asked, 1)
+        return info not in {b"", _ESTABLISHED}
+    return True
 
 
 def _shut(end: socket.socket) -> None:

@@ -98,3 +98,23 @@ def test_a_broker_that_is_away_ends_the_connection():
     with connected(relay) as wire:
         assert answer(wire, 1) == b""
     relay.close()
+
+
+def test_what_a_device_sent_by_a_connection_that_it_gave_up_never_arrives(relay):
+    with connected(relay) as standing:
+        standing.sendall(b"ab")
+        assert answer(standing, 4) == b"abab"
+        given_up = connected(relay)
+        given_up.sendall(b"c")
+        assert answer(given_up, 2) == b"cc"
+        counted = relay.sent_bytes
+        relay.hold()
+        given_up.sendall(b"old")
+        given_up.close()
+        with connected(relay) as never_answered:
+            never_answered.sendall(b"older")
+        standing.sendall(b"de")
+        relay.restore()
+        assert answer(standing, 4) == b"dede", "what still stands is passed on"
+        assert asked(relay, b"f") == b"ff"
+        assert relay.sent_bytes == counted + len(b"de" + b"f")
