@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import PyFileSystem
 
@@ -37,6 +38,9 @@ _LOSES: Final = frozenset({"RESTORE", "FSCK"})
 """Operations by which rows are not there any more: an earlier version, files that are gone."""
 _LOOKED_AT: Final = 20
 """Newest commits in which a start looks for them."""
+_TRIES: Final = 10
+"""How often a commit is tried again, at once: `lake retain` changes the metadata of a table twice
+and deletes between, and an append beside a deletion is no conflict."""
 KEPT_BYTES: Final = 4096
 """Bytes of a refused frame that `rejects` keeps: its envelope and its first entries."""
 
@@ -116,9 +120,8 @@ class Landing:
         """Take another id as a store: this one lacks what devices were acknowledged."""
         begun = (self._landing.transaction_version(STORE) or 0) + 1
         named = max(begun, host_us() // SECOND_US)  # no other lake that was put back has it
-        once = CommitProperties(app_transactions=[Transaction(STORE, named)])
         nothing = pa.schema(self._landing.schema().to_arrow()).empty_table()
-        write_deltalake(self._landing, nothing, mode="append", commit_properties=once)
+        _commit(self._landing, nothing, STORE, named)
         self._make_durable(self._lake.landing)
 
     def land(
@@ -133,7 +136,10 @@ class Landing:
         news = table_of(shared)
         if news.num_rows:
             self._beside(self._shared, self._lake.shared, news, number)
+        before = self.newest
         self._write(self._landing, table, number)
+        if self.newest > before + 1:  # somebody committed meanwhile, and it was tried again
+            self._check_restored(self._landing.history(self.newest - before))
         self._make_durable(self._lake.landing)
 
     def _make_durable(self, path: str) -> None:
@@ -174,9 +180,22 @@ class Landing:
         self._make_durable(path)
 
     def _write(self, table: DeltaTable, added: pa.Table, number: int) -> None:
-        once = CommitProperties(app_transactions=[Transaction(self._lander, number)])
-        # Merging schemas lets a lander go on whose program lacks a column that the lake has.
-        write_deltalake(table, added, mode="append", schema_mode="merge", commit_properties=once)
+        _commit(table, added, self._lander, number)
+
+
+def _commit(table: DeltaTable, added: pa.Table, application: str, number: int) -> None:
+    """Commit rows once, again where others have changed the table's metadata meanwhile."""
+    once = CommitProperties(app_transactions=[Transaction(application, number)])
+    # Merging schemas lets a lander go on whose program lacks a column that the lake has.
+    options: dict[str, Any] = {"mode": "append", "schema_mode": "merge"}
+    for left in range(_TRIES, -1, -1):
+        try:
+            return write_deltalake(table, added, **options, commit_properties=once)
+        except CommitFailedError:
+            table.update_incremental()
+            if not left or (table.transaction_version(application) or 0) >= number:
+                raise
+    raise AssertionError("it returns or raises")
 
 
 def _rejected(refused: Refusals) -> pa.Table:

@@ -100,7 +100,7 @@ class LanderProcess:
         self._topics, self._sink, self._group = Topics(fleet or plan.name), sink, group
         self._tick_us, self._parent, self._seal, self._wait = tick_us, parent, seal, wait
         self._link: Link | None = None
-        self._stopping = False
+        self._stopping = self._fails = False
 
     def run(self) -> None:
         """Land segments until `stop` is called, then the last one.
@@ -117,6 +117,7 @@ class LanderProcess:
                 why = in_one_line(error)
                 log.warning("cannot write: %s; nothing is acknowledged until that works", why)
                 steady = _now_us() - began_us > _STEADY_US
+                self._fails = True
                 wait_s = _SHORTEST_WAIT_S if steady else min(2 * wait_s, _LONGEST_WAIT_S)
                 self._pause(wait_s)
 
@@ -147,13 +148,21 @@ class LanderProcess:
             try:
                 while not (self._ends or lander.must_restart):
                     lander.turn(timeout_s=0.5)
+                    self._note_landed(lander)
                 lander.stop()
+                self._note_landed(lander)
                 if lander.must_restart:
                     log.warning("the clock was set, or this lander was stopped: it starts over")
             finally:
                 link.stop()
         finally:
             log_.release()
+
+    def _note_landed(self, lander: Lander) -> None:
+        """Log once that a segment has landed after a failure."""
+        if self._fails and lander.has_landed:
+            self._fails = False
+            log.warning("writing works again")
 
     def _linked(self, lander: str) -> Link:
         return Link(

@@ -201,6 +201,7 @@ class LanderRun:
 
     Attributes:
         must_restart: the clock was set, or nobody listened for a while.
+        has_landed: whether it has logged and committed a segment of its own.
     """
 
     def __init__(
@@ -220,7 +221,7 @@ class LanderRun:
         self._columns = columns
         self._clock = clock
         self._pace = pace
-        self.must_restart = False
+        self.must_restart = self.has_landed = False
         self._closed_us = clock.now_us
         self._listened = self._listening
         self._first_us: int | None = None
@@ -320,6 +321,7 @@ class LanderRun:
         self._first_us = self._data_us = None
         self._bytes = 0
         self._land(self._log.read(number))
+        self.has_landed = True
         for before in self._log.closed():
             if before != number:
                 self._log.drop(before)

@@ -13,7 +13,7 @@ from cloud_tier.lander import landing as landing_module
 from cloud_tier.lander import process as process_module
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import UsageError
-from lasp_edge.link import BrokerUrl, Connected
+from lasp_edge.link import BrokerUrl, Connected, Message
 from tests.cloud_tier.frames import FakeLink, message
 from tests.cloud_tier.support_devices import rooms
 from tests.lasp_edge.protocol.support_frames import beat, panes
@@ -99,6 +99,8 @@ def test_full_disk_of_the_log_stops_acknowledging_until_there_is_room(broker, mo
     assert len(broker.links) > 1, "it started over as a new process would"
     assert set(landed(broker)) == {"pane", "promise"}
     assert "No space left on device; nothing is acknowledged until that works" in caplog.text
+    assert caplog.messages.count("writing works again") == 1
+    assert caplog.messages[-1] == "writing works again"
 
 
 def test_full_disk_of_the_lake_lands_from_the_log_when_there_is_room(broker, monkeypatch):
@@ -117,6 +119,29 @@ def test_full_disk_of_the_lake_lands_from_the_log_when_there_is_room(broker, mon
     broker.disk_of_lake_is_full = False
     broker.begin()
     broker.process.run()
+    assert set(landed(broker)) == {"pane", "promise"}
+
+
+@pytest.mark.parametrize("table", ["landing", "rejects"])
+def test_a_change_of_metadata_between_two_commits_is_no_failure(broker, monkeypatch, caplog, table):
+    """As `lake retain` makes it beside a lander: the segment is committed on top of it."""
+    right, changed = landing_module.write_deltalake, []
+
+    def write(there, *arguments, **options):
+        if not changed and there.table_uri.rstrip("/").endswith(table):
+            changed.append(DeltaTable(there.table_uri))
+            for value in ("false", "true"):
+                changed[0].alter.set_table_properties({"delta.appendOnly": value})
+        right(there, *arguments, **options)
+
+    monkeypatch.setattr(landing_module, "write_deltalake", write)
+    broker.kept.append(
+        Message(broker.kept[0].topic, b"no frame", retain=False, qos=1, token=(1, 1))
+    )
+    broker.is_full = False
+    broker.process.run()
+    assert len(changed) == 1
+    assert (broker.waits, len(broker.links), caplog.text) == (0, 1, "")
     assert set(landed(broker)) == {"pane", "promise"}
 
 
