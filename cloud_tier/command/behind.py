@@ -18,6 +18,9 @@ _FEW_COMMITS: Final = 20
 _SOON_S: Final = 120
 """How many commits of `landing` a job may have before it, and for how many seconds: a step takes
 some seconds, and a start of Spark half a minute."""
+_FIRST_S: Final = 300
+"""In seconds: how long a job's first batch may take, a start of Spark with it, until somebody is to
+look; as in the alert JobStandsStill."""
 _NO_MORE: Final = {DeviceState.DONE, DeviceState.RETIRED}
 
 Found = Mapping[str, Any]
@@ -27,7 +30,8 @@ Found = Mapping[str, Any]
 def why_behind(found: Found, limit_s: float, now_us: int) -> str:
     """Return why results are not final up to a recent time, and what to do.
 
-    Empty if they are, or if nothing more is to come.
+    Empty if they are, or if nothing more is to come. Where nothing is final yet, they are behind as
+    long as there is a lake.
 
     Args:
         found: the status of the lake.
@@ -35,13 +39,16 @@ def why_behind(found: Found, limit_s: float, now_us: int) -> str:
         now_us: the time, in microseconds since the epoch.
     """
     final_us = found["frontier"]["frontier_us"]
-    if not _is_old(final_us, limit_s, now_us) or finished(found):
+    since_us = found["made_us"] if final_us is None else final_us
+    if not _is_old(since_us, limit_s, now_us) or finished(found):
         return ""
     behind = "nothing is final yet"
     if final_us is not None:
         age_s = (now_us - final_us) // SECOND_US
         behind = f"results are final up to {_second(final_us)}, {age_s:,} s ago"
-    return "; ".join([behind, *(processes(found, limit_s, now_us) or [_devices(found)])])
+    first = first_batch(found)
+    why = processes(found, limit_s, now_us) or [f"the job is {first}" if first else _devices(found)]
+    return "; ".join([behind, *why])
 
 
 def _is_old(time_us: int | None, limit_s: float, now_us: int) -> bool:
@@ -96,9 +103,10 @@ def _processes(found: Found, limit_s: float, now_us: int) -> Iterator[str]:
         )
         return
     yield from _job(found, now_us)
-    last_us = max(map(landed_us, found["frontier"]["landers"].values()), default=None)
+    landers = found["frontier"]["landers"].values()
+    last_us = max(map(landed_us, landers), default=found["made_us"])
     if _is_old(last_us, limit_s, now_us):
-        last = "ever" if last_us is None else f"since {_second(last_us)}"
+        last = f"since {_second(last_us)}" if landers else "ever"
         yield f"nothing has landed {last}: {_of_lander(runs['lander'], lake)}"
 
 
@@ -115,8 +123,25 @@ def _job(found: Found, now_us: int) -> Iterator[str]:
             yield f"the job has {failed} and tries again: {failure['why']}"
     elif runs is False:
         yield f"no job runs on this machine ({_last(found)}): {start}"
+    elif first := first_batch(found):
+        if _is_old(found["job_since_us"], _FIRST_S, now_us):
+            yield f"the job is {first}: see its log"
     elif commits > _FEW_COMMITS or _waits_long(found["merged"], now_us):
         yield f"the job stands still or falls behind ({_last(found)}): see its log"
+
+
+def first_batch(found: Found) -> str:
+    """Return that the job has finished no batch since it was started; empty unless one waits."""
+    since_us, merged = found["job_since_us"], found["merged"]
+    last_us = None if merged is None else merged["last_us"]
+    if since_us is None or not waiting(found) or (last_us is not None and last_us >= since_us):
+        return ""
+    return f"in its first batch since it was started at {_second(since_us)}, and {_wait(found)}"
+
+
+def _wait(found: Found) -> str:
+    commits = waiting(found)
+    return "a commit waits" if commits == 1 else f"{commits:,} commits wait"
 
 
 def _waits_long(merged: Mapping[str, Any] | None, now_us: int) -> bool:
@@ -126,15 +151,14 @@ def _waits_long(merged: Mapping[str, Any] | None, now_us: int) -> bool:
 
 def _last(found: Found) -> str:
     """Return when a job has merged last, and what waits."""
-    merged, commits = found["merged"], waiting(found)
+    merged = found["merged"]
     if merged is None or merged["batch"] is None:
         last = "none has ever merged into this lake"
     elif merged["last_us"] is None:
         last = "when one last merged is not known"
     else:
         last = f"the last merged batch was begun at {_second(merged['last_us'])}"
-    waits = "a commit waits" if commits == 1 else f"{commits:,} commits wait"
-    return f"{last}, and {waits}" if commits else last
+    return f"{last}, and {_wait(found)}" if waiting(found) else last
 
 
 def waiting(found: Found) -> int:

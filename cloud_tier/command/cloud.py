@@ -30,7 +30,7 @@ from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.deletion import kept_days, recompute_is_due
 from cloud_tier.lake.failed import note_failure
-from cloud_tier.lake.status import JOB_LOCK
+from cloud_tier.lake.status import JOB_LOCK, note_start
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.driver import kill
@@ -286,7 +286,7 @@ def _locked(lake: LakeTables) -> IO[str] | None:
     if not lake.is_local:
         return None
     try:
-        lock = Path(lake.root, JOB_LOCK).open("w")  # noqa: SIM115 - held while the job runs
+        lock = Path(lake.root, JOB_LOCK).open("a")  # noqa: SIM115 - held while the job runs
     except OSError as error:
         raise UsageError(f"--lake {lake.root} cannot be written: {error.strerror}") from None
     try:
@@ -294,6 +294,7 @@ def _locked(lake: LakeTables) -> IO[str] | None:
     except BlockingIOError:
         lock.close()
         raise UsageError(f"another `lasp-edge cloud` is merging into {lake.root}") from None
+    note_start(lock)
     return lock
 
 

@@ -42,6 +42,7 @@ from cloud_tier.command import table
 from cloud_tier.command.behind import (
     MOST_DEVICES,
     finished,
+    first_batch,
     landed_us,
     processes,
     waiting,
@@ -172,14 +173,16 @@ def _show_shared(arguments: argparse.Namespace) -> int:
 def _plainly(found: dict[str, Any], now_us: int) -> list[str]:
     """Return what people read: first what stands still, if job or landers do."""
     runs, frontier, stands = found["runs"], found["frontier"], processes(found, _LANDS_S, now_us)
+    first = first_batch(found)
+    blames = not (stands or first)
     of = f"program {found['program'] or UNKNOWN}, format {found['format']}"
     lines = [
         *(f"wrong    {each}" for each in stands),
         f"lake     {found['lake']}, {of}",
-        f"job      {_running(runs['job'])}{_unfinished(found['merged'], runs['job'])}",
+        f"job      {_running(runs['job'])}{_doing(found, first)}",
         *_failed(found["failure"]),
         f"lander   {_running(runs['lander'])}",
-        f"final    {_final(found, now_us, blames=not stands)}",
+        f"final    {_final(found, now_us, blames=blames)}",
         "",
         *_tables(found["tables"]),
     ]
@@ -188,7 +191,7 @@ def _plainly(found: dict[str, Any], now_us: int) -> list[str]:
     if found["results"]:
         lines += ["", *_results(found["results"])]
     if frontier["devices"]:
-        lines += ["", *_merged(found, now_us), *_devices(frontier, now_us, blames=not stands)]
+        lines += ["", *_merged(found, now_us), *_devices(frontier, now_us, blames=blames)]
     if frontier["landers"]:
         lines += ["", *_landers(frontier["landers"])]
     if found["rejects"]:
@@ -202,12 +205,15 @@ def _running(runs: bool | None) -> str:  # noqa: FBT001 - None: unknown
     return "runs" if runs else "does not run"
 
 
-def _unfinished(merged: dict[str, Any] | None, runs: bool | None) -> str:  # noqa: FBT001
+def _doing(found: dict[str, Any], first: str) -> str:
+    if first:
+        return f"; {first}"
+    merged = found["merged"]
     if merged is None:
         return ""
     behind, begun = merged["commits_behind"], merged["unfinished"]
     text = f"; {behind:,} commits are not merged yet" if behind else "; all that landed is merged"
-    if begun and not runs:
+    if begun and not found["runs"]["job"]:
         text += "; a batch was begun and is done again at the next start"
     return text
 

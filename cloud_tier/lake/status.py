@@ -7,13 +7,13 @@ job's checkpoint, and the locks of both.
 import fcntl
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from cloud_tier.lake.checkpoint import merged
-from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage
+from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage, host_us
 from cloud_tier.lake.definitions import program_of
 from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.feed import committed_ms, newest_commits_us
@@ -42,26 +42,29 @@ def status(
         dead_after_us: a device that was silent for longer is not waited for.
 
     Returns:
-        `lake`, `id`, `format`, `program`; `tables`: by name rows, files, bytes and version;
-        `windows`: by name the newest `start_us` and `end_us` and `final_end_us`; `results`: by name
-        the newest `time_us` of a row, and `final_time_us`; `frontier`: of what is merged, where it
-        is, its lag behind the landers' clock, who holds it, and the state of every device; and of
-        each lander, merged or not, as `landed_us` when it last committed to `landing` (None: long
-        ago); `rejects`: by reason the frames and when the last came; `merged`: whether a batch is
-        begun and not finished, how many commits of `landing` are not merged, as `oldest_us` when
-        the first of them came, and as `last_us` when the last merged batch was begun; `failure`:
-        why the job fails, unless a batch was merged since; `runs`: whether a job and a lander run,
-        None where the lake's directory does not tell.
+        `lake`, `id`, `format`, `program`; `made_us`: when the lake was made; `tables`: by name
+        rows, files, bytes and version; `windows`: by name the newest `start_us` and `end_us` and
+        `final_end_us`; `results`: by name the newest `time_us` of a row, and `final_time_us`;
+        `frontier`: of what is merged, where it is, its lag behind the landers' clock, who holds it,
+        and the state of every device; and of each lander, merged or not, as `landed_us` when it
+        last committed to `landing` (None: long ago); `rejects`: by reason the frames and when the
+        last came; `merged`: whether a batch is begun and not finished, how many commits of
+        `landing` are not merged, as `oldest_us` when the first of them came, and as `last_us` when
+        the last merged batch was begun; `failure`: why the job fails, unless a batch was merged
+        since; `runs`: whether a job and a lander run, None where the lake's directory does not
+        tell; `job_since_us`: when a job that runs was started.
 
     Raises:
         NotFound: there is no such lake.
     """
     landing, failure = tables.table(tables.landing), noted_failure(tables)
+    runs = _job_runs(tables)
     return {
         "lake": tables.root,
         "id": str(landing.metadata().id),
         "format": tables.format_of(landing),
         "program": program_of(tables),
+        "made_us": landing.metadata().created_time * 1000,
         "tables": {
             path.rpartition("/")[2]: _size(tables.table(path))
             for path in tables.all
@@ -74,9 +77,10 @@ def status(
         "merged": _merged(tables, landing),
         "failure": failure and failure._asdict(),
         "runs": {
-            "job": _job_runs(tables),
+            "job": runs,
             "lander": is_locked(tables, f"{tables.log}/{LANDER_LOCK}"),
         },
+        "job_since_us": _job_since_us(tables) if runs else None,
     }
 
 
@@ -123,16 +127,26 @@ def _frontier(coverage: FleetCoverage, landing: DeltaTable) -> dict[str, Any]:
 
 def _landers(clocks: Mapping[str, Listening], landing: DeltaTable) -> dict[str, dict[str, Any]]:
     """Return the landers: those whose clock is merged, and those that have landed of late."""
-    landed_us = newest_commits_us(landing, clocks, _LEAST_COMMITS, _MOST_COMMITS)
-    news = {name for name in landed_us if not name.startswith(_NO_LANDER)}
+    landed_us = newest_landed_us(landing, clocks)
     unknown = dict.fromkeys(Listening._fields)
     return {
         name: {
             **(clocks[name]._asdict() if name in clocks else unknown),
             "landed_us": landed_us.get(name),
         }
-        for name in sorted(clocks.keys() | news)
+        for name in sorted(clocks.keys() | landed_us.keys())
     }
+
+
+def newest_landed_us(landing: DeltaTable, known: Collection[str]) -> dict[str, int]:
+    """Return when each lander last committed, merged or not, by its own clock.
+
+    Args:
+        landing: the table.
+        known: landers that are looked for; others are found if they have landed of late.
+    """
+    found = newest_commits_us(landing, known, _LEAST_COMMITS, _MOST_COMMITS)
+    return {name: us for name, us in found.items() if not name.startswith(_NO_LANDER)}
 
 
 def _rejects(tables: LakeTables) -> list[dict[str, Any]]:
@@ -177,6 +191,21 @@ def _job_runs(tables: LakeTables) -> bool | None:
     """Return whether a job runs; every job of a lake on this machine has its lock there."""
     lock = f"{tables.root}/{JOB_LOCK}"
     return False if tables.is_local and not Path(lock).exists() else is_locked(tables, lock)
+
+
+def note_start(lock: IO[str]) -> None:
+    """Write into the lock of a job, which this process holds, when it was started."""
+    lock.truncate(0)
+    lock.write(str(host_us()))
+    lock.flush()
+
+
+def _job_since_us(tables: LakeTables) -> int | None:
+    """Return when the job that runs was started; None where an earlier release runs."""
+    try:
+        return int(Path(tables.root, JOB_LOCK).read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def is_locked(tables: LakeTables, path: str) -> bool | None:

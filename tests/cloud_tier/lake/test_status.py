@@ -14,9 +14,10 @@ from cloud_tier.lake.failed import FAILURE, forget_failure, note_failure
 from cloud_tier.lake.status import JOB_LOCK, LANDER_LOCK, status
 from device_agent.console.command import retire
 from device_agent.console.command.session import fleet_view
-from lasp_edge.errors import Exit
+from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.screen import UNKNOWN
+from lasp_edge.tool.times import shown_time
 from tests.cloud_tier.lake.support_promises import MINUTE_US, NOW_US, ROWS, merge, promise
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, table, tick
 from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
@@ -268,7 +269,9 @@ def test_cron_gets_one_line_where_results_are_behind_and_none_where_not(
     look = (tables, capsys, monkeypatch)
     job, lander = Path(tables.root, JOB_LOCK), Path(tables.log, LANDER_LOCK)
     with running(job):
-        code, line = behind(*look, NOW_US)
+        made_us = report(tables)["made_us"]
+        assert behind(*look, made_us + 120 * SECOND_US) == (0, "")
+        code, line = behind(*look, made_us + 121 * SECOND_US)
         assert (code, "nothing is final yet; nothing has landed ever: is" in line) == (1, True)
         merge(tables, ROWS)
         assert behind(*look, NOW_US + MINUTE_US) == (0, "")
@@ -309,6 +312,37 @@ def test_cron_is_told_that_neither_job_nor_lander_runs_since_when_and_what_to_ty
     both = f"start `lasp-edge cloud MODULE:PROGRAM --broker URL --lake {tables.root}`, which runs"
     neither = f"; neither a job nor a lander runs on this machine ({last}): {both} both\n"
     assert neither in behind(*look)[1]
+
+
+def test_a_job_that_was_just_started_is_in_its_first_batch_and_does_not_stand_still(
+    tables, capsys, monkeypatch
+):
+    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+    locked = pytest.importorskip("cloud_tier.command.cloud")._locked
+    made_us = report(tables)["made_us"]
+    for number in range(1, 26):
+        land(tables, "lander", number, made_us + number * SECOND_US)
+    monkeypatch.setattr("cloud_tier.lake.status.host_us", lambda: made_us + 9 * SECOND_US)
+    with locked(tables), running(Path(tables.log, LANDER_LOCK)):
+        with pytest.raises(UsageError, match="another `lasp-edge cloud` is merging"):
+            locked(tables)
+        since_us = report(tables)["job_since_us"]
+        assert since_us == made_us + 9 * SECOND_US
+        lines = shown(tables, capsys, monkeypatch, made_us + 40 * SECOND_US)
+        assert not [line for line in lines if line.startswith("wrong")]
+        shown_us = since_us // SECOND_US * SECOND_US
+        first = f"in its first batch since it was started at {shown_time(shown_us)} UTC"
+        assert f"job      runs; {first}, and 25 commits wait" in lines
+        look = (tables, capsys, monkeypatch)
+        assert behind(*look, made_us + 120 * SECOND_US) == (0, "")
+        code, line = behind(*look, made_us + 121 * SECOND_US)
+        assert code == 1
+        assert line.endswith(f"nothing is final yet; the job is {first}, and 25 commits wait\n")
+        late = shown(*look, since_us + 301 * SECOND_US)
+        assert late[0] == f"wrong    the job is {first}, and 25 commits wait: see its log"
+        offset(tables, 0, 2, planned_us=since_us)
+        commit(tables, 0)
+        assert "the job stands still" in shown(*look, since_us + 301 * SECOND_US)[0]
 
 
 def test_cron_is_told_why_the_job_fails_until_a_batch_is_merged(tables, capsys, monkeypatch):
