@@ -18,7 +18,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.step import Outcome
 from cloud_tier.lake.coverage import DeviceState, FleetCoverage, fleet_coverage, host_us
 from cloud_tier.lake.query import selected
-from cloud_tier.lake.status import merged_of
+from cloud_tier.lake.status import merged_of, newest_landed_us
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import CommandError
 from lasp_edge.metrics.exposition import (
@@ -305,6 +305,14 @@ class BatchWatch:
             self._rejects_version = table.version()
         return self._rejects
 
+    def _landed(self, figures: Figures) -> Figures:
+        """Return figures with what landers have landed; a batch would tell, and none is merged."""
+        landing = self._job.lake.table(self._job.lake.landing)
+        known = dict(figures.landers_us)
+        for name, us in newest_landed_us(landing, known).items():
+            known[name] = max(us, known.get(name, us))
+        return figures._replace(landers_us=known)
+
     def _answer(self, page: Page) -> None:
         while not self._ends:
             self._woken.wait()
@@ -314,7 +322,10 @@ class BatchWatch:
     def _reply(self, path: str) -> Reply:
         if path not in PATHS:
             return no_such_page(path, PATHS)
-        found = list(self.figures.metrics(self._job.plan.name))
+        figures = self.figures
+        with contextlib.suppress(CommandError, DeltaError, OSError):  # the store may not answer
+            figures = figures if figures.batches else self._landed(figures)
+        found = list(figures.metrics(self._job.plan.name))
         with contextlib.suppress(CommandError, DeltaError, OSError):  # the store may not answer
             found += self._sizes.metrics()
         return metrics_reply(found)

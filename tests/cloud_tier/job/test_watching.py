@@ -13,7 +13,7 @@ from crdts.frontier import Promise
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick
 from lasp_edge.tool.command_line import main
-from tests.cloud_tier.lake.test_status import NOW_US, ROWS, merge, offset
+from tests.cloud_tier.lake.test_status import NOW_US, ROWS, land, merge, offset
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US
 from tests.cloud_tier.written_lakes import PROGRAM, write, written
 from tests.lasp_edge.metrics.support_exposition import read
@@ -147,10 +147,15 @@ def test_a_lander_whose_clock_is_ahead_is_seen_as_it_is(monkeypatch):
 
 def test_before_the_first_batch_there_are_figures_and_no_frontier(job):
     watch = watching.BatchWatch(job, "0")
+    land(job.lake, "lander", 1, NOW_US)
     with urllib.request.urlopen(
         f"http://127.0.0.1:{watch.page.port}/metrics", timeout=PATIENCE_S
     ) as answer:
-        found = {name for name, _ in read(answer.read().decode())}
+        samples = read(answer.read().decode())
+    found = {name for name, _ in samples}
+    # Else an alert would say that none has ever landed anything.
+    last_us = samples["lasp_edge_cloud_lander_time_seconds", (("lander", "lander"),)]
+    assert last_us == NOW_US / 1e6
     assert "lasp_edge_cloud_batches_total" in found
     assert "lasp_edge_cloud_frontier_seconds" not in found
     watch.close()
