@@ -57,8 +57,8 @@ def _is_old(time_us: int | None, limit_s: float, now_us: int) -> bool:
 
 def finished(found: Found) -> str:
     """Return that nothing more is to come, as at the end of a recording; empty if more may."""
-    done = _done(found)
-    if not done or waiting(found):
+    done, merged = _done(found), found["merged"]
+    if not done or (waiting(found) if merged is None else merged["has_data"]):
         return ""
     return f"{done}, and all that they sent is merged: nothing more is to come"
 

@@ -73,6 +73,34 @@ def appended_since(table: DeltaTable, version: int, columns: Sequence[str]) -> p
     return pa.concat_tables(pieces)
 
 
+def has_other_rows_since(
+    table: DeltaTable, version: int, column: str, values: Collection[str]
+) -> bool:
+    """Return whether a row that was appended after a version has another value in a column.
+
+    The oldest commits are read first, and none behind the first such row.
+
+    Args:
+        table: rows are only ever appended to it.
+        version: of the table; -1: before the first.
+        column: of text.
+        values: those that do not count.
+
+    Raises:
+        NotFound: a commit or a file after that version is deleted.
+    """
+    schema = pa.schema([pa.field(column, pa.string())])
+    files = PyFileSystem(DeltaStorageHandler(table.table_uri))
+    try:
+        return any(
+            not set(values).issuperset(_read(files, added, schema).column(column).to_pylist())
+            for number in range(version + 1, table.version() + 1)
+            for added in _added(files, number)
+        )
+    except FileNotFoundError:
+        raise NotFound(f"{table.table_uri}: what came after version {version} is gone") from None
+
+
 def committed_ms(table: DeltaTable, version: int) -> int | None:
     """Return when a version of a table was committed, in milliseconds; None where that is unknown.
 

@@ -16,9 +16,10 @@ from cloud_tier.lake.checkpoint import merged
 from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage, host_us
 from cloud_tier.lake.definitions import program_of
 from cloud_tier.lake.failed import noted_failure
-from cloud_tier.lake.feed import committed_ms, newest_commits_us
+from cloud_tier.lake.feed import committed_ms, has_other_rows_since, newest_commits_us
 from cloud_tier.lake.query import selected
-from cloud_tier.lake.tables import LakeTables
+from cloud_tier.lake.tables import PROMISE, TICK, LakeTables
+from lasp_edge.errors import NotFound
 from lasp_edge.protocol.frontier import Listening
 
 JOB_LOCK: Final = "job.lock"
@@ -49,10 +50,11 @@ def status(
         and the state of every device; and of each lander, merged or not, as `landed_us` when it
         last committed to `landing` (None: long ago); `rejects`: by reason the frames and when the
         last came; `merged`: whether a batch is begun and not finished, how many commits of
-        `landing` are not merged, as `oldest_us` when the first of them came, and as `last_us` when
-        the last merged batch was begun; `failure`: why the job fails, unless a batch was merged
-        since; `runs`: whether a job and a lander run, None where the lake's directory does not
-        tell; `job_since_us`: when a job that runs was started.
+        `landing` are not merged, as `oldest_us` when the first of them came, whether one of them
+        has data or all have only the clocks of landers and promises of devices, and as `last_us`
+        when the last merged batch was begun; `failure`: why the job fails, unless a batch was
+        merged since; `runs`: whether a job and a lander run, None where the lake's directory does
+        not tell; `job_since_us`: when a job that runs was started.
 
     Raises:
         NotFound: there is no such lake.
@@ -163,9 +165,21 @@ def _merged(tables: LakeTables, landing: DeltaTable) -> dict[str, Any] | None:
     found = merged_of(tables, landing.version())
     if found is None:
         return None
-    oldest = landing.version() - found["commits_behind"] + 1
-    oldest_ms = committed_ms(landing, oldest) if found["commits_behind"] else None
-    return {**found, "oldest_us": None if oldest_ms is None else oldest_ms * 1000}
+    read = landing.version() - found["commits_behind"]
+    oldest_ms = committed_ms(landing, read + 1) if found["commits_behind"] else None
+    return {
+        **found,
+        "has_data": _has_data_since(landing, read),
+        "oldest_us": None if oldest_ms is None else oldest_ms * 1000,
+    }
+
+
+def _has_data_since(landing: DeltaTable, version: int) -> bool:
+    """Return whether something that landed after a version may change a row."""
+    try:
+        return has_other_rows_since(landing, version, "kind", [TICK, PROMISE])
+    except NotFound:
+        return True
 
 
 def merged_of(tables: LakeTables, landed: int) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from lasp_edge.tool.command_line import main
 from lasp_edge.tool.screen import UNKNOWN
 from lasp_edge.tool.times import shown_time
 from tests.cloud_tier.lake.support_promises import MINUTE_US, NOW_US, ROWS, merge, promise
-from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, table, tick
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, table, tick
 from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
 
 NAMES = ("fast", "slow", "dead", "no clock")
@@ -97,6 +97,7 @@ def commit(tables, batch):
 def merged(tables):
     found = dict(report(tables)["merged"])
     last_us, oldest_us = found.pop("last_us"), found.pop("oldest_us")
+    assert not found.pop("has_data"), "ticks alone have landed"
     assert (last_us is None) == (found["batch"] is None)
     assert (oldest_us is None) == (found["commits_behind"] == 0)
     return found
@@ -221,7 +222,8 @@ def test_no_device_is_blamed_while_nothing_lands(tables, capsys, monkeypatch):
 
 def test_a_lake_to_which_nothing_more_comes_is_fine_once_all_is_merged(tables, capsys, monkeypatch):
     merge(tables, [*(promise(name, NOW_US, done=True) for name in NAMES), tick(1, NOW_US)])
-    write_deltalake(tables.landing, table(PROGRAM, [tick(1, BEGIN_US)]), mode="append")
+    late = row("pane", NAMES[0], 1, 7, 1, pane_us=BEGIN_US)
+    write_deltalake(tables.landing, table(PROGRAM, [late, tick(1, BEGIN_US)]), mode="append")
     offset(tables, 0, 1)
     commit(tables, 0)
     look = (tables, capsys, monkeypatch, NOW_US + 60 * MINUTE_US)
@@ -234,6 +236,9 @@ def test_a_lake_to_which_nothing_more_comes_is_fine_once_all_is_merged(tables, c
         f"machine ({last}): {start}\n"
     )
     offset(tables, 0, 2)
+    for number in (2, 3):  # a lander goes on, and so does an agent that has nothing more
+        beat = promise(NAMES[0], NOW_US, NOW_US, number, done=True)
+        write_deltalake(tables.landing, table(PROGRAM, [beat, tick(number, NOW_US)]), mode="append")
     words = "all 4 devices are done, and all that they sent is merged: nothing more is to come"
     watched = ["lake", "status", "--lake", tables.root, "--fail-if-behind", "120"]
     assert main(watched) == Exit.FINE
