@@ -137,7 +137,10 @@ def _prepared(
     patience: Patience,
 ) -> int:
     """Merge into a lake that no other job merges into."""
+    is_new = lake.is_local and not Path(lake.landing).exists()
     changed = prepare(plan, lake)
+    if is_new:  # a name that was mistyped shows
+        teller(arguments)(f"made a new lake in {lake.root}")
     kept = kept_days(lake)
     if kept is not None and arguments.retain_days > kept:
         raise UsageError(

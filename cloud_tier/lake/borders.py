@@ -69,7 +69,7 @@ def check_border(tables: LakeTables, wanted: Wanted) -> None:
     if earlier_us > min(each.first_us for each in panes):
         times_us.insert(0, earlier_us)
     start_us, end_us = min(cut)
-    nearest = " or ".join(map(shown_time, times_us))
+    nearest = " or ".join(f"'{shown_time(each)} UTC'" for each in times_us)
     raise UsageError(
         f"--before {shown_time(time_us)} UTC: the lake keeps the readings from "
         f"{shown_time(start_us)} to {shown_time(end_us)} as one pane, which goes as a whole or not "

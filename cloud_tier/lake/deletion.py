@@ -25,7 +25,7 @@ from cloud_tier.lake.borders import check_border, has_items
 from cloud_tier.lake.coverage import host_us, recorded_frontier
 from cloud_tier.lake.feed import COMMAND
 from cloud_tier.lake.marks import check_made_again, old_marks
-from cloud_tier.lake.matching import Wanted, check_there, count
+from cloud_tier.lake.matching import Wanted, check_there, count, has_keys
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import any_of, standard_literal
 from cloud_tier.lake.tables import BOOKMARK, CUT, MARK, PANE, PROMISE, TICK, VARIABLE, LakeTables
@@ -172,7 +172,8 @@ def _first_item_us(tables: LakeTables, wanted: Wanted) -> int | None:
     """Return where the first cell of items begins that is wanted; None without any.
 
     Raises:
-        UsageError: of a key.
+        NotFound: of a key that nothing in the lake has.
+        UsageError: of any other key.
     """
     lattice = tables.table(tables.lattice)
     if not has_items(lattice):
@@ -181,9 +182,12 @@ def _first_item_us(tables: LakeTables, wanted: Wanted) -> int | None:
     query = f"SELECT min(pane_us) AS first_us FROM source WHERE {where}"  # noqa: S608 - quoted
     first_us: int | None = selected(lattice, query).to_pylist()[0]["first_us"]
     if first_us is not None and wanted.key is not None:
+        if has_keys(tables):  # of readings alone it is not known which keys they have
+            check_there(tables, wanted)
+        alone = f"--device {wanted.device} alone" if wanted.device else "a --device"
         raise UsageError(
             f"--key {wanted.key}: the lake has readings of an order over the fleet, and they have "
-            "no key; name a --device, perhaps with --before"
+            f"no key; name {alone}, not --key, perhaps with --before"
         )
     return first_us
 

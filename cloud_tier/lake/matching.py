@@ -128,6 +128,11 @@ def _devices(tables: LakeTables, wanted: Wanted) -> tuple[str, ...]:
     return tuple(sorted({row["device"] for rows in found for row in rows.to_pylist()}))
 
 
+def has_keys(tables: LakeTables) -> bool:
+    """Return whether a pane or value of a lake has a key."""
+    return any(_names(tables, "key"))
+
+
 def count(table: DeltaTable, where: str) -> int:
     """Return how many rows of a table fulfil a condition."""
     found: int = selected(table, f"SELECT count(*) AS n FROM source WHERE {where}").to_pylist()[0][  # noqa: S608 - ours

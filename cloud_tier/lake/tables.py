@@ -212,7 +212,13 @@ class LakeTables:
             return DeltaTable(path)
         except TableNotFoundError:
             name = path.rpartition("/")[2]
-            raise NotFound(f"no lake with a table {name!r} in {self.root}") from None
+            what = ""
+            if path == self.landing:
+                start = "start `lasp-edge cloud MODULE:PROGRAM --broker URL"
+                what = (
+                    f": name its directory with --lake, or {start} --lake {self.root}` to make one"
+                )
+            raise NotFound(f"no lake with a table {name!r} in {self.root}{what}") from None
         except (DeltaError, OSError) as error:
             raise LakeUnreadable(f"{self.root} cannot be read: {in_one_line(error)}") from error
 

@@ -5,6 +5,8 @@
 (1735689600000000, 5)
 >>> read_time("2025-01-01 00:00:00"), read_time("2025-01-01T01:00:00+01:00"), read_time("7")
 (1735689600000000, 1735689600000000, 7)
+>>> read_time("2025-01-01 00:00:00 UTC")
+1735689600000000
 >>> shown_time(1735689600000000)
 '2025-01-01 00:00:00'
 """
@@ -47,7 +49,7 @@ def read_time(text: str) -> int:
     """
     if text.lstrip("-").isdecimal():
         return int(text)
-    read = datetime.fromisoformat(text)
+    read = datetime.fromisoformat(text.removesuffix(" UTC"))
     return microseconds(read if read.tzinfo else read.replace(tzinfo=UTC))
 
 

@@ -141,6 +141,7 @@ def test_why_a_job_ended_is_noted_in_the_lake_but_where_another_goes_on(
         monkeypatch.setattr("cloud_tier.command.cloud._merge", merge)
         return refused(capsys, *COMMANDS[0], "--lake", tmp_path, code=error.exit_code)
 
+    (tmp_path / "landing").mkdir()  # of a new lake a line would be printed
     for silent in (Superseded("a newer job"), UsageError("a word")):
         ends(silent)
         assert noted_failure(LakeTables(tmp_path)) is None

@@ -174,7 +174,9 @@ def test_a_page_that_cannot_be_there_is_refused_in_one_line(tmp_path, capsys):
     words = ["cloud", "lasp_edge.examples.greenhouse:program", "--no-lander"]
     words += ["--lake", str(tmp_path), "--metrics", "x"]
     assert main(words) == Exit.USAGE
-    (line,) = capsys.readouterr().err.splitlines()
+    printed = capsys.readouterr()
+    assert printed.out == f"made a new lake in {tmp_path}\n"
+    (line,) = printed.err.splitlines()
     assert "--metrics: a port such as 9100" in line
 
 

@@ -62,9 +62,18 @@ def panes(lake, *, key=None):
 @pytest.mark.parametrize(
     ("words", "nearest"),
     [
-        (["--device", "pi-1", "--before", str(HALF_US)], "22:14:30 or 2023-11-14 22:15:00"),
-        (["--key", "attic", "--before", str(HALF_US + 1)], "22:14:40 or 2023-11-14 22:14:50"),
-        (["--device", "pi-1", "--before", str(BEGIN_US + SECOND_US * 2)], ": 2023-11-14 22:13:30"),
+        (
+            ["--device", "pi-1", "--before", str(HALF_US)],
+            "22:14:30 UTC' or '2023-11-14 22:15:00 UTC'",
+        ),
+        (
+            ["--key", "attic", "--before", str(HALF_US + 1)],
+            "22:14:40 UTC' or '2023-11-14 22:14:50 UTC'",
+        ),
+        (
+            ["--device", "pi-1", "--before", str(BEGIN_US + SECOND_US * 2)],
+            ": '2023-11-14 22:13:30 UTC'",
+        ),
     ],
 )
 def test_a_time_within_a_pane_is_refused_and_the_nearest_others_are_named(
@@ -82,7 +91,7 @@ def test_panes_of_a_stream_that_only_parameters_make_may_be_as_long_as_a_window(
     write(lake.landing, [pane | unknown])
     write(lake.windows, [window("totals", BEGIN_US, 0, total_q=1)])
     code, printed = forgets("--device", "pi-9", "--before", str(BEGIN_US + 90 * SECOND_US))
-    assert (code, printed.strip()[-21:]) == (Exit.USAGE, ": 2023-11-14 22:15:00")
+    assert (code, printed.strip()[-27:]) == (Exit.USAGE, ": '2023-11-14 22:15:00 UTC'")
     assert forgets("--device", "pi-9", "--before", "2023-11-14T22:15")[0] == Exit.FINE
 
 

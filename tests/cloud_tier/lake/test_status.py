@@ -160,7 +160,12 @@ def test_the_command_says_it_in_words(tables, capsys, monkeypatch):
     assert main(["lake", "status", "--lake", tables.root, "--json"]) == Exit.FINE
     assert json.loads(capsys.readouterr().out)["program"] == "rooms"
     assert main(["lake", "status", "--lake", f"{tables.root}/no"]) == Exit.NOT_FOUND
-    assert "no lake" in capsys.readouterr().err
+    there = f"{tables.root}/no"
+    none = f"no lake with a table 'landing' in {there}: name its directory with --lake, or start "
+    assert none in capsys.readouterr().err
+    watched = ["lake", "status", "--lake", there, "--fail-if-behind", "9"]
+    assert main(watched) == Exit.NOT_FOUND
+    assert f"--broker URL --lake {there}` to make one\n" in capsys.readouterr().err
 
 
 def land(tables, lander, number, at_us):
