@@ -19,7 +19,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 from pyarrow import compute
 
-from cloud_tier.lake.comments import comment
+from cloud_tier.lake.comments import comment, part_comment
 from cloud_tier.lake.feed import committed_ms, is_replaced_since
 from cloud_tier.lake.results import TimedRows
 from cloud_tier.lake.shapes import SHAPES
@@ -203,14 +203,14 @@ def _of_days(rows: TimedRows, days: Collection[date] | None) -> pa.Table:
 def _commented(field: pa.Field, stored: str, rows: TimedRows) -> pa.Field:
     """Return a column with its comment, which is that of the stored column."""
     is_value = stored in set(rows.meaning.parts).difference(rows.meaning.columns)
-    text = "" if is_value else comment(stored).split(", microseconds")[0]
+    text = part_comment(stored, rows.meaning) if is_value else comment(stored)
+    text = text.split(", microseconds")[0]
     if stored == DAY and pa.types.is_date(field.type):
         text = f"the day, in UTC, of {shown_names(rows.columns, rows.meaning)[_time(rows)]}"
     elif not text and field.name != stored:
         text = "a time of which the fold keeps a reading"
     elif not text:
-        unit = rows.meaning.unit
-        text = "a part of the fold's value" + (f", of readings in {unit}" if unit else "")
+        text = part_comment(stored, rows.meaning)
     return field.with_metadata({"comment": text})
 
 

@@ -10,7 +10,7 @@ from cloud_tier import Lake
 from cloud_tier.lake.current import WrittenRows, write_current
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.command_line import main
 from lasp_edge.units import SECOND_US
@@ -55,7 +55,7 @@ def test_it_has_times_units_comments_and_a_partition_for_each_day(lake, there):
     comments = {each.name: each.metadata.get("comment") for each in table.schema().fields}
     assert all(comments.values())
     assert comments["start"] == "start of the window"
-    assert "°C" in comments["mean"]
+    assert comments["mean"] == "the mean of the readings, in °C"
 
 
 def test_only_days_that_changed_are_written_again(lake, there):
@@ -188,8 +188,40 @@ def test_parts_keep_their_names_beside_times(parts, there):
     comments = {each.name: each.metadata["comment"] for each in DeltaTable(there).schema().fields}
     assert comments["end_time"].startswith("end of the window")
     assert comments["day_utc"] == "the day, in UTC, of start"
-    assert "°C" in comments["last"]
+    assert {part: comments[part] for part in ("last", "end", "day")} == {
+        "last": "the latest reading, in °C",
+        "end": "the greatest reading, in °C",
+        "day": "the least reading, in °C",
+    }
     assert "°C" not in comments["last_time"]
+
+
+def test_columns_of_sessions_and_of_several_folds_say_what_they_are(tmp_path, there):
+    program = Program("home")
+    heat = program.event("heat", resolution="0.01", unit="°C")
+    fold = folds.struct(time=folds.count(), mid=folds.quantile(0.5), high=folds.top(2))
+    program.window("w", source=heat, fold=fold, size_s=60)
+    of_visit = folds.struct(n=folds.count(), mean=folds.mean())
+    visits = program.scan("v", source=heat, scan=scans.sessions(gap_s=60, fold=of_visit))
+    program.result(visits)
+    made = LakeTables(tmp_path / "home")
+    prepare(program.plan(), made)
+    write_current(Lake(made.root).windows("w"), there)
+    write_current(Lake(made.root).results("v"), f"{there} v")
+    of = [
+        {each.name: each.metadata["comment"] for each in DeltaTable(path).schema().fields}
+        for path in (there, f"{there} v")
+    ]
+    for comments, column, text in (
+        (of[0], "time", "how many readings"),
+        (of[0], "mid", "the 50 % quantile of the readings, in °C"),
+        (of[0], "high_top_2", "reading number 2, counted from the greatest, in °C"),
+        (of[1], "start", "of a session, the time of its first reading"),
+        (of[1], "end", "of a session, the time of its last reading"),
+        (of[1], "mean", "the mean of the readings"),
+    ):
+        assert comments[column] == text
+    assert of[1]["device"].endswith("; empty: made of readings of all")
 
 
 def test_no_two_printed_columns_have_one_name(parts, capsys):
