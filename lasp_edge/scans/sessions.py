@@ -6,6 +6,8 @@
     >>> runs = scans.sessions(gap_s=2, fold=folds.sum()).at(Resolution("1"))
     >>> said_by(runs, [5, 7, 6], times_s=[1, 2, 10])
     [(1000000, 2000000, 12.0), (10000000, 10000000, 6.0)]
+    >>> said_by(runs, [5, 7], times_s=[1, 3])  # exactly a gap apart: two sessions
+    [(1000000, 1000000, 5.0), (3000000, 3000000, 7.0)]
     >>> said_by(scans.sessions(gap_s=2, so_far=True), [5, 7, 6], times_s=[1, 2, 10])
     [(1000000, 1000000, 1), (1000000, 2000000, 2), (10000000, 10000000, 1)]
 
@@ -36,7 +38,8 @@ class Sessions(Scan[tuple[Any, ...]]):
     It comes a gap after its last event, by time alone.
 
     Args:
-        gap_s: seconds without an event that end a session.
+        gap_s: seconds without an event that end a session. Two events of one key that are exactly
+            so far apart are in two sessions.
         fold: of its values, such as `folds.mean()`; their count, where it is left out. Other folds
             than `folds.count()` need events that are numbers, in steps of a resolution.
         so_far: the session so far comes after each of its events, in place of the whole one.
