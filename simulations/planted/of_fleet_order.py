@@ -11,6 +11,7 @@ from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.scans import leaving
 from device_agent.agent.scans.leaving import ITEM_CELLS, OUTPUT_CELLS, CellForm, LeavingCells
+from device_agent.agent.scans.streams import Streams
 from device_agent.agent.stored_rows import PaneId
 from device_agent.gateway import fleet_history, streams
 from device_agent.gateway.core import GatewayCore
@@ -48,6 +49,26 @@ def a_promise_does_not_wait_for_cells_of_items() -> Iterator[None]:
 def a_promise_does_not_wait_for_outputs() -> Iterator[None]:
     """A device has promised past what its own scan has emitted, and that is on its way."""
     with _promised_past(OUTPUT_CELLS):
+        yield
+
+
+@of_order
+def a_promise_passes_the_timers_of_scans_that_the_fleet_hears() -> Iterator[None]:
+    """A value has stayed for three seconds, which is noted with the next reading: past a promise.
+
+    That timers ring as soon as a promise may pass them is the same rule: both halves are left out.
+    """
+    right = Streams.is_due
+
+    def is_due(self: Streams, now_us: int) -> bool:
+        if not self.begun or self.waits:
+            return right(self, now_us)
+        return False
+
+    def bounded_us(_self: Streams, low_us: int | None, _now_us: int) -> int | None:
+        return low_us
+
+    with replaced(Streams, "bounded_us", bounded_us), replaced(Streams, "is_due", is_due):
         yield
 
 

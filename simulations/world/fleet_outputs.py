@@ -77,7 +77,7 @@ def check_outputs(world: World, device: VirtualDevice, sink: AnySink, low_us: in
         .get(device.name, {})
     )
     places = {at.place(device.name) for at in landed}
-    due = sorted(at for at in _emitted(world, device, sink.running) if at[0] < low_us)
+    due = sorted(at for at in _emitted(world, device, sink.running, low_us) if at[0] < low_us)
     lacking = [at for at in due if at not in places]
     if lacking:
         yield f"{device.name} promises {low_us}, and {sink.sink} lacks the output at {lacking[0]}"
@@ -87,7 +87,10 @@ def wrong_outputs(world: World, sink: AnySink, device: VirtualDevice) -> Iterato
     """Yield where a sink has another output of a device than its readings give."""
     if device.meter is None or device.meter.acknowledged < len(device.meter.lines):
         return
-    emitted = _emitted(world, device, sink.running)
+    held = device.streams_held()
+    if held is None:
+        return
+    emitted = _emitted(world, device, sink.running, held.frontier_us)
     landed = content_of_outputs(landed_outputs(sink.lander, sink.running), inf).get(
         _sent(sink.running), {}
     )
@@ -107,9 +110,12 @@ def _sent(plan: Plan) -> str:
     return next((name for name, each in plan.item_streams.items() if each.outputs), "")
 
 
-def _emitted(world: World, device: VirtualDevice, plan: Plan) -> dict[Place, Event]:
+def _emitted(
+    world: World, device: VirtualDevice, plan: Plan, until_us: int | None
+) -> dict[Place, Event]:
     """Return what a device emits of its readings, at the places of the fleet's order.
 
+    All timers before a time have rung: who promises that much has seen to it.
     Nothing where it is not sure what it has of them: a store was lost, or some were refused.
     """
     meter = device.meter
@@ -126,5 +132,5 @@ def _emitted(world: World, device: VirtualDevice, plan: Plan) -> dict[Place, Eve
         if state == PRESENT
     }
     nodes = graph_of(plan, device.name).nodes
-    emitted = outputs_of(nodes, {METERED: content}, None, device.name)[_sent(plan)]
+    emitted = outputs_of(nodes, {METERED: content}, until_us, device.name)[_sent(plan)]
     return {(at[0], device.name, *at[2:]): event for at, event in emitted.items()}

@@ -21,6 +21,8 @@ OVER_OUTPUTS: Final = ("changes", "absence", "last", "total", "words")
 """Those of them that may be made of what a scan of each device emits."""
 OWN: Final = "own_steps"
 """The scan of each device."""
+STEADY_S: Final = 3
+"""Seconds that a value has to stay, where the scan of each device has timers."""
 SYNCED: Final = ("fixed", "passed_on")
 """Synchronised scans, whose timed readings stay on their devices: the share is the same at all
 times, or follows from the state."""
@@ -48,6 +50,7 @@ class FleetOrder(NamedTuple):
         wait_s: X of the gateways.
         of_outputs: it is made of what a scan of each device emits, and not of readings.
         restates: in the first release the scan with local events counts otherwise.
+        is_steady: that scan of each device gives a value once it has stayed: by time alone.
     """
 
     scan: str
@@ -57,6 +60,7 @@ class FleetOrder(NamedTuple):
     wait_s: int
     of_outputs: bool = False
     restates: bool = False
+    is_steady: bool = False
 
     @property
     def differs(self) -> bool:
@@ -86,7 +90,9 @@ def order_of(scenario: Scenario) -> FleetOrder:
         return FleetOrder(scan, "", keyed, widens=False, wait_s=wait_s, restates=changes)
     may_be = not changes and scan in OVER_OUTPUTS
     if may_be and Random(f"{scenario.seed} outputs").random() < 0.4:  # noqa: PLR2004
-        return FleetOrder(scan, "", keyed, widens=False, wait_s=wait_s, of_outputs=True)
+        is_steady = Random(f"{scenario.seed} timed").random() < 0.5  # noqa: PLR2004
+        drawn = FleetOrder(scan, "", keyed, widens=False, wait_s=wait_s, of_outputs=True)
+        return drawn._replace(is_steady=is_steady)
     return FleetOrder(scan, before, keyed, widens, wait_s)
 
 
@@ -208,7 +214,8 @@ def _before(
     version = 1 + (order.widens and is_wide)
     found: EventType | Stream = metered
     if order.of_outputs:
-        found = program.scan(OWN, source=metered, scan=scans.changes(), per_device=True)
+        own: Scan = scans.debounce(for_s=STEADY_S) if order.is_steady else scans.changes()
+        found = program.scan(OWN, source=metered, scan=own, per_device=True)
     if order.before == "filter":
         passes = _passes_widely if is_wide else _passes_narrowly
         found = program.filter(metered, passes, "much", version=version)

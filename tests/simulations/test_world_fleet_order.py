@@ -101,6 +101,7 @@ def test_every_kind_of_order_is_drawn():
     assert {order.before for order in orders} == set(BEFORE)
     assert {order.wait_s for order in orders} == set(WAITS_S)
     assert {order.of_outputs for order in orders} == {True, False}
+    assert {order.is_steady for order in orders if order.of_outputs} == {True, False}
     assert {order.widens for order in orders} == {order.keyed for order in orders} == {True, False}
 
 
@@ -117,6 +118,7 @@ def test_a_replay_names_what_its_program_has(capsys):
         ("a_cell_leaves_without_what_its_life_had_sent_before", 60, "items of pi-"),
         ("a_reading_that_is_taken_back_leaves_as_a_reading", 20, "items of pi-"),
         ("a_promise_does_not_wait_for_outputs", 24, "promises"),
+        ("a_promise_passes_the_timers_of_scans_that_the_fleet_hears", 508, "lacks the output"),
         ("outputs_are_united_as_items_are", 24, "and the oracle's"),
         ("the_oldest_version_of_an_output_counts", 555, "and the oracle's"),
         ("what_time_brings_to_the_fleet_is_of_a_device", 50, "and the oracle's"),
