@@ -76,6 +76,7 @@ class FleetOrderChecks:
 
     def __init__(self) -> None:
         self._looks: dict[str, _Look] = {}
+        self._sure_from_us: dict[str, float] = {}
 
     def stepped(self, world: World) -> None:
         """Look at each running sink: what was final may change for few reasons."""
@@ -87,9 +88,23 @@ class FleetOrderChecks:
             self._looks[sink.lander.file] = look
             world.trouble += _wrong_statuses(sink, look, order_of(world.scenario))
             world.trouble += _torn(sink, order_of(world.scenario))
+            certain_us = self._certain_from_us(world, sink, before, look)
             if before is not None and before.plan is look.plan:
-                is_certain = world.scenario.punctual and not _is_excused(world, before, look)
-                world.trouble += _changed(sink, before, look, is_certain=is_certain)
+                world.trouble += _changed(sink, before, look, certain_us)
+
+    def _certain_from_us(
+        self, world: World, sink: AnySink, before: _Look | None, after: _Look
+    ) -> float:
+        """Return from when on rows that were final may not change, as no reading is late.
+
+        What was settled while a device was not waited for, or unknown, may lack what it has.
+        """
+        known_us = self._sure_from_us.get(sink.lander.file, -inf)
+        if set(world.scenario.names) <= after.counting:
+            is_known = before is not None and before.counting == after.counting
+            return known_us if is_known and world.scenario.punctual else inf
+        self._sure_from_us[sink.lander.file] = max(known_us, after.settled_us or -inf)
+        return inf
 
     def at_the_end(self, world: World) -> None:
         """Hold what all sinks have against the truth."""
@@ -172,14 +187,6 @@ def _wrong_statuses(sink: AnySink, look: _Look, order: FleetOrder) -> Iterator[s
             yield f"{sink.sink}: the row at {place} is tentative, and X is never"
 
 
-def _is_excused(world: World, before: _Look, after: _Look) -> bool:
-    """Return whether rows that were final may change though no reading is late.
-
-    A device was not waited for, or is new: then it may have what was not known.
-    """
-    return before.counting != after.counting or not set(world.scenario.names) <= after.counting
-
-
 def _torn(sink: AnySink, order: FleetOrder) -> Iterator[str]:
     """Yield a row that was made of two shares; it need not be final."""
     streams = sink.lander.core.streams
@@ -192,16 +199,14 @@ def _torn(sink: AnySink, order: FleetOrder) -> Iterator[str]:
             return
 
 
-def _changed(
-    sink: AnySink, before: _Look, after: _Look, *, is_certain: bool = False
-) -> Iterator[str]:
+def _changed(sink: AnySink, before: _Look, after: _Look, certain_us: float = inf) -> Iterator[str]:
     """Yield rows that were final and have changed though nothing came late before them.
 
     Args:
         sink: that holds them.
         before: the look before.
         after: the look now.
-        is_certain: nothing is late, so what came excuses no change.
+        certain_us: what came excuses no change from then on.
     """
     if _ran_ahead(sink, before.frontier_us, after.frontier_us):
         yield f"{sink.sink}: its rows are final before {after.frontier_us}, and F is not there"
@@ -211,10 +216,10 @@ def _changed(
         yield f"{sink.sink}: its rows went back from {before.frontier_us} to {after.frontier_us}"
     came_us = _oldest_of_new(before.items, after.items)
     came_us = min(came_us, oldest_of_new_outputs(before.outputs, after.outputs))
-    came_us = inf if is_certain else came_us
     for place in sorted(before.rows.keys() | after.rows.keys()):
         known, now = before.rows.get(place, (b"", ""))[0], after.rows.get(place, (b"", ""))[0]
-        if known != now and place[0] < min(before.settled_us or 0, came_us):
+        is_excused = certain_us > place[0] >= came_us
+        if known != now and place[0] < (before.settled_us or 0) and not is_excused:
             yield (
                 f"{sink.sink}: what was final for the fleet changed, and nothing came late: "
                 f"{place} from {known!r} to {now!r}"

@@ -158,7 +158,10 @@ class Twice(Since):
 
 
 class Epochs(scans.Synchronised):
-    """Timed readings with the number of their epoch: what was made of two shares shows."""
+    """Timed readings with the number of their epoch: what was made of two shares shows.
+
+    Each of them has a row, so it shows, too, where a row is final before its device has sent it.
+    """
 
     name, zero, parts = "epochs", (0, 0, 0), {"epoch": "1", "count": "1", "epochs": "1"}
     depends = ((METERED, TIMED), (METERED, METERED))
@@ -167,8 +170,7 @@ class Epochs(scans.Synchronised):
         epoch, count, epochs = state
         if event.name == METERED:
             return (epoch + 1 + count % 3, 0, 0), [state]
-        is_shown = event.value >= HIGH
-        return (epoch, count + 1, epochs + epoch), [(epoch, -1, 0)] if is_shown else []
+        return (epoch, count + 1, epochs + epoch), [(epoch, -1, 0)]
 
     def share(self, state: Any) -> Any:
         return state[0], 0, 0

@@ -40,6 +40,10 @@ NEW: Final = 0.3
 RELEASED: Final = 0.2
 """The part of them in which devices run a release before that of the sinks, and change to it."""
 
+SLOW, SLOW_STEPS = 0.4, 15
+"""The part of all of them in which messages come late, and by how many steps at most: an older cell
+of shares may come after its places are settled."""
+
 
 def synced(scenario: Scenario) -> Scenario:
     """Return the scenario with a scan over the fleet that has local events, and a gateway."""
@@ -62,6 +66,8 @@ def _few(scenario: Scenario, random: Random) -> Scenario:
     }
     structural = {kind: random.choice(rates) for kind, rates in of.items()}
     delay_steps = random.choice((2, 5))
+    if Random(f"{scenario.seed} late shares").random() < SLOW:
+        delay_steps = SLOW_STEPS
     faults = FaultRates(**messages, delay_steps=delay_steps, **structural)
     names = [f"pi-{number}" for number in range(random.choice((2, 2, 3)))]
     schedule = [_brief(each) for each in faults.schedule(random, names, STEPS)]

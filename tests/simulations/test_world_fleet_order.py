@@ -88,7 +88,7 @@ def test_what_waits_for_all_devices_is_known_after_the_power_was_lost():
         assert "is None, and the oracle's" in run(scenario).trouble[0]
 
 
-@pytest.mark.parametrize("seed", [0, 8, 16, 28, 172, 293])
+@pytest.mark.parametrize("seed", [0, 8, 16, 28, 93, 172, 293])
 def test_a_scan_with_local_events_has_the_oracles_rows_under_every_fault(seed):
     outcome = run(synced(scenario_of(seed)))
     assert outcome.trouble == ()
@@ -143,6 +143,8 @@ def test_rows_at_local_events_are_final_only_once_their_device_has_gone_on(seed)
         ("who_has_not_answered_has_made_nothing", 1),
         ("rows_are_final_by_the_frontier_alone", 1),
         ("a_reading_is_in_a_part_and_leaves_as_an_item", 1),
+        ("a_device_that_waits_for_a_share_counts_as_gone_on", 31),
+        ("shares_count_by_their_arrival", 89),
     ],
 )
 def test_a_planted_bug_of_local_events_is_found(bug, seed):
