@@ -42,3 +42,16 @@ def _plain(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_string_view(type_):
         return pa.string()
     return pa.binary() if pa.types.is_binary_view(type_) else type_
+
+
+def no_table(root: str, name: str) -> str:
+    """Return that a lake lacks a table; without `landing` it is no lake, so also what to type.
+
+    >>> no_table("./lake", "results")
+    "no lake with a table 'results' in ./lake"
+    """
+    text = f"no lake with a table {name!r} in {root}"
+    if name != "landing":
+        return text
+    start = f"`lasp-edge cloud MODULE:PROGRAM --broker URL --lake {root}`"
+    return f"{text}: name its directory with --lake, or start {start} to make one"

@@ -59,7 +59,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
 from cloud_tier.lake.comments import TABLES, comment
-from cloud_tier.lake.query import in_one_line
+from cloud_tier.lake.query import in_one_line, no_table
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import TEXT, ItemStream, StreamResult
@@ -211,14 +211,7 @@ class LakeTables:
         try:
             return DeltaTable(path)
         except TableNotFoundError:
-            name = path.rpartition("/")[2]
-            what = ""
-            if path == self.landing:
-                start = "start `lasp-edge cloud MODULE:PROGRAM --broker URL"
-                what = (
-                    f": name its directory with --lake, or {start} --lake {self.root}` to make one"
-                )
-            raise NotFound(f"no lake with a table {name!r} in {self.root}{what}") from None
+            raise NotFound(no_table(self.root, path.rpartition("/")[2])) from None
         except (DeltaError, OSError) as error:
             raise LakeUnreadable(f"{self.root} cannot be read: {in_one_line(error)}") from error
 
