@@ -27,7 +27,7 @@ IN_CPU_S = (
     "fleet_order",
     "fleet_replay",
 )
-NAMES = (*IN_CPU_S, "start", "economy", "idle", "files", "local_events")
+NAMES = (*IN_CPU_S, "start", "economy", "idle", "files", "local_events", "local_live")
 """The others start processes and take real time, or measure no time: they run where named."""
 
 

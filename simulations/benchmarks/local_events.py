@@ -7,9 +7,7 @@ each agent connects through a wire that counts the bytes of both directions, MQT
 acknowledgements included. The same readings are sent once as items and once as parts, and the rows
 must be the same.
 
-Then the same on virtual time, for ten hours at a reading a second and one hour at ten a second,
-with the default interval (`energy_wire`): so beats count that a replay is too quick for. At a
-reading a second more than half of our bytes tell only that a device and its gateway are there.
+`local_live` has the same on virtual time, where beats count that a replay is too quick for.
 
 Beside: each reading as a message of JSON. Flumina's authors sent 29 GB of readings as 350 MB, 83
 times less (Kallas, Niksic, Stanford and Alur, PPoPP 2022, section 4.3).
@@ -32,15 +30,8 @@ from typing import Any, NamedTuple
 
 from lasp_edge.protocol.sizes import reading_as_json_bytes
 from simulations.benchmarks import energy
-from simulations.benchmarks.energy_wire import (
-    ANSWERS,
-    READINGS,
-    SHARES,
-    WireCost,
-    cost_of,
-    delays_of,
-)
-from simulations.benchmarks.measure import OURS, Line, at_least, at_most
+from simulations.benchmarks.energy_wire import READINGS
+from simulations.benchmarks.measure import OURS, Line, at_least
 from simulations.benchmarks.wiretap import Wiretap
 from simulations.processes.broker import PrivateBroker
 from simulations.processes.relay import Relay
@@ -49,18 +40,13 @@ DEVICES = ("plug-1", "plug-2", "plug-3", "plug-4")
 RATE_HZ = 10
 """Readings of a device in a second, in the files that are replayed."""
 SLICES, QUICK_SLICES = 60, 5
-FLUMINA, OVER_ITEMS, PLACE_BYTES, MODEL_BYTES = 83, 5, 290, 390
-"""Goals: JSON over ours; our items over ours; bytes a device and event in order, both ways, with a
-total, and with sums and a model of ten numbers."""
+FLUMINA, OVER_ITEMS = 83, 5
+"""Goals: JSON over ours; our items over ours."""
 BARRIER_RATE = 200_000
 """The goal of readings a second on two cores, from files to final rows."""
-DELAYED = 20
-"""Slices whose rows are waited for on virtual time."""
 BARE_ADDITIONS = 20_000_000
 PROGRAMS = energy.__name__
 START_S, PATIENCE_S = 1_780_000_000, 900
-LIVE_HZ, INTERVAL_S = (1, 10), 60.0
-"""Readings a second on virtual time, and seconds between two publications: the default."""
 LEAST = 30
 """Kinds of frames are shown that take at least this part of the whole: one in 30."""
 Rows = dict[str, tuple[str, str]]
@@ -183,25 +169,12 @@ def table(*, quick: bool = False) -> Iterator[Line]:
         record(folder, slices)
         with PrivateBroker(folder / "broker") as broker:
             sent, local = (run(folder, broker, name, slices) for name in ("sent", "local"))
-    yield from _lines("real agents", slices, sent, local, goals=True)
+    yield from lines("real agents", slices, sent, local, goals=True)
     yield from _rate_lines(slices * READINGS * len(DEVICES), sent, local)
-    yield from _delay_lines()
     yield _program_line()
-    for rate_hz in LIVE_HZ:
-        costs = {
-            name: cost_of(plan, len(DEVICES), slices, rate_hz, INTERVAL_S)
-            for name, plan in (("sent", energy.sent.plan()), ("local", energy.local.plan()))
-        }
-        runs = [SentRun(each.sizes, each.rows) for each in costs.values()]
-        live = f"live, {rate_hz} Hz"
-        yield from _lines(live, slices, *runs, goals=False)
-        yield _place_line(live, costs["local"], slices, "a total", PLACE_BYTES)
-    few = min(slices, DELAYED)
-    cost = cost_of(energy.modelled.plan(), len(DEVICES), few, LIVE_HZ[-1], INTERVAL_S)
-    yield _place_line(f"live, {LIVE_HZ[-1]} Hz", cost, few, "sums and a model of ten", MODEL_BYTES)
 
 
-def _lines(how: str, slices: int, sent: SentRun, local: SentRun, *, goals: bool) -> Iterator[Line]:
+def lines(how: str, slices: int, sent: SentRun, local: SentRun, *, goals: bool) -> Iterator[Line]:
     """Yield the lines of two runs over the same readings."""
     assert sent.rows == local.rows, "local= changes no row"
     readings = slices * READINGS * len(DEVICES)
@@ -242,28 +215,9 @@ def _bare() -> int:
     return total
 
 
-def _delay_lines() -> Iterator[Line]:
-    """Yield after which time the row of an event in order is final: half of them, and 19 of 20."""
-    what = f"virtual time: an event in order to its final row, {len(DEVICES)} devices, a gateway"
-    for name, plan in (("sent", energy.sent.plan()), ("local", energy.local.plan())):
-        delays = sorted(delays_of(plan, len(DEVICES), DELAYED, LIVE_HZ[-1], 1.0))
-        for part in (0.5, 0.95):
-            delay_s = delays[round(part * (len(delays) - 1))]
-            note = f"{name}, p{part * 100:.0f}; a message takes a second, so does a tick"
-            yield Line(what, OURS, None, delay_s, "s", None, "", note)
-
-
 def _program_line() -> Line:
     """Return the line of what a program states of its distribution."""
     own = [name for name in ("empty", "depends", "join") if name in vars(energy.Load)]
     lines = len(inspect.getsource(energy.Load).splitlines())
     note = f"{', '.join(own)}, in a scan of {lines} lines; and the word local="
     return Line("definitions for the distribution", OURS, None, len(own), "", None, "", note)
-
-
-def _place_line(how: str, cost: WireCost, slices: int, made: str, goal: int) -> Line:
-    """Return the line of what an event in order takes of each device."""
-    size = sum(cost.frames[kind] for kind in (ANSWERS, SHARES)) / slices / len(DEVICES)
-    what = f"{how}: bytes of an event in order, a device: part and share, {made}"
-    note = "frames; with topics, MQTT's heads and acknowledgements 76 B more a message"
-    return Line(what, OURS, None, size, "B", None, at_most(size, goal, "B"), note)
