@@ -10,6 +10,7 @@ shared       shared variables: their meaning and their values
 lowering     readable values beside stored integers
 feed         rows that were appended after a version of a table
 coverage     the frontier, and which devices hold it
+keyed_rows   the rows of results that belong to a key, as devices' entries hold them
 controls     the log of a program's parameters, as rows
 checkpoint   how far the streaming query has read, and torn files of it
 torn         commits that a power cut may have torn, and what keeps them whole

@@ -13,6 +13,7 @@ them all that no version needs any more.
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 from urllib.parse import unquote
 
@@ -24,6 +25,7 @@ from pyarrow.fs import FileInfo, FileType, PyFileSystem
 from cloud_tier.lake.borders import check_border, has_items
 from cloud_tier.lake.coverage import host_us, recorded_frontier
 from cloud_tier.lake.feed import COMMAND
+from cloud_tier.lake.keyed_rows import has_own_key
 from cloud_tier.lake.marks import check_made_again, old_marks
 from cloud_tier.lake.matching import Wanted, check_there, count, has_keys
 from cloud_tier.lake.query import selected
@@ -79,41 +81,42 @@ def forget(
         fence()
     _set(tables.table(tables.lattice), UNFINISHED, "true")
     ask_recompute(tables)
-    landed = _landed(wanted)
-    counts = _deleted(tables, _unwanted(tables, wanted, landed, first_us), landed, FORGET)
+    of_devices = _landed(tables.table(tables.lattice), wanted)
+    conditions = _unwanted(tables, wanted, first_us)
+    counts = _deleted(tables, conditions, of_devices, FORGET, wanted)
     _set(tables.table(tables.lattice), UNFINISHED, "false")
     return counts
 
 
-def _landed(wanted: Wanted) -> str:
-    """Return which rows of `landing` are wanted, and of those of devices in `lattice`."""
+def _landed(table: DeltaTable, wanted: Wanted) -> str:
+    """Return which rows of `landing` are wanted, or of those of devices in `lattice`."""
     kinds = f"kind = '{PANE}'"
     if wanted.before_us is None:
         others = (PANE, VARIABLE) if wanted.key is not None else (PANE, VARIABLE, PROMISE)
         kinds = f"kind IN ({', '.join(map(standard_literal, others))})"
-    return wanted.rows(kinds, "pane_us")
+    return wanted.entries(table, kinds)
 
 
-def _unwanted(
-    tables: LakeTables, wanted: Wanted, landed: str, first_us: int | None
-) -> dict[str, str]:
+def _unwanted(tables: LakeTables, wanted: Wanted, first_us: int | None) -> dict[str, str]:
     """Return which rows go, by the path of their table.
 
     Args:
         tables: of the lake.
         wanted: what is to be forgotten.
-        landed: which rows of `landing` that is.
         first_us: where the first cell of items begins that is wanted; None without any.
     """
-    results, lattice = wanted.rows("", "time_us"), landed
+    landed, lattice = (
+        _landed(tables.table(path), wanted) for path in (tables.landing, tables.lattice)
+    )
+    results = wanted.rows("", "time_us")
     if first_us is not None:
         # What an order over the fleet made of them, and of all behind, is made again.
         results = f"({results}) OR (device = '' AND time_us >= {first_us})"
         made = f"kind = '{CUT}' AND pane_us > {first_us}"
-        lattice = f"({landed}) OR ({made}) OR (kind = '{MARK}' AND pane_us >= {first_us})"
+        lattice = f"({lattice}) OR ({made}) OR (kind = '{MARK}' AND pane_us >= {first_us})"
     conditions = {
         # The windows first: which ones they are, the panes tell.
-        tables.windows: _windows(tables, wanted.rows(f"kind = '{PANE}'", "pane_us")),
+        tables.windows: _windows(tables, wanted),
         tables.results: results,
         tables.lattice: f"({lattice}) OR kind = '{BOOKMARK}'",
         tables.landing: landed,
@@ -229,15 +232,16 @@ def kept_days(tables: LakeTables) -> int | None:
     return None if text is None else int(text)
 
 
-def _windows(tables: LakeTables, panes: str) -> str:
+def _windows(tables: LakeTables, wanted: Wanted) -> str:
     """Return which windows the panes are part of: for each key, from the first to the last one."""
     spans: dict[str, tuple[int, int]] = {}
-    query = (
-        f"SELECT key, min(pane_us) AS first_us, max(pane_us) AS last_us FROM source WHERE {panes} "  # noqa: S608 - made of quoted parts
-        "GROUP BY key"
-    )
-    for path in (tables.lattice, tables.landing):
-        for row in selected(tables.table(path), query).to_pylist():
+    panes = wanted.rows(f"kind = '{PANE}'", "pane_us")
+    for table in map(tables.table, (tables.lattice, tables.landing)):
+        query = (
+            "SELECT key, min(pane_us) AS first_us, max(pane_us) AS last_us FROM source "  # noqa: S608 - made of quoted parts
+            f"WHERE {panes} AND {has_own_key(table)} GROUP BY key"
+        )
+        for row in selected(table, query).to_pylist():
             key, first_us, last_us = row["key"], row["first_us"], row["last_us"]
             known = spans.get(key, (first_us, last_us))
             spans[key] = min(known[0], first_us), max(known[1], last_us)
@@ -250,7 +254,11 @@ def _windows(tables: LakeTables, panes: str) -> str:
 
 
 def _deleted(
-    tables: LakeTables, conditions: dict[str, str], counted: str, command: str
+    tables: LakeTables,
+    conditions: dict[str, str],
+    counted: str,
+    command: str,
+    wanted: Wanted | None = None,
 ) -> dict[str, int]:
     """Delete rows; return how many, by table.
 
@@ -260,6 +268,7 @@ def _deleted(
         counted: which rows of `lattice` count: the others are what the job knew.
         command: by `FORGET` the files that held them go too; by `RETAIN` when no version in the
             retention needs them.
+        wanted: whose rows of results go too that have its key within; None without any.
     """
     found = {}
     for path, condition in conditions.items():
@@ -267,8 +276,11 @@ def _deleted(
             continue
         of_devices = count(tables.table(path), counted) if path == tables.lattice else None
         with tables.open_to_changes(path):
-            deleted = _delete(path, condition, command)
-        found[path.rpartition("/")[2]] = deleted if of_devices is None else of_devices
+            deleted = _delete(path, partial(_where, condition), command)
+            of_key = 0
+            if wanted is not None and path in {tables.lattice, tables.landing}:
+                of_key = _delete(path, wanted.delete_rows_of_key, command)
+        found[path.rpartition("/")[2]] = of_key + (deleted if of_devices is None else of_devices)
         if command == FORGET:
             _delete_files(tables.table(path))
     return found
@@ -306,15 +318,18 @@ def _set(table: DeltaTable, name: str, value: str) -> None:
     table.alter.set_table_properties({name: value}, raise_if_not_exists=False)
 
 
-def _delete(path: str, condition: str, command: str) -> int:
+def _delete(path: str, commit: Callable[[DeltaTable, CommitProperties], int], command: str) -> int:
     """Delete rows, again where a lander has committed meanwhile; return how many."""
     by = CommitProperties(custom_metadata={COMMAND: command})
     for left in range(_TRIES, -1, -1):
         try:
-            deleted = DeltaTable(path).delete(condition, commit_properties=by)
-            return int(deleted["num_deleted_rows"] or 0)
+            return commit(DeltaTable(path), by)
         except CommitFailedError:
             if not left:
                 raise
             time.sleep(_WAIT_S)
     raise AssertionError("it returns or raises")
+
+
+def _where(condition: str, table: DeltaTable, by: CommitProperties) -> int:
+    return int(table.delete(condition, commit_properties=by)["num_deleted_rows"] or 0)

@@ -6,9 +6,10 @@ A name that was mistyped must not pass for one that is deleted.
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable
 
 from cloud_tier.lake.definitions import definitions
+from cloud_tier.lake.keyed_rows import NewestOfKey, delete_rows, has_own_key, newest_of_key
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.shapes import SHAPES
 from cloud_tier.lake.sqltext import standard_literal
@@ -49,6 +50,25 @@ class Wanted(NamedTuple):
         if self.before_us is not None:
             found.append(f"{time} < {self.before_us}")
         return " AND ".join(found)
+
+    def entries(self, table: DeltaTable, kinds: str) -> str:
+        """Return which rows of `landing` or `lattice` have it in their columns, as SQL.
+
+        Rows of results that belong to a key have it within: see `rows_of_key`.
+        """
+        found = self.rows(kinds, "pane_us")
+        return found if self.key is None else f"{found} AND {has_own_key(table)}"
+
+    def rows_of_key(self, table: DeltaTable) -> list[NewestOfKey]:
+        """Return the rows of results in `landing` or `lattice` that belong to the key; or none."""
+        if self.key is None:
+            return []
+        where = self._replace(key=None).rows(f"kind = '{PANE}'", "pane_us")
+        return newest_of_key(table, where, self.key)
+
+    def delete_rows_of_key(self, table: DeltaTable, by: CommitProperties) -> int:
+        """Delete the rows that `rows_of_key` has, and what is older; return how many went."""
+        return delete_rows(table, self.rows_of_key(table), by)
 
     def rejected(self) -> str:
         """Return which rows of `rejects` are of the device, as SQL."""
@@ -104,6 +124,7 @@ def still_counted(tables: LakeTables, wanted: Wanted) -> StillCounted:
     for path in (tables.lattice, tables.landing):
         for row in selected(tables.table(path), query).to_pylist():
             found[row["stream"]] = max(row["has_key"], found.get(row["stream"], 0))
+        found |= {row.stream: 1 for row in Wanted(key=wanted.key).rows_of_key(tables.table(path))}
     names = []
     for kind, shape in SHAPES.items():
         query = f'SELECT "{shape.named}" AS name, {has_key} FROM source GROUP BY 1'  # noqa: S608 - quoted
@@ -122,10 +143,13 @@ def still_counted(tables: LakeTables, wanted: Wanted) -> StillCounted:
 
 
 def _devices(tables: LakeTables, wanted: Wanted) -> tuple[str, ...]:
-    where = wanted.rows(f"kind = '{PANE}'", "pane_us")
-    query = f"SELECT DISTINCT device FROM source WHERE {where}"  # noqa: S608 - quoted
-    found = (selected(tables.table(path), query) for path in (tables.lattice, tables.landing))
-    return tuple(sorted({row["device"] for rows in found for row in rows.to_pylist()}))
+    found: set[str] = set()
+    for table in map(tables.table, (tables.lattice, tables.landing)):
+        where = wanted.entries(table, f"kind = '{PANE}'")
+        query = f"SELECT DISTINCT device FROM source WHERE {where}"  # noqa: S608 - quoted
+        found.update(row["device"] for row in selected(table, query).to_pylist())
+        found.update(row.device for row in wanted.rows_of_key(table))
+    return tuple(sorted(found))
 
 
 def has_keys(tables: LakeTables) -> bool:
@@ -143,23 +167,28 @@ def count(table: DeltaTable, where: str) -> int:
 
 def _is_there(tables: LakeTables, wanted: Wanted) -> bool:
     kinds = _OF_DEVICES if wanted.before_us is None else f"kind = '{PANE}'"
-    places = [(path, wanted.rows(kinds, "pane_us")) for path in (tables.lattice, tables.landing)]
-    places.append((tables.results, wanted.rows("", "time_us")))
+    entries = [tables.table(path) for path in (tables.lattice, tables.landing)]
+    if any(count(table, wanted.entries(table, kinds)) for table in entries):
+        return True
+    places = [(tables.results, wanted.rows("", "time_us"))]
     if not wanted.device:  # rows whose panes are gone, and that end by then
         places.append((tables.windows, wanted.rows("", "end_us - 1")))
         places += [(tables.globals, wanted.rows("", ""))] if wanted.before_us is None else []
     elif wanted.key is None:
         places.append((tables.rejects, wanted.rejected()))
-    return any(
-        count(tables.table(path), where) for path, where in places if DeltaTable.is_deltatable(path)
+    there = [each for each in places if DeltaTable.is_deltatable(each[0])]
+    return any(count(tables.table(path), where) for path, where in there) or any(
+        map(wanted.rows_of_key, entries)
     )
 
 
 def _first_us(tables: LakeTables, wanted: Wanted) -> int | None:
-    where = wanted.rows(f"kind = '{PANE}'", "pane_us")
-    query = f"SELECT min(pane_us) AS first_us FROM source WHERE {where}"  # noqa: S608 - quoted
-    paths = (tables.lattice, tables.landing)
-    found = [selected(tables.table(path), query).to_pylist()[0]["first_us"] for path in paths]
+    found: list[int | None] = []
+    for table in map(tables.table, (tables.lattice, tables.landing)):
+        where = wanted.entries(table, f"kind = '{PANE}'")
+        query = f"SELECT min(pane_us) AS first_us FROM source WHERE {where}"  # noqa: S608 - quoted
+        found.append(selected(table, query).to_pylist()[0]["first_us"])
+        found += [row.pane_us for row in wanted.rows_of_key(table)]
     return min((each for each in found if each is not None), default=None)
 
 
@@ -181,10 +210,15 @@ def _near(tables: LakeTables, wanted: Wanted) -> str:
 
 
 def _names(tables: LakeTables, column: str) -> list[str]:
-    query = f"SELECT DISTINCT {column} AS name FROM source WHERE {_OF_DEVICES}"  # noqa: S608 - ours
-    rows = [
-        row["name"]
-        for path in (tables.lattice, tables.landing)
-        for row in selected(tables.table(path), query).to_pylist()
-    ]
-    return sorted({name for name in rows if name is not None})
+    found: set[str | None] = set()
+    for table in map(tables.table, (tables.lattice, tables.landing)):
+        where = f"{_OF_DEVICES} AND {has_own_key(table)}" if column == "key" else _OF_DEVICES
+        found |= _distinct(table, column, where)
+    if column == "key" and DeltaTable.is_deltatable(tables.results):
+        found |= _distinct(tables.table(tables.results), column, "true")
+    return sorted({name for name in found if name is not None})
+
+
+def _distinct(table: DeltaTable, column: str, where: str) -> set[str | None]:
+    query = f"SELECT DISTINCT {column} AS name FROM source WHERE {where}"  # noqa: S608 - ours
+    return set(selected(table, query).column("name").to_pylist())
