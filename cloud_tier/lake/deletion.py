@@ -25,7 +25,7 @@ from pyarrow.fs import FileInfo, FileType, PyFileSystem
 from cloud_tier.lake.borders import check_border, has_items
 from cloud_tier.lake.coverage import host_us, recorded_frontier
 from cloud_tier.lake.feed import COMMAND
-from cloud_tier.lake.keyed_rows import has_own_key
+from cloud_tier.lake.keyed_rows import delete_replaced, has_own_key
 from cloud_tier.lake.marks import check_made_again, old_marks
 from cloud_tier.lake.matching import Wanted, check_there, count, has_keys
 from cloud_tier.lake.query import selected
@@ -276,14 +276,29 @@ def _deleted(
             continue
         of_devices = count(tables.table(path), counted) if path == tables.lattice else None
         with tables.open_to_changes(path):
+            of_key = _delete_of_key(tables, path, condition, wanted)
             deleted = _delete(path, partial(_where, condition), command)
-            of_key = 0
-            if wanted is not None and path in {tables.lattice, tables.landing}:
-                of_key = _delete(path, wanted.delete_rows_of_key, command)
         found[path.rpartition("/")[2]] = of_key + (deleted if of_devices is None else of_devices)
         if command == FORGET:
             _delete_files(tables.table(path))
     return found
+
+
+def _delete_of_key(tables: LakeTables, path: str, condition: str, wanted: Wanted | None) -> int:
+    """Delete what goes with a key, and that a condition on columns does not tell; return how many.
+
+    Args:
+        tables: of the lake.
+        path: of the table.
+        condition: which of its rows go besides.
+        wanted: what is to be forgotten; None without any.
+    """
+    if wanted is None or wanted.key is None:
+        return 0
+    if path == tables.results:
+        return _delete(path, partial(delete_replaced, condition), FORGET)
+    is_of_devices = path in {tables.lattice, tables.landing}
+    return _delete(path, wanted.delete_rows_of_key, FORGET) if is_of_devices else 0
 
 
 def _delete_files(table: DeltaTable) -> None:

@@ -43,6 +43,13 @@ _OLDER: Final = (
 """Whether a row that is held has the version of one that is to go, or an older one."""
 _SAME: Final = " AND ".join(f"held.{name} = gone.{name}" for name in _PLACE)
 
+_ROW: Final = "stream, device, place"
+"""What tells the rows of `results` apart, but for their revisions."""
+_REPLACED: Final = (
+    "held.stream = gone.stream AND held.device = gone.device AND held.place = gone.place AND "
+    "held.revision < gone.revision"
+)
+
 
 def is_of_key(packed: bytes, key: str) -> bool:
     """Return whether a packed row belongs to a key."""
@@ -89,15 +96,37 @@ def delete_rows(table: DeltaTable, rows: Sequence[NewestOfKey], by: CommitProper
     Raises:
         CommitFailedError: another commit came first.
     """
-    if not rows:
-        return 0
     schema = arrow_schema({name: LANDED[name] for name in NewestOfKey._fields})
+    gone = pa.Table.from_pylist([row._asdict() for row in rows], schema)
+    return _delete_matched(table, gone, f"held.kind = '{PANE}' AND {_SAME} AND {_OLDER}", by)
+
+
+def delete_replaced(where: str, table: DeltaTable, by: CommitProperties) -> int:
+    """Delete the rows of `results` that rows which are to go have replaced; return how many went.
+
+    They may have another key, and would be the current ones without those.
+
+    Args:
+        where: which rows are to go, as SQL.
+        table: `results`.
+        by: what the commit states.
+
+    Raises:
+        CommitFailedError: another commit came first.
+    """
+    last = f"SELECT {_ROW}, max(revision) AS revision FROM source WHERE {where} GROUP BY {_ROW}"  # noqa: S608 - quoted
+    query = (
+        f"SELECT gone.* FROM ({last}) AS gone LEFT SEMI JOIN "  # noqa: S608 - quoted
+        f"(SELECT {_ROW}, revision FROM source WHERE NOT ({where})) AS held ON {_REPLACED}"
+    )
+    return _delete_matched(table, selected(table, query), _REPLACED, by)
+
+
+def _delete_matched(table: DeltaTable, gone: pa.Table, which: str, by: CommitProperties) -> int:
+    if not gone.num_rows:
+        return 0
     merged = table.merge(
-        pa.Table.from_pylist([row._asdict() for row in rows], schema),
-        f"held.kind = '{PANE}' AND {_SAME} AND {_OLDER}",
-        source_alias="gone",
-        target_alias="held",
-        commit_properties=by,
+        gone, which, source_alias="gone", target_alias="held", commit_properties=by
     )
     return int(merged.when_matched_delete().execute()["num_target_rows_deleted"])
 

@@ -42,6 +42,7 @@ ROWS = [
     entry(50, (50,), 61, key=ROOM),
     entry(60, (60,), 70, key=ROOM),
     entry(60, (61,), 71, key="attic"),
+    entry(70, (70,), 72, key="attic"),
     *promise(30, 90),
 ]
 """Rows of both keys, also taken back, and at times that both have."""
@@ -52,6 +53,9 @@ def merged(lake):
     """The lake into which all rows have landed, and were merged; one landed only."""
     lands(lake, ROWS)
     lake.step(ROWS)
+    revised = [entry(70, (71,), 73, key=ROOM)]
+    lands(lake, revised)
+    lake.step(revised)
     lands(lake, rows_of(ROOM, (16,), first=80))
     return lake
 
@@ -107,10 +111,10 @@ def test_rows_of_a_key_that_is_forgotten_are_in_no_table_and_are_not_made_again(
     code, printed = forgets(merged, capsys, "--key", ROOM)
     assert code == Exit.FINE
     counts = {n: int(rows) for rows, n in re.findall(r"([\d,]+) rows of (\w+)", printed)}
-    assert counts["landing"] == 11, "nine entries of the room, one that only landed, one older"
+    assert counts["landing"] == 13, "ten entries of the room, one that only landed, two older"
     assert "not deleted" not in printed or "used" not in printed.partition("not deleted")[2]
     assert not stored(merged, key=ROOM)
-    gone = {(name, "pi-1", 50) for name in ("landing", "lattice")}
+    gone = {(name, "pi-1", at) for name in ("landing", "lattice") for at in (50, 70)}
     assert stored(merged, key="attic") == [each for each in kept if each not in gone]
     assert not files_with(merged, ROOM)
     assert made_again(merged) == others
