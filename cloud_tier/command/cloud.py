@@ -13,15 +13,16 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from cloud_tier.command.lander import add_lake_arguments
 from cloud_tier.job import own_combine
 from cloud_tier.job.control import check_functions
 from cloud_tier.job.job import Job
 from cloud_tier.job.opened import Superseded
-from cloud_tier.job.repair import repair, repair_all
+from cloud_tier.job.repair import make_outdated, repair, repair_all
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import LOCAL_CONF
@@ -57,6 +58,9 @@ from lasp_edge.tool.log_options import (
 )
 from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
 from lasp_edge.units import SECOND_US
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SECTION = "windows of a fleet"
 _DAY_US = 86_400 * SECOND_US
@@ -138,7 +142,7 @@ def _prepared(
 ) -> int:
     """Merge into a lake that no other job merges into."""
     is_new = lake.is_local and not Path(lake.landing).exists()
-    changed = prepare(plan, lake)
+    prepare(plan, lake)
     if is_new:  # a name that was mistyped shows
         teller(arguments)(f"made a new lake in {lake.root}")
     kept = kept_days(lake)
@@ -161,9 +165,7 @@ def _prepared(
     except ValueError as error:
         raise UsageError(str(error)) from None
     try:
-        return _merge(
-            arguments, job, conf, feeder, watch, patience, repairs=arguments.repair or bool(changed)
-        )
+        return _merge(arguments, job, conf, feeder, watch, patience)
     except KeyboardInterrupt:
         return _interrupted(feeder)
     finally:
@@ -198,8 +200,6 @@ def _merge(
     feeder: LanderChild | None,
     watch: BatchWatch,
     patience: Patience,
-    *,
-    repairs: bool,
 ) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.FINE))
     if feeder is not None:
@@ -233,14 +233,22 @@ def _merge(
     say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
     if line := patience.in_words():
         say(line)
-    if recompute_is_due(job.lake):
-        repair_all(spark, job)
-        say("windows, from which `lake forget` took something, are made again")
-    if repairs:
-        say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
+    for line in _made_again(spark, job, everything=arguments.repair):
+        say(line)
     merging.run()
     spark.stop()
     return Exit.FINE
+
+
+def _made_again(spark: "SparkSession", job: Job, *, everything: bool) -> Iterator[str]:
+    """Make windows again where that is due, and yield a line for each reason."""
+    if recompute_is_due(job.lake):
+        repair_all(spark, job)
+        yield "windows, from which `lake forget` took something, are made again"
+    if count := make_outdated(spark, job):
+        yield f"{count:,} rows were made of windows that are defined otherwise than before"
+    if everything:
+        yield f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise"
 
 
 def _broker(arguments: argparse.Namespace) -> BrokerUrl | None:

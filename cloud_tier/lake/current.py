@@ -68,7 +68,7 @@ def write_current(rows: TimedRows, path: str, *, replaces: bool = False) -> Writ
         "lake": rows.tables.root,
         "id": rows.tables.lake_id(),
         "name": rows.meaning.name,
-        "stream": rows.meaning.stream,
+        "definition": rows.meaning.definition,
         "version": version,
         "committed_ms": committed_ms(source, version),
     }
@@ -76,7 +76,7 @@ def write_current(rows: TimedRows, path: str, *, replaces: bool = False) -> Writ
     if former is not None and any(former.get(each) != mark[each] for each in _OF_LAKE):
         if not replaces:
             raise UsageError(_other_lake(path, former, mark))
-        former = {"stream": None}
+        former = {}
     days = _days_changed(rows, source, former)
     if days is not None and not days:
         return WrittenRows(0, 0, is_new=False)
@@ -151,7 +151,7 @@ def _days_changed(
     rows: TimedRows, source: DeltaTable, former: dict[str, Any] | None
 ) -> set[date] | None:
     """Return the days of which rows were appended since; None where all count as changed."""
-    if former is None or former["stream"] != rows.meaning.stream:
+    if former is None or former.get("definition") != rows.meaning.definition:
         return None
     version = former["version"]
     if (

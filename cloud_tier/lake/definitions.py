@@ -8,8 +8,9 @@ of an older definition of the same name are left out.
 
 import json
 import logging
+from collections import defaultdict
 from shlex import quote
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -21,7 +22,7 @@ from cloud_tier.lake.shared import SharedMeaning, described, meaning_of, stored
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import mend_tables
 from lasp_edge.errors import NotFound, UsageError
-from lasp_edge.language.described import UNIT, WINDOW, ResultDefinition, definition_of, descriptions
+from lasp_edge.language.described import WINDOW, ResultDefinition, definition_of, descriptions
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.summary import NO_SUMMARY, ProgramSummary, RanProgram
 
@@ -31,16 +32,15 @@ SHARED = "shared"
 PROGRAM: Final = "program"
 """The kind of the row with the summary of the program."""
 _SINCE: Final = "since_us"
+_MADE: Final = "lasp-edge.made"
+"""The property of `windows` that has the definitions of which its rows were last made, as JSON."""
 
 Known = dict[tuple[str, str], tuple[int, str]]
 """(kind, name) -> (revision, description) of the newest definitions."""
 
 
-def prepare(plan: Plan, lake: LakeTables) -> list[str]:
+def prepare(plan: Plan, lake: LakeTables) -> None:
     """Make a lake ready for a program: its tables, and what the results in them mean.
-
-    Returns:
-        The windows that were defined otherwise before.
 
     Raises:
         UsageError: the lake holds another program's results, has another format, or cannot be
@@ -54,7 +54,7 @@ def prepare(plan: Plan, lake: LakeTables) -> list[str]:
             _check_program(plan, lake, newest_definitions(lake))
         own = (plan.stream_results.values(), plan.parameters, plan.item_streams.values())
         lake.create(plan.columns, *own)
-        return record(plan, lake)
+        record(plan, lake)
     except (DeltaError, OSError) as error:
         raise UsageError(f"--lake {lake.root} cannot be written: {in_one_line(error)}") from error
 
@@ -93,18 +93,15 @@ def ran(root: str) -> RanProgram:
     return RanProgram(f"the lake {root}", ProgramSummary.from_text(json.loads(texts[0])["summary"]))
 
 
-def record(plan: Plan, lake: LakeTables) -> list[str]:
+def record(plan: Plan, lake: LakeTables) -> None:
     """Write the program's definitions where they are new or differ from the newest.
-
-    Returns:
-        The windows that were defined otherwise before.
 
     Raises:
         UsageError: the lake holds another program's results.
     """
     known, known_us = newest_definitions(lake), since_us(lake)
     _check_program(plan, lake, known)
-    fresh, changed = [], []
+    fresh = []
     texts = [
         (kind, name, json.dumps(description, ensure_ascii=False))
         for kind, name, description in descriptions(plan)
@@ -127,20 +124,37 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
                 "defined otherwise than before" if before else "new",
             )
         fresh.append((kind, name, revision + 1, text, since if kind == WINDOW else None))
-        if before and kind == WINDOW and _meant(before) != _meant(text):
-            changed.append(name)
     if fresh:
         columns = dict(zip(PROGRAMS, map(list, zip(*fresh, strict=True)), strict=True))
         table = pa.table(columns, schema=arrow_schema(PROGRAMS))
         write_deltalake(lake.programs, table, mode="append")
-    return changed
 
 
-def _meant(text: str) -> dict[str, Any]:
-    """Return a description without what changes no row."""
-    plain: dict[str, Any] = json.loads(text)
-    plain.pop(UNIT, None)
-    return plain
+def outdated_windows(plan: Plan, lake: LakeTables) -> list[str]:
+    """Return the windows of a program of which the lake may lack rows of the present definition.
+
+    A lander may have written the definition, or a job that was killed: so this does not depend on
+    who wrote it, but on what a job noted when it had made the rows.
+    """
+    text = lake.table(lake.windows).metadata().configuration.get(_MADE)
+    if text is not None:
+        made = json.loads(text)
+        return [
+            name for name, window in plan.windows.items() if made.get(name) != window.definition
+        ]
+    known: dict[str, set[int]] = defaultdict(set)
+    query = f"SELECT name, description FROM source WHERE kind = '{WINDOW}'"  # noqa: S608 - ours
+    for row in selected(lake.table(lake.programs), query).to_pylist():
+        described = definition_of(WINDOW, row["name"], json.loads(row["description"]))
+        known[row["name"]].add(described.definition)
+    return [name for name, window in plan.windows.items() if known[name] - {window.definition}]
+
+
+def note_made(plan: Plan, lake: LakeTables) -> None:
+    """Note that the rows of all windows of a program were made as it defines them."""
+    made = {name: window.definition for name, window in plan.windows.items()}
+    alter = lake.table(lake.windows).alter
+    alter.set_table_properties({_MADE: json.dumps(made)}, raise_if_not_exists=False)
 
 
 def definitions(lake: LakeTables, kind: str) -> dict[str, ResultDefinition]:

@@ -19,6 +19,7 @@ from cloud_tier.lake.coverage import DEAD_AFTER_S, DeviceCoverage, fleet_coverag
 from cloud_tier.lake.definitions import definitions, shared_meanings
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.results import StreamRows, ValueRows, WindowRows, known_at
+from cloud_tier.lake.shapes import rows_of
 from cloud_tier.lake.shared import SharedValues
 from cloud_tier.lake.sqltext import any_of, newest_of, standard_literal
 from cloud_tier.lake.tables import LakeTables
@@ -164,7 +165,7 @@ class Lake:
         """
         table = self.tables.table(self.tables.windows)
         named = [
-            f'("window" = {standard_literal(name)} AND stream = {meaning.stream})'
+            f'("window" = {standard_literal(name)} AND {rows_of(meaning)})'
             for name, meaning in definitions(self.tables, WINDOW).items()
         ]
         where = f"{any_of(named) if named else 'false'} AND {known_at(microseconds(frontier))}"

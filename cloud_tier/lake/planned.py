@@ -56,6 +56,6 @@ def _shape(window: Window, size_us: int, slide_us: int) -> str:
     if (size_us, slide_us) == (window.size_us, window.slide_us):
         return "as before"
     return (
-        "of another size or slide over the same panes: the job makes its windows again for the "
-        "last --retain-days"
+        "of another size or slide over the same panes: the job's next start makes its windows "
+        "again from all panes that are there"
     )

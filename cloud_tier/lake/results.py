@@ -24,7 +24,7 @@ from cloud_tier.lake.feed import COMMIT, AppendedRows, appended_since
 from cloud_tier.lake.lowering import lowered
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.readable import as_pandas, readable
-from cloud_tier.lake.shapes import SHAPES
+from cloud_tier.lake.shapes import SHAPES, are_rows_of, rows_of
 from cloud_tier.lake.sqltext import (
     identifier,
     literal,
@@ -103,7 +103,7 @@ class RevisedRows:
         query = newest_of(
             f"delta.{identifier(self._path)}",
             listed,
-            f"{named} = {name} AND stream = {self.meaning.stream}",
+            f"{named} = {name} AND {rows_of(self.meaning)}",
             ", ".join(self._shape.entry),
         )
         return spark.sql(query)
@@ -141,7 +141,7 @@ class RevisedRows:
         found = appended_since(table, since_version, list(dict.fromkeys(stored)))
         is_ours = compute.and_(
             compute.equal(found.column(self._shape.named), self.meaning.name),
-            compute.equal(found.column("stream"), self.meaning.stream),
+            are_rows_of(self.meaning, found),
         )
         order = (COMMIT.name, *self._shape.entry, "revision")
         ours = found.filter(is_ours).sort_by([(name, "ascending") for name in order])
@@ -161,7 +161,7 @@ class RevisedRows:
         if unknown:
             raise ValueError(f"no column {unknown[0]!r}; there are: {', '.join(self.columns)}")
         named, name = standard_identifier(self._shape.named), standard_literal(self.meaning.name)
-        where = " AND ".join([f"{named} = {name}", f"stream = {self.meaning.stream}", *conditions])
+        where = " AND ".join([f"{named} = {name}", rows_of(self.meaning), *conditions])
         listed = ", ".join(map(standard_identifier, self._stored(wanted)))
         entry = ", ".join(self._shape.entry)
         query = newest_of("source", listed, where, entry, all_revisions=all_revisions)
@@ -300,7 +300,7 @@ without them); null in rows of a lake that an earlier release wrote |
             NotFound: there is no such lake.
         """
         name = standard_literal(self.meaning.name)
-        where = f'"window" = {name} AND stream = {self.meaning.stream}'
+        where = f'"window" = {name} AND {rows_of(self.meaning)}'
         query = f"SELECT max(start_us) AS newest FROM source WHERE {where}"  # noqa: S608 - quoted
         found: list[int | None] = selected(self.table, query).column("newest").to_pylist()
         return found[0]

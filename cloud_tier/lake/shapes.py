@@ -2,7 +2,10 @@
 
 from typing import Final, NamedTuple
 
-from lasp_edge.language.described import FOLD, RESULT, WINDOW
+import pyarrow as pa
+from pyarrow import compute
+
+from lasp_edge.language.described import FOLD, RESULT, WINDOW, ResultDefinition
 from lasp_edge.protocol.lake_columns import (
     ROW_IDENTITY,
     ROW_RECORD,
@@ -51,3 +54,27 @@ SHAPES: Final = {
         "time_us",
     ),
 }
+
+
+def rows_of(meaning: ResultDefinition) -> str:
+    """Return which rows of a result's name are of its present definition, as SQL text.
+
+    Windows of another size or slide are made of the same stream.
+    """
+    where = f"stream = {meaning.stream}"
+    if meaning.varies or not meaning.size_us:
+        return where
+    sizes = f"end_us - start_us = {meaning.size_us} AND start_us % {meaning.slide_us} = 0"
+    return f"{where} AND {sizes}"
+
+
+def are_rows_of(meaning: ResultDefinition, rows: pa.Table) -> pa.ChunkedArray:
+    """Return for each of some rows what `rows_of` says."""
+    found = compute.equal(rows.column("stream"), meaning.stream)
+    if meaning.varies or not meaning.size_us:
+        return found
+    starts, slide_us = rows.column("start_us"), pa.scalar(meaning.slide_us)
+    length_us = compute.subtract(rows.column("end_us"), starts)
+    on_slide = compute.equal(compute.multiply(compute.divide(starts, slide_us), slide_us), starts)
+    is_long = compute.equal(length_us, meaning.size_us)
+    return compute.and_(found, compute.and_(is_long, on_slide))

@@ -14,12 +14,15 @@ from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import DynamicFold, Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.streams import stream_id
 
 WINDOW = "window"
 FOLD = "fold"
 RESULT = "result"
 UNIT = "unit"
 """What a description has for people alone: it changes no row."""
+VARIES = "varies"
+"""What a description has where parameters change the size or slide of a window."""
 
 
 class ResultDefinition(NamedTuple):
@@ -37,6 +40,7 @@ class ResultDefinition(NamedTuple):
         steps: of a stream's result, the step of each part, or "text".
         folds: (from which start on, fold) where parameters change a window's fold, by time.
         unit: of a window's samples; "" for none, and where an earlier release described it.
+        varies: whether parameters change a window's size or slide.
     """
 
     kind: str
@@ -52,6 +56,7 @@ class ResultDefinition(NamedTuple):
     steps: tuple[str, ...] = ()
     folds: tuple[tuple[int, Fold | None], ...] = ()
     unit: str = ""
+    varies: bool = False
 
     def fold_at(self, start_us: int) -> Fold | None:
         """Return what lowers the partial of a window that starts at a time."""
@@ -60,6 +65,11 @@ class ResultDefinition(NamedTuple):
             if from_us <= start_us:
                 found = fold
         return found
+
+    @property
+    def definition(self) -> int:
+        """The id of the whole definition: windows of several sizes are made of one stream."""
+        return stream_id(self.stream, self.size_us, self.slide_us)
 
     @property
     def value_columns(self) -> tuple[str, ...]:
@@ -72,7 +82,11 @@ def descriptions(plan: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Yield kind, name and description of each result of a program."""
     for window in plan.windows.values():
         sizes = {"size_us": window.size_us, "slide_us": window.slide_us}
-        yield WINDOW, window.name, _description(plan, window) | sizes | _unit(window)
+        yield (
+            WINDOW,
+            window.name,
+            _description(plan, window) | sizes | _unit(window) | _varies(window),
+        )
     for fold in plan.dynamic_folds.values():
         yield FOLD, fold.name, _description(plan, fold) | {"size_us": 0, "slide_us": 0}
     for made in plan.stream_results.values():
@@ -101,6 +115,7 @@ def definition_of(kind: str, name: str, plain: Mapping[str, Any]) -> ResultDefin
         tuple(plain.get("steps", ())),
         tuple([(from_us, _fold_of(each, resolution)) for from_us, each in plain.get("folds", ())]),
         plain.get(UNIT, ""),
+        plain.get(VARIES, False),
     )
 
 
@@ -111,6 +126,11 @@ def _fold_of(plain: Mapping[str, Any], resolution: Resolution) -> Fold | None:
 
 def _unit(window: Window) -> dict[str, object]:
     return {UNIT: window.source.unit} if window.source.unit else {}
+
+
+def _varies(window: Window) -> dict[str, object]:
+    is_one = window.controls.size is None and window.controls.slide is None
+    return {} if is_one else {VARIES: True}
 
 
 def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:

@@ -1,4 +1,3 @@
-import random
 from collections import Counter
 from pathlib import Path
 
@@ -349,28 +348,6 @@ def test_compaction_keeps_the_merged_view_and_repair_finds_nothing_to_do(lake):
 
 
 ENTRY = ("kind", "stream", "key", "pane_us", "device", "incarnation", "nonce")
-
-
-def test_window_of_another_size_is_made_from_the_panes_that_are_there(spark, tmp_path):
-    def program(size_s):
-        made = Program("p")
-        event = made.event("temperature", resolution="0.01")
-        made.window("w", source=event, fold=folds.sum(), size_s=size_s, slide_s=10)
-        return made.plan()
-
-    lake = LakeUnderTest(spark, program(30), tmp_path, roster=[])
-    draw = random.Random(1)
-    device = _plain_device(lake.program)
-    readings = [
-        Reading("pi-0", "temperature", draw.randrange(100), START_US + seconds(n * 7), {})
-        for n in range(12)
-    ]
-    lake.step(device(readings))
-    assert lake.current() == true_windows(lake.program, readings)
-    other = LakeUnderTest(spark, program(50), tmp_path, roster=[])
-    other.restart()
-    assert repair(spark, other.job, other.known) > 0
-    assert other.current() == true_windows(other.program, readings)
 
 
 def _plain_device(program, name="pi-0"):

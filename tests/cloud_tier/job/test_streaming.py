@@ -11,7 +11,7 @@ from cloud_tier.job.bookmark import is_due
 from cloud_tier.job.job import Job
 from cloud_tier.job.run import Progress, Run
 from cloud_tier.job.watching import BatchWatch
-from cloud_tier.lake.definitions import record
+from cloud_tier.lake.definitions import note_made, outdated_windows, record
 from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.tables import BOOKMARK, LakeTables
 from lasp_edge import Program, folds
@@ -226,15 +226,22 @@ def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypa
     assert (why.partition(";")[0], times) == ("RuntimeError: the disk is full", 2)
 
 
-def test_changed_definition_is_told_once(tmp_path):
+def test_windows_are_outdated_until_a_job_has_made_them_whoever_wrote_the_definition(tmp_path):
     lake = LakeTables(tmp_path)
     lake.create(PROGRAM.columns)
-    assert record(PROGRAM, lake) == []
-    assert record(PROGRAM, lake) == []
+    record(PROGRAM, lake)
+    assert outdated_windows(PROGRAM, lake) == []
     other = Program("rooms")
     event = other.event("temperature", resolution="0.01")
     other.window("odd", source=event, fold=folds.max(), size_s=70, slide_s=10)
-    assert record(other.plan(), lake) == ["odd"]
+    other = other.plan()
+    for _ in range(2):  # a lander, then a job
+        record(other, lake)
+        assert outdated_windows(other, lake) == ["odd"]
+    note_made(other, lake)
+    assert outdated_windows(other, lake) == []
+    record(PROGRAM, lake)
+    assert outdated_windows(PROGRAM, lake) == list(PROGRAM.windows)
 
 
 def test_a_window_that_begins_with_a_part_of_its_readings_is_logged(tmp_path, caplog):

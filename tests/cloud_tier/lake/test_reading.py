@@ -20,7 +20,7 @@ from lasp_edge import Column, Op, Program, folds
 from lasp_edge.errors import EnvironmentLacks, Exit, NotFound, UsageError
 from lasp_edge.protocol.window_rows import LAKE_RECORD, WINDOW_IDENTITY, WINDOW_RECORD
 from lasp_edge.tool.command_line import main
-from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
+from tests.cloud_tier.written_lakes import DEFINED, PROGRAM, window, write, written
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_lake_of_an_earlier_release_is_read_without_its_newer_columns(tmp_path
     rows = Lake(made.root).windows("by_room")
     assert "devices_excluded" not in rows.columns
     assert [row["count"] for row in rows.current().to_pylist()] == [10**20, 2, 1]
-    prepare(PROGRAM, made)
+    prepare(DEFINED, made)
     (newest, *_) = Lake(made.root).windows("by_room").current().to_pylist()
     assert newest["devices_excluded"] is None
 
