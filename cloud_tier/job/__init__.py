@@ -18,6 +18,7 @@ frames       how few rows and many come into Spark
 merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates
 own_combine  folds that combine by themselves, in Python
+selection    rows as the text of one query
 totals       what panes add up to in each window, and how many devices are in it
 windows      sliding windows from panes, and their revisions
 bookmark     what a driver knew at a version of the tables: a start reads on from there

@@ -22,9 +22,6 @@ table.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from pyspark.sql import Column as SqlColumn
-from pyspark.sql import functions as sql
-
 from cloud_tier.lake.sqltext import identifier
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT
@@ -40,14 +37,12 @@ _TABLES: Final = range(5, 15)
 """Logarithms of the hash tables that a set of coupons may have filled."""
 
 
-def combined(columns: Iterable[Column]) -> list[SqlColumn]:
+def combined(columns: Iterable[Column]) -> list[str]:
     """Return the aggregates that combine partials, each under its column's name."""
-    return aggregates(
-        *(f"{combination(column)} AS {identifier(column.name)}" for column in columns)
-    )
+    return [f"{combination(column)} AS {identifier(column.name)}" for column in columns]
 
 
-def pooled(columns: Iterable[Column]) -> list[SqlColumn]:
+def pooled(columns: Iterable[Column]) -> list[str]:
     """Return the aggregates whose results `of_pooled` combines: for the first of two levels.
 
     Images of sketches are not made canonical yet, and a sum of 64-bit entries is two sums of 64
@@ -60,7 +55,7 @@ def pooled(columns: Iterable[Column]) -> list[SqlColumn]:
             found += [f"sum({half}) AS {kept}" for half, kept in _halves(column)]
         else:
             found.append(f"{_pool(column)} AS {name}")
-    return aggregates(*found)
+    return found
 
 
 def pooled_names(columns: Iterable[Column]) -> list[str]:
@@ -72,14 +67,9 @@ def pooled_names(columns: Iterable[Column]) -> list[str]:
     return found
 
 
-def of_pooled(columns: Iterable[Column]) -> list[SqlColumn]:
+def of_pooled(columns: Iterable[Column]) -> list[str]:
     """Return the aggregates that combine what `pooled` gave, each under its column's name."""
-    return aggregates(*(f"{_of_pooled(column)} AS {identifier(column.name)}" for column in columns))
-
-
-def aggregates(*expressions: str) -> list[SqlColumn]:
-    """Return SQL text as the arguments of `agg`."""
-    return [sql.expr(expression) for expression in expressions]
+    return [f"{_of_pooled(column)} AS {identifier(column.name)}" for column in columns]
 
 
 def combination(column: Column) -> str:

@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sql
 
 from cloud_tier.job import own_combine
-from cloud_tier.job.combination import aggregates, combined
+from cloud_tier.job.combination import combined
+from cloud_tier.job.frames import Frames
+from cloud_tier.job.selection import Selection
 from cloud_tier.lake.sqltext import (
     any_of,
     identifier,
@@ -69,13 +69,16 @@ CurrentRows = Mapping[tuple[str, str], CurrentRow]
 """The newest rows by name and key."""
 
 
-def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Membership) -> DataFrame:
+def values(
+    made: Frames, entries: Selection, folds: Sequence[DynamicFold], membership: Membership
+) -> Selection:
     """Return each fold's value over the entries that count.
 
     Columns: name, key, inputs (a decimal), devices_in (of those that have samples), stream, and the
     parts of all these folds.
 
     Args:
+        made: makes frames.
         entries: merged rows of the variables that stand: one for each device and key.
         folds: the program's dynamic folds.
         membership: the retired devices, among others.
@@ -85,31 +88,32 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
     hashes = " ".join(
         f"WHEN {at}L THEN {_entry(fold.fold.columns)}" for at, fold in sources.items()
     )
-    record = aggregates(
+    record = [
         f"sum({_hash(f'CASE stream {hashes} END')}) AS digest",
         f"CAST(count_if(NOT ({_of_no_sample(folds)})) AS INT) AS devices_in",
-    )
+    ]
     columns = _every_column(folds)
     own = {_group(fold): fold.fold for fold in folds if fold.fold.combines_itself}
     is_own = own_combine.of_streams(own) if own else "false"
     by_spark = counting.where(f"NOT {is_own}") if own else counting
-    grouped = by_spark.groupBy("stream", "key").agg(*record, *combined(columns))
+    keys, names = ["stream", "key"], [identifier(column.name) for column in columns]
+    grouped = by_spark.grouped(keys, [*record, *combined(columns)])
     if own:
-        of_own, keys = counting.where(is_own), ["stream", "key"]
-        totals = own_combine.totals(of_own, keys, columns, own)
-        found = of_own.groupBy(*keys).agg(*record).join(totals, keys)
-        if any(column.name == DEVICES for column in columns):
-            inside = f"CAST(coalesce({identifier(DEVICES)}, devices_in) AS INT)"
-            found = found.withColumn("devices_in", sql.expr(inside))
-        grouped = grouped.unionByName(found)
-    named = grouped.selectExpr("*", f"explode({_folds_of(folds, membership)}) AS fold")
-    return named.selectExpr(
+        of_own = counting.where(is_own)
+        totals = made.view(own_combine.totals(of_own.frame(), keys, columns, own))
+        found = of_own.grouped(keys, record).alias("recorded").join(totals, keys)
+        has_number = any(column.name == DEVICES for column in columns)
+        inside = f"coalesce({identifier(DEVICES)}, devices_in)" if has_number else "devices_in"
+        by_fold = found.select(*keys, "digest", f"CAST({inside} AS INT) AS devices_in", *names)
+        grouped = grouped.union(by_fold)
+    named = grouped.select("*", f"explode({_folds_of(folds, membership)}) AS fold")
+    return named.select(
         "fold.name AS name",
         "key",
         f"CAST(pmod(digest + fold.constant, {_decimal(MODULUS)}) AS DECIMAL(20, 0)) AS inputs",
         "devices_in",
         "fold.stream AS stream",
-        *(identifier(column.name) for column in columns),
+        *names,
     )
 
 
@@ -138,37 +142,41 @@ def _group(fold: DynamicFold) -> int:
 
 
 def _counting(
-    entries: DataFrame, folds: Sequence[DynamicFold], membership: Membership
-) -> DataFrame:
+    entries: Selection, folds: Sequence[DynamicFold], membership: Membership
+) -> Selection:
     """Return the rows that count; of a fold that leaves devices out they have its own stream."""
     streams = {fold.source.stream for fold in folds if not fold.absence}
     members = entries
     if membership.retired:
         members = entries.where(f"NOT ({one_of('device', membership.retired)})")
     found = _of_streams(members, streams).where("key IS NOT NULL")
+    beside = "* EXCEPT (stream)"
     for fold in folds:
         if fold.absence is not None:
             own = _of_streams(members, [fold.source.stream])
             notes = _of_streams(members, [fold.absence.stream]).where("key IS NOT NULL")
             present = _without_absent(own, notes).where("key IS NOT NULL")
-            found = found.unionByName(present.withColumn("stream", sql.lit(fold.stream)))
+            as_own = present.select(f"{fold.stream}L AS stream", beside)
+            found = found.select("stream", beside).union(as_own)
     return found
 
 
-def _of_streams(entries: DataFrame, streams: Iterable[int]) -> DataFrame:
+def _of_streams(entries: Selection, streams: Iterable[int]) -> Selection:
     named = ", ".join(f"{stream}L" for stream in sorted(streams))
     return entries.where(f"stream IN ({named})" if named else "false")
 
 
-def _without_absent(entries: DataFrame, notes: DataFrame) -> DataFrame:
+def _without_absent(entries: Selection, notes: Selection) -> Selection:
     """Return the entries of devices that wrote something after the greatest note on them."""
     fields = ("incarnation", "nonce", "seq")
     version = f"max({_version(fields, fields)}) AS newest"
-    newest = entries.groupBy("device").agg(sql.expr(version))
+    newest = entries.grouped(["device"], [version])
     noted = _version(fields, [f"absent_{field}" for field in fields])
-    last = notes.groupBy(sql.col("key").alias("device")).agg(sql.expr(f"max({noted}) AS last"))
-    absent = newest.join(last, "device").where("newest <= last").select("device")
-    return entries.join(absent.hint("broadcast"), "device", "leftanti")
+    last = notes.grouped(["key"], [f"max({noted}) AS last"]).alias("note")
+    silent = newest.alias("own").join(last, "own.device = note.key AND newest <= last")
+    absent = silent.select("own.device", hint="BROADCAST").alias("absent")
+    is_absent = "entry.device = absent.device"
+    return entries.alias("entry").join(absent, is_absent, "LEFT ANTI").select("entry.*")
 
 
 def _version(names: Sequence[str], columns: Sequence[str]) -> str:
@@ -281,8 +289,8 @@ def table_of(current: CurrentRows) -> pa.Table:
 
 
 def revisions(
-    values: DataFrame, current: DataFrame, folds: Sequence[DynamicFold], membership: Membership
-) -> DataFrame:
+    values: Selection, current: Selection, folds: Sequence[DynamicFold], membership: Membership
+) -> Selection:
     """Return the rows to append: values with other inputs than the current row's, and gone keys.
 
     Args:
@@ -292,7 +300,8 @@ def revisions(
         membership: the retired devices, among others.
     """
     before = "CAST(conv(inputs, 16, 10) AS DECIMAL(20, 0)) AS inputs"
-    old = current.selectExpr(*_IDENTITY, before, "revision", "stream", "devices_in")
+    columns = (*_IDENTITY, before, "revision", "stream", "devices_in")
+    old = current.select(*columns, hint="SHUFFLE_HASH").alias("old")
     named = _by_name(folds, lambda fold: f"{fold.stream}L")
     nothing = _by_name(folds, lambda fold: _decimal(_constant(fold, membership)))
     differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in ("inputs", "stream"))
@@ -300,9 +309,9 @@ def revisions(
         f"new.name IS NULL AND old.stream = {named} "
         f"AND (old.devices_in > 0 OR (key = '' AND old.inputs <> {nothing}))"
     )
-    both = values.alias("new").join(old.hint("shuffle_hash").alias("old"), list(_IDENTITY), "full")
+    both = values.alias("new").join(old, _IDENTITY, "FULL")
     hashed = f"lpad(conv(CAST(coalesce(new.inputs, {nothing}) AS STRING), 10, 16), 16, '0')"
-    return both.where(f"(new.name IS NOT NULL AND {differs}) OR ({gone})").selectExpr(
+    return both.where(f"(new.name IS NOT NULL AND {differs}) OR ({gone})").select(
         *_IDENTITY,
         *(_part_or_zero(column, folds) for column in _every_column(folds)),
         f"{_small(hashed)} AS inputs",

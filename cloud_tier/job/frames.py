@@ -9,11 +9,15 @@ windows, how far the frontier has come) are rows of small frames, not literals.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.pandas.types import from_arrow_schema
+
+from cloud_tier.job.selection import Selection
 
 MOST_ROWS: Final = 250_000
 """Rows up to which a step reads them into the driver: some 50 MB, the step of 10,000 devices with
@@ -22,19 +26,29 @@ The other way, plans for many rows, costs 12 before the first row, so it pays fa
 All ask for it by `most_rows`, so that there is one limit, also where a test lowers it."""
 
 _SLOWER: Final = (
-    "PushDownLeftSemiAntiJoin",
-    "InferFiltersFromConstraints",
-    "InferFiltersFromGenerate",
+    *(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+        for rule in (
+            "ConstantPropagation",
+            "EliminateOuterJoin",
+            "InferFiltersFromConstraints",
+            "InferFiltersFromGenerate",
+            "InjectRuntimeFilter",
+            "OptimizeOneRowRelationSubquery",
+            "PruneFilters",
+            "PushDownLeftSemiAntiJoin",
+        )
+    ),
+    "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric",
+    "org.apache.spark.sql.delta.optimizer.RangePartitionIdRewrite",
 )
-"""Spark's rules that cost more than they save where rows are few: they move rows between tasks
-again, and optimize the whole plan a second time."""
+"""Spark's and Delta's rules that cost more than they save where rows are few: they move rows
+between tasks again, optimize the whole plan a second time, or find nothing in a step's queries."""
 _FEW: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.optimizer.excludedRules": ",".join(
-        f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SLOWER
-    ),
+    "spark.sql.optimizer.excludedRules": ",".join(_SLOWER),
 }
 MANY: Final[dict[str, str]] = {
     "spark.sql.adaptive.enabled": "true",
@@ -49,8 +63,9 @@ def most_rows() -> int:
     return MOST_ROWS
 
 
-class Frames(NamedTuple):
-    """Makes frames of what the driver holds.
+@dataclass(frozen=True)
+class Frames:
+    """Gives queries the rows that the driver holds.
 
     Attributes:
         spark: a session.
@@ -59,31 +74,60 @@ class Frames(NamedTuple):
 
     spark: SparkSession
     few: bool
+    _views: list[str] = field(default_factory=list)
 
-    def rows(self, table: pa.Table) -> DataFrame:
-        """Return rows as a frame that others are joined with."""
+    def rows(self, table: pa.Table) -> Selection:
+        """Return rows that others are joined with."""
         # Spark Connect's client reads the types off the rows, and an empty table has no rows.
         schema = None if table.num_rows else from_arrow_schema(table.schema)
         frame = self.spark.createDataFrame(table, schema)
-        return frame.coalesce(1).hint("shuffle_hash") if self.few else frame.hint("broadcast")
+        hint = "SHUFFLE_HASH, COALESCE(1)" if self.few else "BROADCAST"
+        return self.view(frame).select("*", hint=hint)
+
+    def view(self, frame: DataFrame) -> Selection:
+        """Return the rows of a frame, by a view that lasts until `close`."""
+        name = f"_rows_{len(self._views)}"
+        self._views.append(name)
+        frame.createOrReplaceTempView(name)
+        return Selection(self.spark, name)
+
+    def resolved(self, rows: Selection) -> Selection:
+        """Return rows of which Spark has resolved all names.
+
+        It does so in rounds over the whole of a query, one for each level of it: a query of some
+        levels that are resolved already costs half as much.
+        """
+        return self.view(rows.frame())
+
+    def close(self) -> None:
+        """Drop the views, and so what they hold."""
+        for name in self._views:
+            self.spark.catalog.dropTempView(name)
+        self._views.clear()
 
 
 @contextmanager
 def frames(spark: SparkSession, *, few: bool = True) -> Iterator[Frames]:
     """Give the session the settings for few rows or for many, and take them back."""
-    is_local = (spark.conf.get("spark.master", "") or "").startswith("local")
-    settings = _FEW if few else MANY if is_local else {}
-    before = {name: spark.conf.get(name, None) for name in settings}
+    conf = spark.conf
+    settings = _FEW if few else MANY if _is_local(conf) else {}
+    before = {name: conf.get(name, None) for name in settings}
     for name, setting in settings.items():
-        spark.conf.set(name, setting)
+        conf.set(name, setting)
+    made = Frames(spark, few)
     try:
-        yield Frames(spark, few)
+        yield made
     finally:
+        made.close()
         for name, value in before.items():
             if value is None:
-                spark.conf.unset(name)
+                conf.unset(name)
             else:
-                spark.conf.set(name, value)
+                conf.set(name, value)
+
+
+def _is_local(conf: RuntimeConfig) -> bool:
+    return (conf.get("spark.master", "") or "").startswith("local")
 
 
 def at_most(rows: DataFrame, most: int) -> pa.Table | None:

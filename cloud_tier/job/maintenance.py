@@ -130,10 +130,10 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "")
         promises = others.where(one_of("kind", [PROMISE]))
         at_step = sql.expr(_AT_STEP)
         kept = [
-            *(promises.join(made.rows(each), at_step, "leftsemi") for each in _steps(job)),
+            *(promises.join(made.rows(each).frame(), at_step, "leftsemi") for each in _steps(job)),
             others.where(any_of([one_of("kind", _KEPT), is_newest_bookmark(job)])),
             merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.landed_names),
-            merge.standing(others.where(one_of("kind", [VARIABLE]))),
+            merge.standing(made.view(others.where(one_of("kind", [VARIABLE])))).frame(),
         ]
         dated = merge.with_date(reduce(DataFrame.unionByName, kept), job.windows)
         placed = panes.unionByName(dated)

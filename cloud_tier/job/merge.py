@@ -22,10 +22,11 @@ Source: Almeida, Shoker and Baquero, "Delta State Replicated Data Types", JPDC 2
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from pyspark.sql import Column as SqlColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from cloud_tier.job.combination import aggregates
+from cloud_tier.job.selection import Selection
 from cloud_tier.lake.sqltext import day, identifier, literal, one_of
 from cloud_tier.lake.tables import ABSENT, CUT, MARK, PANE, VARIABLE
 from lasp_edge.language.declarations import Window
@@ -75,7 +76,7 @@ def joined(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = ()) ->
         f"{_order(payload)} AS _order",
         f"if({one_of('kind', (PANE, VARIABLE, CUT, MARK))}, 0, seq) AS _at_seq",
     )
-    newest = aggregates(
+    newest = _aggregates(
         "max(seq) AS seq",
         "min(received_us) AS received_us",
         *(f"max_by({name}, _order) AS {name}" for name in map(identifier, payload)),
@@ -96,7 +97,7 @@ def joined_panes(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = 
     ordered = rows.selectExpr(
         *PANE_IDENTITY, *beside, "received_us", *fields, f"{_order((*REPLACED, *names))} AS _order"
     )
-    newest = aggregates(
+    newest = _aggregates(
         f"shiftright(max(_order), {_HASH_BITS}) AS seq",
         "min(received_us) AS received_us",
         *(f"max_by({field}, _order) AS {field}" for field in fields),
@@ -112,8 +113,8 @@ def joined_panes(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = 
 
 
 def newest(
-    rows: DataFrame, names: Sequence[str], identity: Sequence[str], kept: Sequence[str] = ()
-) -> DataFrame:
+    rows: Selection, names: Sequence[str], identity: Sequence[str], kept: Sequence[str] = ()
+) -> Selection:
     """Return what `joined` gives for rows of one kind, with fewer columns to group by.
 
     Columns: `identity`, `kept`, and the fold columns.
@@ -125,12 +126,12 @@ def newest(
         kept: columns among `seq` and those that are replaced.
     """
     payload = (*REPLACED, *names)
-    ordered = rows.selectExpr(
+    ordered = rows.select(
         *identity, "seq", *map(identifier, payload), f"{_order(payload)} AS _order"
     )
     fields = [identifier(name) for name in (*kept, *names)]
     greatest = (f"max_by({name}, _order) AS {name}" for name in fields)
-    return ordered.groupBy(*identity).agg(*aggregates(*greatest))
+    return ordered.grouped(identity, greatest)
 
 
 def latest(rows: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -143,15 +144,15 @@ def latest(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     beside = [column for column in LANDED if column not in {*_OWNER, "incarnation", "nonce"}]
     fields = [identifier(name) for name in (*beside, *names)]
     in_replica = (f"max_by({field}, seq) AS {field}" for field in fields)
-    replicas = rows.groupBy(*_OWNER, "incarnation", "nonce").agg(*aggregates(*in_replica))
+    replicas = rows.groupBy(*_OWNER, "incarnation", "nonce").agg(*_aggregates(*in_replica))
     greatest = (
         f"max_by({field}, {_LIFE}) AS {field}" for field in ("incarnation", "nonce", *fields)
     )
-    newest = replicas.groupBy(*_OWNER).agg(*aggregates(*greatest))
+    newest = replicas.groupBy(*_OWNER).agg(*_aggregates(*greatest))
     return newest.select(*LANDED, *map(identifier, names))
 
 
-def standing(rows: DataFrame) -> DataFrame:
+def standing(rows: Selection) -> Selection:
     """Return the rows of variables that stand: those of each shard's newest version.
 
     A device's frame holds a shard whole, so a key that is missing in the newest is gone, and an
@@ -160,13 +161,13 @@ def standing(rows: DataFrame) -> DataFrame:
     Args:
         rows: rows of `landing` or `lattice`, of variables only; they may repeat.
     """
-    lives = rows.selectExpr(*SHARD, f"{_LIFE} AS life", "seq")
-    replicas = lives.groupBy(*SHARD, "life").agg(*aggregates("max(seq) AS seq"))
-    greatest = aggregates("max(life) AS life", "max_by(seq, life) AS seq")
-    newest = replicas.groupBy(*SHARD).agg(*greatest).hint("shuffle_hash")
+    lives = rows.select(*SHARD, f"{_LIFE} AS life", "seq")
+    replicas = lives.grouped([*SHARD, "life"], ["max(seq) AS seq"])
+    greatest = ["max(life) AS life", "max_by(seq, life) AS seq"]
+    newest = replicas.grouped(SHARD, greatest).select("*", hint="SHUFFLE_HASH")
     same = " AND ".join(f"row.{name} = newest.{name}" for name in (*SHARD, "seq"))
-    at = sql.expr(f"{same} AND ({_LIFE}) = newest.life")
-    return rows.alias("row").join(newest.alias("newest"), at, "leftsemi")
+    at = f"{same} AND ({_LIFE}) = newest.life"
+    return rows.alias("row").join(newest.alias("newest"), at, "LEFT SEMI").select("row.*")
 
 
 def with_date(rows: DataFrame, windows: Iterable[Window]) -> DataFrame:
@@ -184,6 +185,10 @@ def with_date(rows: DataFrame, windows: Iterable[Window]) -> DataFrame:
     pane_us = f"if({one_of('kind', [PANE])}, pane_us, 0)"
     days = f"CAST(({pane_us} - pmod({pane_us}, {length_us})) div {DAY_US} AS INT)"
     return rows.withColumn(PANE_DATE, sql.expr(f"date_add({day(0)}, {days})"))
+
+
+def _aggregates(*expressions: str) -> list[SqlColumn]:
+    return [sql.expr(expression) for expression in expressions]
 
 
 def _days(window: Window) -> int:

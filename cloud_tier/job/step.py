@@ -237,7 +237,7 @@ def append_windows(spark: SparkSession, step_windows: StepWindows, finality: Ste
     written = stored.window_rows(job, step_windows.starts_by_window, may_be_few=is_small)
     with frames(spark, few=written.few is not None) as made:
         rows = windows.recomputed(
-            made, panes.frame(made), written.frame(made), step_windows, finality
+            made, panes.rows(made), written.rows(made), step_windows, finality
         )
         return stored.append_windows(made, job, rows, frontier)
 
@@ -274,12 +274,12 @@ def append_globals(
             return {}
         entries = entries._replace(few=few)
     with frames(spark, few=entries.few is not None) as made:
-        rows = entries.frame(made).select(*_ENTRY, *map(identifier, job.names))
+        rows = entries.rows(made).select(*_ENTRY, *map(identifier, job.names))
         standing = merge.standing(rows)
         newest = merge.newest(standing, job.names, merge.ENTRY_IDENTITY, ("seq", "changed"))
-        values = dynamic.values(newest, job.folds, membership)
+        values = dynamic.values(made, newest, job.folds, membership)
         known_rows = made.rows(dynamic.table_of(current))
-        revised = dynamic.revisions(values, known_rows, job.folds, membership).toArrow()
+        revised = dynamic.revisions(values, known_rows, job.folds, membership).frame().toArrow()
     job.tables.append(job.lake.globals, revised)
     return dynamic.current_rows(revised)
 

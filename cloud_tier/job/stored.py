@@ -16,6 +16,7 @@ from cloud_tier.job import merge, prefilter, windows
 from cloud_tier.job.frames import Frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.job.opened import FENCE
+from cloud_tier.job.selection import Selection
 from cloud_tier.lake import promises
 from cloud_tier.lake.sqltext import standard_identifier
 from lasp_edge.protocol.lake_columns import REPLACED
@@ -39,11 +40,11 @@ class StoredRows(NamedTuple):
     where: str
     few: pa.Table | None
 
-    def frame(self, made: Frames) -> DataFrame:
+    def rows(self, made: Frames) -> Selection:
         """Return the rows, read by Spark unless they are few and all that they are joined with."""
         if made.few and self.few is not None:
             return made.rows(self.few)
-        return read(made.spark, self.path).where(self.where)
+        return made.view(read(made.spark, self.path)).where(self.where)
 
 
 def panes(job: Job, needed: str) -> StoredRows:
@@ -103,11 +104,11 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.format("delta").load(path)
 
 
-def append_windows(made: Frames, job: Job, rows: DataFrame, frontier: int | None) -> int:
+def append_windows(made: Frames, job: Job, rows: Selection, frontier: int | None) -> int:
     """Append rows to `windows` in one commit that records the frontier; return how many."""
     if not made.few:
-        return append(rows, job, job.lake.windows, frontier)
-    revised = rows.toArrow()
+        return append(rows.frame(), job, job.lake.windows, frontier)
+    revised = rows.frame().toArrow()
     job.tables.append(job.lake.windows, revised, frontier)
     return int(revised.num_rows)
 

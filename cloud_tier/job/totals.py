@@ -13,11 +13,10 @@ combine by themselves.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sql
-
 from cloud_tier.job import merge, own_combine
 from cloud_tier.job.combination import of_pooled, pooled, pooled_names
+from cloud_tier.job.frames import Frames
+from cloud_tier.job.selection import Selection
 from cloud_tier.lake.sqltext import identifier
 from lasp_edge.folds.columns import Column
 
@@ -29,75 +28,75 @@ _WORD: Final = 64
 
 
 def of_panes(
-    panes: DataFrame,
+    made: Frames,
+    panes: Selection,
     columns: Sequence[Column],
-    spans_: DataFrame,
+    spans_: Selection,
     own: own_combine.OwnFolds,
-    pieces: DataFrame | None = None,
-    *,
-    few: bool = False,
-) -> DataFrame:
+    pieces: Selection | None = None,
+) -> Selection:
     """Return one row for each window with panes: `stream`, `key`, `start_us`, total, `devices_in`.
 
     Args:
+        made: makes frames.
         panes: rows of `lattice`, at least those that are needed.
         columns: the program's.
         spans_: which windows: what `cloud_tier.job.windows.spans_of` gives.
         own: the folds that combine by themselves.
         pieces: which panes count for which forms of windows; None without parameters.
-        few: the rows are few, and all in one task.
     """
     names = [identifier(column.name) for column in columns]
     entries = merge.newest(panes, [column.name for column in columns], merge.PANE_IDENTITY)
     present = panes.select("stream", "key", "pane_us", "device")
     if pieces is not None:
         entries, present = (_in_forms(each, pieces) for each in (entries, present))
-    partials = _placed(entries, spans_, names)
-    devices = _devices(_placed(present, spans_, ["device"]))
+    partials = made.resolved(_placed(entries, spans_, names))
+    devices = made.resolved(_devices(_placed(present, spans_, ["device"])))
     if not own:
-        return _combined(partials, devices, columns, few=few)
+        return _combined(partials, devices, columns, few=made.few)
     is_own = own_combine.of_streams(own)
     others = f"NOT {is_own}"
-    by_ops = _combined(partials.where(others), devices.where(others), columns, few=few)
-    rows = _together(_started(partials.where(is_own), names), devices.where(is_own), few=few)
+    by_ops = _combined(partials.where(others), devices.where(others), columns, few=made.few)
+    of_own, devices = _started(partials.where(is_own), names), devices.where(is_own)
+    rows = _together(of_own, devices, names, few=made.few).frame()
     by_fold = own_combine.totals(rows, _WINDOW, columns, own, "_devices IS NULL", _DEVICES_IN)
-    return _together(by_ops, by_fold, few=few)
+    listed = (*_WINDOW, *names, "devices_in")
+    both = by_ops.select(*listed).union(made.view(by_fold).select(*listed))
+    return _in_one_task(both) if made.few else both
 
 
-def _in_forms(rows: DataFrame, pieces: DataFrame) -> DataFrame:
+def _in_forms(rows: Selection, pieces: Selection) -> Selection:
     """Return panes by the forms of windows that they count for, which stand for streams."""
     counts = (
         "pane.stream = _piece AND pane.pane_us >= _begin_us AND pane.pane_us < _until_us AND "
         "if(_device IS NULL, NOT array_contains(_others, pane.device), _device = pane.device)"
     )
-    placed = rows.alias("pane").join(pieces.alias("piece"), sql.expr(counts))
-    return placed.selectExpr("_form AS stream", "pane.* EXCEPT (stream)")
+    placed = rows.alias("pane").join(pieces.alias("piece"), counts)
+    return placed.select("_form AS stream", "pane.* EXCEPT (stream)")
 
 
-def _placed(panes: DataFrame, spans_: DataFrame, names: Iterable[str]) -> DataFrame:
+def _placed(panes: Selection, spans_: Selection, names: Iterable[str]) -> Selection:
     """Return panes with the first and the last start of the windows that they are in."""
     near = panes.alias("pane").join(
         spans_.alias("span"),
-        sql.expr(
-            "pane.stream = span._stream AND pane.pane_us >= span._first_us "
-            "AND pane.pane_us <= span._last_us + span._reach_us"
-        ),
+        "pane.stream = span._stream AND pane.pane_us >= span._first_us "
+        "AND pane.pane_us <= span._last_us + span._reach_us",
     )
     least_us = "greatest(pane_us - _reach_us, _first_us)"
     first_us = f"{least_us} + pmod(-({least_us}), _slide_us)"
     greatest_us = "least(pane_us, _last_us)"
     last_us = f"{greatest_us} - pmod({greatest_us}, _slide_us)"
     bounds = (f"{first_us} AS _from_us", f"{last_us} AS _to_us", "_slide_us")
-    return near.selectExpr("stream", "key", *bounds, *names).where("_from_us <= _to_us")
+    return near.select("stream", "key", *bounds, *names).where("_from_us <= _to_us")
 
 
-def _started(placed: DataFrame, names: Iterable[str]) -> DataFrame:
+def _started(placed: Selection, names: Iterable[str]) -> Selection:
     """Return rows of `_placed` once for each window that they are in."""
     start_us = "explode(sequence(_from_us, _to_us, _slide_us)) AS start_us"
-    return placed.selectExpr("stream", "key", start_us, *names)
+    return placed.select("stream", "key", start_us, *names)
 
 
-def _devices(placed: DataFrame) -> DataFrame:
+def _devices(placed: Selection) -> Selection:
     """Return how many devices are in windows: a window's rows add up to it.
 
     A bit stands for a window, so that a device's 64 windows in a row are one number, and devices
@@ -111,29 +110,38 @@ def _devices(placed: DataFrame) -> DataFrame:
     lowest = "CAST(greatest(_from_us - _word_us, 0) div _slide_us AS INT)"
     highest = f"CAST(least((_to_us - _word_us) div _slide_us, {_WORD - 1}) AS INT)"
     bits = f"shiftleft(-1L, {lowest}) & shiftrightunsigned(-1L, {_WORD - 1} - {highest})"
-    words = placed.selectExpr("*", word).selectExpr("*", f"{bits} AS _bits")
+    words = placed.select("*", word).select("*", f"{bits} AS _bits")
     several = ("stream", "key", "_word_us", "_slide_us")
-    each = words.groupBy(*several, "device").agg(sql.expr("bit_or(_bits) AS _bits"))
-    alike = each.groupBy(*several, "_bits").agg(sql.expr("count(1) AS _devices"))
-    places = alike.selectExpr("*", f"explode(sequence(0, {_WORD - 1})) AS _place")
-    return places.where("getbit(_bits, _place) = 1").selectExpr(
+    each = words.grouped([*several, "device"], ["bit_or(_bits) AS _bits"])
+    alike = each.grouped([*several, "_bits"], ["count(1) AS _devices"])
+    places = alike.select("*", f"explode(sequence(0, {_WORD - 1})) AS _place")
+    return places.where("getbit(_bits, _place) = 1").select(
         "stream", "key", "_word_us + _place * _slide_us AS start_us", "_devices"
     )
 
 
-def _together(rows: DataFrame, others: DataFrame, *, few: bool) -> DataFrame:
-    """Return the rows of both, in the task that few rows are in: Spark would have two go on."""
-    both = rows.unionByName(others, allowMissingColumns=True)
-    return both.coalesce(1) if few else both
+def _together(
+    partials: Selection, devices: Selection, names: Sequence[str], *, few: bool
+) -> Selection:
+    """Return partials in windows, whose columns have these names, and the rows of `_devices`."""
+    of_devices = devices.select(*_WINDOW, *(f"NULL AS {name}" for name in names), "_devices")
+    both = partials.select(*_WINDOW, *names, "NULL AS _devices").union(of_devices)
+    return _in_one_task(both) if few else both
+
+
+def _in_one_task(rows: Selection) -> Selection:
+    """Return rows in the task that few rows are in: of a union Spark would have two go on."""
+    return rows.select("*", hint="COALESCE(1)")
 
 
 def _combined(
-    partials: DataFrame, devices: DataFrame, columns: Sequence[Column], *, few: bool
-) -> DataFrame:
+    partials: Selection, devices: Selection, columns: Sequence[Column], *, few: bool
+) -> Selection:
     """Return one row for each window: its total over replicas, devices and panes.
 
     Partials that are in the same windows are combined before they are put into each of them.
     """
-    together = partials.groupBy("stream", "key", *_BOUNDS).agg(*pooled(columns))
-    rows = _together(_started(together, pooled_names(columns)), devices, few=few)
-    return rows.groupBy(*_WINDOW).agg(*of_pooled(columns), sql.expr(_DEVICES_IN))
+    together = partials.grouped(["stream", "key", *_BOUNDS], pooled(columns))
+    names = pooled_names(columns)
+    rows = _together(_started(together, names), devices, names, few=few)
+    return rows.grouped(_WINDOW, [*of_pooled(columns), _DEVICES_IN])

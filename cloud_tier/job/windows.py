@@ -15,14 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sql
-
 from cloud_tier.job import own_combine, totals
-from cloud_tier.job.combination import aggregates
 from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.formed import RECORD, StepWindows
 from cloud_tier.job.frames import Frames
+from cloud_tier.job.selection import Selection
 from cloud_tier.lake.sqltext import (
     any_of,
     identifier,
@@ -69,11 +66,11 @@ def written(starts: Starts, *, standard: bool) -> str:
 
 def recomputed(
     made: Frames,
-    panes: DataFrame,
-    rows: DataFrame,
+    panes: Selection,
+    rows: Selection,
     windows: StepWindows,
     finality: StepFinality,
-) -> DataFrame:
+) -> Selection:
     """Return the rows to append: the windows of a step that differ from their newest row.
 
     Args:
@@ -86,57 +83,56 @@ def recomputed(
     columns = windows.job.columns
     pieces, shapes = windows.pieces(), made.rows(windows.shapes(finality))
     found = computed(
+        made,
         panes,
         columns,
         made.rows(windows.spans()),
         shapes,
         windows.folds,
         None if pieces is None else made.rows(pieces),
-        few=made.few,
     )
-    how = "full" if windows.changing else "left"
-    both = _beside(found, current(rows, columns), columns, how=how)
+    how = "FULL" if windows.changing else "LEFT"
+    both = made.resolved(_beside(found, current(rows, columns), columns, how=how))
     if windows.changing:
         both = _changing(both, made, shapes, windows)
     held = windows.held()
     if held is not None:
         within_ = "window = _held AND start_us BETWEEN _least_us AND _most_us"
-        both = both.join(made.rows(held).alias("held"), sql.expr(within_), "left")
+        both = both.join(made.rows(held).alias("held"), within_, "LEFT")
     return _revisions(both, columns, windows, some_held=held is not None)
 
 
 def computed(
-    panes: DataFrame,
+    made: Frames,
+    panes: Selection,
     columns: Sequence[Column],
-    spans_: DataFrame,
-    shapes: DataFrame,
+    spans_: Selection,
+    shapes: Selection,
     own: own_combine.OwnFolds = MappingProxyType({}),
-    pieces: DataFrame | None = None,
-    *,
-    few: bool = False,
-) -> DataFrame:
+    pieces: Selection | None = None,
+) -> Selection:
     """Return the windows with these starts as their panes give them now.
 
     Columns: window, key, start_us, one for each part, devices_in, and those of `shapes`.
 
     Args:
+        made: makes frames.
         panes: rows of `lattice`, at least those that are needed.
         columns: the program's.
         spans_: what `StepWindows.spans` gives.
         shapes: what `StepWindows.shapes` gives.
         own: the folds that combine by themselves.
         pieces: what `StepWindows.pieces` gives.
-        few: the rows are few, and all in one task.
     """
     names = [identifier(column.name) for column in columns]
-    fleet = totals.of_panes(panes, columns, spans_, own, pieces, few=few).alias("fleet")
+    fleet = made.resolved(totals.of_panes(made, panes, columns, spans_, own, pieces)).alias("fleet")
     at = f"fleet.stream = shape._stream AND {_ENDS_IN_STRETCH}"
-    return fleet.join(shapes.alias("shape"), sql.expr(at)).selectExpr(
+    return fleet.join(shapes.alias("shape"), at).select(
         "_window AS window", "key", "start_us", *names, "devices_in", *_RECORDED
     )
 
 
-def current(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+def current(rows: Selection, columns: Sequence[Column]) -> Selection:
     """Return the newest revision of each window, `status` as a number.
 
     Args:
@@ -144,23 +140,23 @@ def current(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
         columns: the program's.
     """
     number = " ".join(f"WHEN {literal(status)} THEN {n}" for n, status in enumerate(STATUSES))
-    newest = aggregates(
+    newest = [
         "max(revision) AS revision",
         f"max_by(CASE status {number} END, revision) AS status",
         *(f"max_by({name}, revision) AS {name}" for name in _compared(columns)),
-    )
-    return rows.groupBy(*_IDENTITY).agg(*newest)
+    ]
+    return rows.grouped(_IDENTITY, newest)
 
 
 def _beside(
-    found: DataFrame, before: DataFrame, columns: Sequence[Column], *, how: str
-) -> DataFrame:
+    found: Selection, before: Selection, columns: Sequence[Column], *, how: str
+) -> Selection:
     """Return one row for each window that is, or that was: its partial, beside its newest row."""
     names = [identifier(column.name) for column in columns]
     return (
         found.alias("new")
-        .join(before.alias("old"), list(_IDENTITY), how)
-        .selectExpr(
+        .join(before.alias("old"), _IDENTITY, how)
+        .select(
             *_IDENTITY,
             "new.devices_in AS _devices",
             *(f"new.{name} AS _new_{at}" for at, name in enumerate(names)),
@@ -173,26 +169,26 @@ def _beside(
     )
 
 
-def _changing(both: DataFrame, made: Frames, shapes: DataFrame, windows: StepWindows) -> DataFrame:
+def _changing(both: Selection, made: Frames, shapes: Selection, windows: StepWindows) -> Selection:
     """Return the rows that a step makes of windows that operators can change.
 
     Such a window may lose all that it held, or not exist any more. So its shape is found by its
     name; and its starts are those of some keys, or need a row that is there.
     """
     named = f"window = _window AND start_us BETWEEN _from_us AND _to_us AND {_ENDS_IN_STRETCH}"
-    both = both.drop(*_RECORDED).join(shapes.alias("shape"), sql.expr(named))
-    return both.join(made.rows(windows.needs()).alias("start"), sql.expr(_WANTED), "leftsemi")
+    kept = both.select(f"* EXCEPT ({', '.join(_RECORDED)})").join(shapes.alias("shape"), named)
+    return kept.join(made.rows(windows.needs()).alias("start"), _WANTED, "LEFT SEMI")
 
 
 def _revisions(
-    both: DataFrame, columns: Sequence[Column], windows: StepWindows, *, some_held: bool
-) -> DataFrame:
+    both: Selection, columns: Sequence[Column], windows: StepWindows, *, some_held: bool
+) -> Selection:
     """Return the rows to append: the windows that differ from their newest row.
 
     A window that waits for devices and is not due has no row yet.
     """
     held = "_held IS NOT NULL AND NOT coalesce(start_us + _size_us <= _promised, false)"
-    ready = both.selectExpr(
+    ready = both.select(
         "*",
         *_values(columns, windows),
         *(f"{_NOW[name]} AS _now_{name}" for name in COMPARED),
@@ -231,7 +227,7 @@ def _revisions(
             f"AND NOT (status IS NULL AND {tentative} AND {waits}) "
             f"AND (_devices IS NOT NULL OR {may_vanish})"
         )
-        .selectExpr(
+        .select(
             *_IDENTITY,
             "_now_end_us AS end_us",
             *(f"_value_{at} AS {identifier(column.name)}" for at, column in enumerate(columns)),

@@ -107,9 +107,9 @@ def _from_panes(spark: SparkSession, made: Plan, lake: LakeTables) -> dict[Any, 
     nobody = MissingDevices(())
     finality = StepFinality(Coverage(None, (), ()), {"by_room": None}, nobody, {"by_room": 0})
     spans, shapes = (frames.rows(t) for t in (step_windows.spans(), step_windows.shapes(finality)))
-    rows = spark.read.format("delta").load(lake.lattice)
-    found = windows.computed(rows, job.columns, spans, shapes)
-    return _by_window(found.select("key", "start_us", "count", "total_q"))
+    rows = frames.view(spark.read.format("delta").load(lake.lattice))
+    found = windows.computed(frames, rows, job.columns, spans, shapes)
+    return _by_window(found.select("key", "start_us", "count", "total_q").frame())
 
 
 def _from_events(read: DataFrame) -> dict[Any, Any]:

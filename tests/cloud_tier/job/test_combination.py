@@ -6,6 +6,7 @@ from functools import reduce
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import combined, of_pooled, pooled
 from lasp_edge.folds import hll
@@ -103,7 +104,7 @@ def test_partials_combine_to_the_very_bytes_of_the_edge(spark):
         groups = groups_of(seed)
         frame = rows_of(spark, groups)
         truth = {key: reduce(ALGEBRA.combine, partials) for key, partials in groups.items()}
-        found = by_key(frame.groupBy("key").agg(*combined(COLUMNS)))
+        found = by_key(frame.groupBy("key").agg(*map(sql.expr, combined(COLUMNS))))
         for key, expected in truth.items():
             for name, one, other in zip(ALGEBRA_NAMES, found[key], expected, strict=True):
                 assert one == other, f"{name} of group {key!r}, seed={seed}"
@@ -112,9 +113,9 @@ def test_partials_combine_to_the_very_bytes_of_the_edge(spark):
 def test_combined_over_pooled_is_combined(spark):
     groups = groups_of(5)
     frame = rows_of(spark, groups).selectExpr("*", "pmod(xxhash64(total_q), 3) AS device")
-    devices = frame.groupBy("key", "device").agg(*pooled(COLUMNS))
+    devices = frame.groupBy("key", "device").agg(*map(sql.expr, pooled(COLUMNS)))
     truth = {key: reduce(ALGEBRA.combine, partials) for key, partials in groups.items()}
-    assert by_key(devices.groupBy("key").agg(*of_pooled(COLUMNS))) == truth
+    assert by_key(devices.groupBy("key").agg(*map(sql.expr, of_pooled(COLUMNS)))) == truth
 
 
 def test_pooled_sums_have_no_limit_of_64_bits_and_keep_their_sign(spark):
@@ -123,8 +124,8 @@ def test_pooled_sums_have_no_limit_of_64_bits_and_keep_their_sign(spark):
     for values in (ends, [ends[0]] * 9, [ends[1]] * 9, [*ends[1:], -1], [-1], [2**32 - 1]):
         frame = spark.createDataFrame([(value, n % 2) for n, value in enumerate(values)])
         frame = frame.toDF(total.name, "device")
-        devices = frame.groupBy("device").agg(*pooled([total]))
-        (found,) = devices.agg(*of_pooled([total])).collect()
+        devices = frame.groupBy("device").agg(*map(sql.expr, pooled([total])))
+        (found,) = devices.agg(*map(sql.expr, of_pooled([total]))).collect()
         assert int(found[total.name]) == sum(values)
 
 
@@ -134,10 +135,10 @@ def test_columns_that_no_row_has_stay_null(spark):
         "key", *(f"nullif({name}, {name}) AS {name}" for name in ALGEBRA_NAMES)
     )
     alike = {"": (None,) * len(COLUMNS)}
-    assert by_key(nulls.groupBy("key").agg(*combined(COLUMNS))) == alike
-    first = nulls.groupBy("key").agg(*pooled(COLUMNS))
+    assert by_key(nulls.groupBy("key").agg(*map(sql.expr, combined(COLUMNS)))) == alike
+    first = nulls.groupBy("key").agg(*map(sql.expr, pooled(COLUMNS)))
     assert by_key(first) == alike
-    assert by_key(first.groupBy("key").agg(*of_pooled(COLUMNS))) == alike
+    assert by_key(first.groupBy("key").agg(*map(sql.expr, of_pooled(COLUMNS)))) == alike
 
 
 def test_count_that_would_not_fit_is_an_error_and_never_wraps(spark):
@@ -145,4 +146,4 @@ def test_count_that_would_not_fit_is_an_error_and_never_wraps(spark):
     rows = [dict.fromkeys(ALGEBRA_NAMES) | half | {"key": ""}] * 2
     frame = spark.createDataFrame(rows, rows_of(spark, {"": [ALGEBRA.zero]}).schema)
     with pytest.raises(PySparkException, match=r"counts reaches 2\*\*47"):
-        frame.groupBy("key").agg(*combined(COLUMNS)).collect()
+        frame.groupBy("key").agg(*map(sql.expr, combined(COLUMNS))).collect()

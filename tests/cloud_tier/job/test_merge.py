@@ -138,12 +138,12 @@ def test_promise_was_heard_when_its_version_first_came(latest):
 def test_total_beyond_38_digits_is_an_error_and_never_wraps(spark):
     frame = spark.createDataFrame([(Decimal(9 * 10**37),)] * 2, "total decimal(38,0)")
     with pytest.raises(PySparkException, match=r"(?i)overflow|out.of.range"):
-        frame.agg(*combined([Column("total", Op.SUM)])).collect()
+        frame.selectExpr(*combined([Column("total", Op.SUM)])).collect()
 
 
 def test_total_of_many_devices_may_exceed_64_bits(spark):
     frame = spark.createDataFrame([(2**62 - 1,)] * 5, "total bigint")
-    (found,) = frame.agg(*combined([Column("total", Op.SUM)])).collect()
+    (found,) = frame.selectExpr(*combined([Column("total", Op.SUM)])).collect()
     assert int(found["total"]) == 5 * (2**62 - 1)
 
 
@@ -159,7 +159,8 @@ def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path, few):
     step_windows = StepWindows(lake.job, ControlState.of(lake.job), starts)
     with frames(spark, few=few) as made:
         finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}))
-        changed = windows.recomputed(made, lattice, written, step_windows, finality)
+        views = (made.view(lattice), made.view(written))
+        changed = windows.recomputed(made, *views, step_windows, finality).frame()
         for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):
             plan = frame._jdf.queryExecution().executedPlan().toString()
             assert "HashAggregate" in plan

@@ -278,7 +278,8 @@ def test_only_programs_with_binary_columns_leave_the_hash_aggregate(spark, tmp_p
         step_windows = StepWindows(lake.job, ControlState.of(lake.job), starts)
         with frames(spark) as made:
             finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}))
-            changed = windows.recomputed(made, lattice, written, step_windows, finality)
+            views = (made.view(lattice), made.view(written))
+            changed = windows.recomputed(made, *views, step_windows, finality).frame()
         joined = merge.joined(lattice, lake.job.names)
         return _slow_operators(changed) | _slow_operators(joined)
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from cloud_tier.job import merge, totals
+from cloud_tier.job.frames import frames
 from lasp_edge.folds.columns import Column, Op
 
 pytestmark = pytest.mark.spark
@@ -92,8 +93,11 @@ def test_each_window_holds_its_panes_and_counts_its_devices_once(spark, fleet):
         for stream, each in spans.items()
         for first, last in each
     ]
-    found = totals.of_panes(lattice, COLUMNS, rows_of(spark, named, asked), {})
-    rows = found.selectExpr("stream", "key", "start_us", "total_q", "most", "devices_in").collect()
+    with frames(spark, few=False) as made:
+        spans_ = made.view(rows_of(spark, named, asked))
+        found = totals.of_panes(made, made.view(lattice), COLUMNS, spans_, {})
+        columns = ("stream", "key", "start_us", "total_q", "most", "devices_in")
+        rows = found.select(*columns).frame().collect()
     assert {
         (stream, key, start_us): (int(total), most, devices)
         for stream, key, start_us, total, most, devices in rows
