@@ -16,7 +16,7 @@ from device_agent.console.configuration.arguments import AgentRequest
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.protocol.envelope import FORMAT
 from tests.brokers import until_true
-from tests.device_agent.agents import Device
+from tests.device_agent.agents import Device, rooms
 from tests.device_agent.support_stage import NAME, lasp_edge
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -159,7 +159,7 @@ def test_damage_that_shows_while_an_agent_runs_lets_it_start_anew(tmp_path, monk
 
     monkeypatch.setattr(command, "_runtime", lambda _wanted, _plan, found: (Broken(found), None))
     wanted = AgentRequest(argparse.Namespace(exit_when_done=False), [], {})
-    assert command._run(wanted, None) == 0
+    assert command._run(wanted, rooms()) == 0
     assert starts == ["", "damaged, and put aside: a row does not match its checksum"]
     assert sorted(path.name for path in Path(tmp_path).glob("*damaged*")) == [
         f"{FILE_NAME}.damaged-1"
