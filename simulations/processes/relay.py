@@ -37,7 +37,7 @@ class Relay:
     ) -> None:
         self.sent_bytes = self.received_bytes = 0
         self._broker_port, self._sent, self._received = broker_port, sent, received
-        self._passes, self._is_cut = Event(), False
+        self._passes, self._is_cut, self._holds = Event(), False, 0
         self._passes.set()
         self._ends: set[socket.socket] = set()
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -52,6 +52,7 @@ class Relay:
 
     def hold(self) -> None:
         """Pass nothing on, and let connections stand: neither side notices it yet."""
+        self._holds += 1
         self._passes.clear()
 
     def restore(self) -> None:
@@ -96,10 +97,12 @@ class Relay:
         self._ends -= ends
 
     def _pump(self, source: socket.socket, target: socket.socket, count: Tap) -> None:
+        holds = self._holds
         with contextlib.suppress(OSError):
             while chunk := source.recv(_CHUNK_BYTES):
-                if not self._passes.is_set():
-                    self._passes.wait()
+                self._passes.wait()
+                if holds != self._holds:  # it may have come while nothing passed
+                    holds = self._holds
                     if _has_ended(source):
                         break
                 count(chunk)
