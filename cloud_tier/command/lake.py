@@ -167,6 +167,8 @@ def _show_shared(arguments: argparse.Namespace) -> int:
         found.append(rows.add_column(0, "name", names_of_rows))
     if found:
         table.show(pa.concat_tables(found), as_csv=arguments.csv)
+    elif not arguments.csv:
+        print(f"{arguments.lake}: no device has sent a shared variable yet")  # noqa: T201
     return Exit.FINE
 
 
@@ -228,7 +230,7 @@ def _final(found: dict[str, Any], now_us: int, *, blames: bool) -> str:
     final_us, held = found["frontier"]["frontier_us"], found["frontier"]["held_by"]
     text = "nothing yet"
     if final_us is not None:
-        text = f"up to {shown_time(final_us)} UTC, {_ago(final_us, now_us)}"
+        text = f"up to {shown_time(final_us)} UTC, {_age(final_us, now_us)}"
     if done := finished(found):
         return f"{text}; {done}"
     return f"{text}; waits for {', '.join(held)}" if held and blames else text
@@ -291,6 +293,13 @@ def _landers(landers: dict[str, dict[str, Any]]) -> list[str]:
 def _rejects(rejects: list[dict[str, Any]]) -> list[str]:
     rows = [(each["reason"], f"{each['frames']:,}", _time(each["last_us"])) for each in rejects]
     return aligned([("not taken, because", "frames", "the last"), *rows], left=(0, 2))
+
+
+def _age(time_us: int, now_us: int) -> str:
+    """As a time ago; devices with readings of their own times may be ahead."""
+    if time_us > now_us:
+        return f"{ago((time_us - now_us) / 1e6)} ahead of this machine's clock"
+    return _ago(time_us, now_us)
 
 
 def _ago(time_us: int, now_us: int) -> str:

@@ -159,6 +159,11 @@ def test_the_command_says_it_in_words(tables, capsys, monkeypatch):
         assert words in output
     assert main(["lake", "status", "--lake", tables.root, "--json"]) == Exit.FINE
     assert json.loads(capsys.readouterr().out)["program"] == "rooms"
+    monkeypatch.setattr("cloud_tier.command.lake.host_us", lambda: NOW_US - 90 * SECOND_US)
+    assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
+    assert "22:32:00 UTC, 30 s ahead of this machine's clock" in capsys.readouterr().out
+    assert main(["lake", "shared", "--lake", tables.root]) == Exit.FINE
+    assert capsys.readouterr().out == f"{tables.root}: no device has sent a shared variable yet\n"
     assert main(["lake", "status", "--lake", f"{tables.root}/no"]) == Exit.NOT_FOUND
     there = f"{tables.root}/no"
     none = f"no lake with a table 'landing' in {there}: name its directory with --lake, or start "
