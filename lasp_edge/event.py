@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Generic, NamedTuple
 
 from lasp_edge.generics import Number_co
@@ -23,8 +24,8 @@ class Event(NamedTuple, Generic[Number_co]):
             output, any plain value (`lasp_edge.ordered.plain`).
         time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
         device: the device that read it; "" where time alone brought an output.
-        tags: its labels, such as {"room": "kitchen"}; an output has those of the event that brought
-            it.
+        tags: its labels, such as {"room": "kitchen"}, in the order of their names; an output has
+            those of the event that brought it.
         key: of a scan's output, the key that it is about; else "".
     """
 
@@ -76,6 +77,22 @@ def key_parts(key: str) -> str | tuple[str | int, ...]:
         return key
     is_key = isinstance(parts, list) and parts and {*map(type, parts)} <= {str, int}
     return tuple(parts) if is_key else key
+
+
+def in_order(tags: Mapping[str, str]) -> Mapping[str, str]:
+    """Return tags in the order of their names, the same object where they are so already.
+
+    A function of a program may go over all tags of an event: it gets one key for equal tags.
+
+    >>> list(in_order({"room": "attic", "floor": "2"}))
+    ['floor', 'room']
+    """
+    return tags if _are_in_order(tuple(tags)) else dict(sorted(tags.items()))
+
+
+@lru_cache(maxsize=1_000)
+def _are_in_order(names: tuple[str, ...]) -> bool:
+    return list(names) == sorted(names)
 
 
 def tags_text(tags: Mapping[str, str]) -> str:

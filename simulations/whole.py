@@ -68,7 +68,7 @@ class _LackingTags(dict[str, str]):
     """The tags of a reading; notes which it was asked for and lacks."""
 
     def __init__(self, tags: Mapping[str, str]) -> None:
-        super().__init__(tags)
+        super().__init__(sorted(tags.items()))
         self.lacking: set[str] = set()
 
     def __missing__(self, name: str) -> str:

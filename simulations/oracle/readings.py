@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from lasp_edge.errors import pass_interrupt
-from lasp_edge.event import Event
+from lasp_edge.event import Event, in_order
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import run_handlers
@@ -77,7 +77,7 @@ def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
             continue
         event = plan.events[reading.event]
         value = reading.value if event.text else float(steps * event.resolution.exact)
-        seen = Event(reading.event, value, reading.time_us, reading.device, reading.tags)
+        seen = Event(reading.event, value, reading.time_us, reading.device, in_order(reading.tags))
         sample = AcceptedReading(steps, seen, reading.accepted_us, reading.place)
         if _is_refused(plan, sample):
             continue

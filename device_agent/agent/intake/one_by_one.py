@@ -20,7 +20,7 @@ from device_agent.agent.parts import StoreReader
 from device_agent.agent.stored_rows import PaneId, ReadingRow, Retraction
 from device_agent.agent.variables.variables import Variables
 from lasp_edge.errors import pass_interrupt
-from lasp_edge.event import Event, StreamItem
+from lasp_edge.event import Event, StreamItem, in_order
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.updates import Mutation, ValueOf, run_handlers
@@ -248,7 +248,7 @@ class OneByOne:
         try:
             if route.needs_event:
                 known = value if route.event.text else route.event.resolution.real(quantised)
-                shown = MappingProxyType(tags)
+                shown = MappingProxyType(in_order(tags))
                 event = Event(route.event.name, known, time_us, self._device, shown)
             gathered, changed = self._in_panes(pending, store, route, event, quantised, time_us)
             if route.needs_event or route.validate_each:

@@ -2,7 +2,7 @@
 
 >>> tags = TagFields({"room": "data.location"}, {"site": "home"})
 >>> tags.of({"data": {"location": "attic"}})
-{'site': 'home', 'room': 'attic'}
+{'room': 'attic', 'site': 'home'}
 >>> tags.of({"data": {"t": 21}})["room"]
 Traceback (most recent call last):
 ...
@@ -32,6 +32,8 @@ class MissingTagError(KeyError):
 class KnownTags(dict[str, str]):
     """The tags of a record, and why others are missing, for a program that asks for them.
 
+    They stand in the order of their names.
+
     Attributes:
         missing: tag -> why a record lacks it.
     """
@@ -39,7 +41,7 @@ class KnownTags(dict[str, str]):
     __slots__ = ("missing",)
 
     def __init__(self, tags: Tags, missing: Mapping[str, str]) -> None:
-        super().__init__(tags)
+        super().__init__(sorted(tags.items()))
         self.missing = missing
 
     def __missing__(self, name: str) -> str:

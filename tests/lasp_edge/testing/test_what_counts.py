@@ -111,3 +111,22 @@ def test_texts_are_counted_by_what_they_say(faults):
     assert sold == {("tea", "0"): 3.0, ("milk", "0"): 1.0, ("é", "1"): 1.0, ("", "1"): 1.0}
     assert [row["max"] for row in found.window("letters")] == [4.0]
     assert found.failures == []
+
+
+def test_equal_tags_give_windows_and_scans_the_same_key_in_whatever_order_they_come():
+    program = Program("paths")
+    seen = program.event("seen", resolution="1")
+
+    def path(event):
+        return "/".join(event.tags.values())
+
+    program.window("by_path", source=seen, fold=folds.count(), size_s=60, key=path)
+    for name, is_own in (("own", True), ("whole", False)):
+        scan = program.scan(name, source=seen, scan=scans.changes(), key=path, per_device=is_own)
+        program.result(scan)
+    tags = {"room": "a", "floor": "1"}
+    readings = [("d", "seen", n, 1_764_028_800 + n, tags) for n in (1, 2)]
+    turned = dict(reversed(tags.items()))
+    found = replay(program, [*readings, ("d", "seen", 3, 1_764_028_803, turned)])
+    assert [(row["key"], row["count"]) for row in found.window("by_path")] == [("1/a", 3)]
+    assert {row["key"] for name in ("own", "whole") for row in found.result(name)} == {"1/a"}
