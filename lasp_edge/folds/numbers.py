@@ -211,6 +211,12 @@ class PlausibleRange(Resolution):
     def __init__(self, step: Resolution, least: Any = None, most: Any = None) -> None:
         super().__init__(step.text)
         low, high = _number_or_none("least", least), _number_or_none("most", most)
+        for name, bound, given in (("least", low, least), ("most", high, most)):
+            if bound is not None and not -LIMIT < bound / self.exact < LIMIT:
+                raise ValueError(
+                    f"{name}={given}: a reading has fewer than 2**31 steps, and this has more of "
+                    f"{self.text}: choose a resolution of {_coarser(abs(bound))} or coarser"
+                )
         self._least = -LIMIT if low is None else ceil(low / self.exact)
         self._most = LIMIT if high is None else floor(high / self.exact)
         if self._least > self._most:
@@ -248,6 +254,13 @@ class PlausibleRange(Resolution):
 
     def _outside(self) -> Refused:
         return Refused(self._beyond)
+
+
+def _coarser(most: Fraction) -> str:
+    """Return the finest power of ten of which a number has fewer than `LIMIT` steps."""
+    exponent = ceil(log10(most / LIMIT))
+    exponent += most >= LIMIT * Fraction(10) ** exponent
+    return f"{Decimal(1).scaleb(exponent):f}"
 
 
 def plausible_range(

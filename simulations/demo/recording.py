@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from device_agent.agent.sources.csv_file import header_of
 from lasp_edge.errors import NotFound, UsageError
 
 _NAMES_SHOWN = 5
@@ -61,7 +62,8 @@ def _opened(path: Path) -> IO[str]:
 def _lines(file: IO[str], path: Path) -> Iterator[Any]:
     """Yield each line's fields; lines that hold nothing readable are the agents' to count."""
     if is_csv(path):
-        yield from csv.DictReader(file)
+        columns, delimiter = header_of([file.readline()])
+        yield from csv.DictReader(file, columns, delimiter=delimiter)
         return
     for line in file:
         try:

@@ -33,10 +33,11 @@ def test_devices_are_found(tmp_path, lines, field, devices):
     assert devices_in(written(tmp_path / "f.jsonl", lines), field, 32) == devices
 
 
-def test_compressed_files_and_tables_are_read(tmp_path):
+@pytest.mark.parametrize("between", [",", ";", "\t", "|"])
+def test_compressed_files_and_tables_are_read(tmp_path, between):
     path = tmp_path / "f.csv.gz"
     with gzip.open(path, "wt") as file:
-        file.write("ts,id,temp\n1,a,20\n2,b,21\n")
+        file.write("ts,id,temp\n1,a,20\n2,b,21\n".replace(",", between))
     assert devices_in(path, "id", 32) == ["a", "b"]
 
 

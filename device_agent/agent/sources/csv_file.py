@@ -33,6 +33,19 @@ SETTLED_US = 2_000_000
 writes the rest of a row at once."""
 
 
+def header_of(lines: list[str]) -> tuple[list[str], str]:
+    """Return the columns of a header row, and what stands between them.
+
+    >>> header_of(["time;room;temperature"])
+    (['time', 'room', 'temperature'], ';')
+    """
+    columns, delimiter = next(csv.reader(lines), []), ","
+    for other in SEPARATORS:
+        if len(columns) == 1 and other in columns[0]:
+            columns, delimiter = next(csv.reader(lines, delimiter=other)), other
+    return columns, delimiter
+
+
 class CsvRows(Rows):
     """The rows of a CSV file; see `Rows`.
 
@@ -45,11 +58,7 @@ class CsvRows(Rows):
         first = head.read_lines(1)
         head.close()
         self._changed = (-1, 0)
-        header = [_text(line) for line in first]
-        self._columns, self._delimiter = next(csv.reader(header), []), ","
-        for other in SEPARATORS:
-            if len(self._columns) == 1 and other in self._columns[0]:
-                self._columns, self._delimiter = next(csv.reader(header, delimiter=other)), other
+        self._columns, self._delimiter = header_of([_text(line) for line in first])
         missing = [column for column in needed if column not in self._columns]
         if missing:
             has = f"it has {', '.join(self._columns)}" if self._columns else "it is empty"

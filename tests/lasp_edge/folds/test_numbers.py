@@ -198,6 +198,24 @@ def test_a_range_has_to_hold_a_value(least, most, why):
         PlausibleRange(Resolution("1"), least, most)
 
 
+@pytest.mark.parametrize(
+    ("step", "bound", "coarser"),
+    [
+        ("1e-6", 80_000, "0.0001"),
+        ("0.01", -1e9, "1"),
+        ("1", LIMIT, "10"),
+        ("1e-9", 2.147483648, "1e-8"),
+    ],
+)
+def test_a_range_that_no_reading_reaches_is_refused_with_the_step_that_fits(step, bound, coarser):
+    way_out = f"choose a resolution of {Decimal(coarser):f} or coarser"
+    for bounds in ({"least": bound}, {"most": bound}):
+        with pytest.raises(ValueError, match=f"={bound}: a reading has fewer .*{way_out}"):
+            PlausibleRange(Resolution(step), **bounds)
+        assert PlausibleRange(Resolution(coarser), **bounds).span
+    assert LIMIT * Fraction(coarser) > abs(Fraction(str(bound))) >= LIMIT * Fraction(coarser) / 10
+
+
 @pytest.mark.parametrize("distinct", [3, KEPT_VALUES, KEPT_VALUES + 1, 3 * KEPT_VALUES])
 def test_values_that_come_again_are_quantised_as_at_first(distinct):
     step = Resolution("0.01")
