@@ -30,7 +30,8 @@ from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import CALM, START_US, STEP_US, Fault, FaultRates
-from simulations.world.lander import TERMS, SimulatedLander
+from simulations.world.landed import LandedState
+from simulations.world.lander import TERMS
 from simulations.world.misfortunes import befall, heal
 from simulations.world.programs import LIVE
 from simulations.world.run import at_rest, unsettled
@@ -126,11 +127,9 @@ class Fleet:
         return self.world.operator.commands.membership
 
     @property
-    def lander(self) -> SimulatedLander:
+    def lander(self) -> LandedState:
         """What has landed."""
-        lander = self.world.sinks[0].lander
-        assert isinstance(lander, SimulatedLander), "a fleet in a test has no gateway"
-        return lander
+        return self.world.sinks[0].lander
 
     @property
     def now_us(self) -> int:

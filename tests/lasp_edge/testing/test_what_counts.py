@@ -130,3 +130,31 @@ def test_equal_tags_give_windows_and_scans_the_same_key_in_whatever_order_they_c
     found = replay(program, [*readings, ("d", "seen", 3, 1_764_028_803, turned)])
     assert [(row["key"], row["count"]) for row in found.window("by_path")] == [("1/a", 3)]
     assert {row["key"] for name in ("own", "whole") for row in found.result(name)} == {"1/a"}
+
+
+class Lot(scans.Synchronised):
+    """The highest bid of each lot and how many there were; the hammer ends a lot."""
+
+    name, parts, zero, empty = "lot", {"best": "1", "bids": "1"}, (0, 0), (0, 0)
+    depends = (("hammer", "bid"), ("hammer", "hammer"))
+
+    def step(self, state, event):
+        if event.name == "bid":
+            return (max(state[0], int(event.value)), state[1] + 1), []
+        return (0, 0), [state]
+
+    def join(self, state, part):
+        return max(state[0], part[0]), state[1] + part[1]
+
+
+@pytest.mark.parametrize("faults", [(), "rough"])
+def test_what_devices_do_at_home_gives_the_rows_of_one_order(faults):
+    program = Program("auction")
+    bid = program.event("bid", resolution="1", least=0)
+    lots = program.scan("lots", source=[bid, program.event("hammer")], scan=Lot, local=bid)
+    program.result(lots)
+    given = [("a", "bid", 5), ("b", "bid", 9), ("a", "bid", 7), ("c", "hammer", 1), ("b", "bid", 2)]
+    given += [("c", "hammer", 1), ("a", "bid", 3)]
+    found = replay(program, [(*one, START_S + n) for n, one in enumerate(given)], faults=faults)
+    assert [(row["best"], row["bids"]) for row in found.result("lots")] == [(9, 3), (2, 1)]
+    assert found.failures == []
