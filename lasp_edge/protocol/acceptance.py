@@ -31,7 +31,7 @@ from lasp_edge.protocol.accepted import (
     SharedNews,
 )
 from lasp_edge.protocol.acks import Answer
-from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
+from lasp_edge.protocol.admission import HELD, sender_refusal
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.commands import CommandFrame, CommandLog, command_refusal
 from lasp_edge.protocol.envelope import Frame
@@ -160,11 +160,11 @@ class Acceptance:
             return  # a device needs it no more: what it held is in another slot
         frame = self._frame(record)
         kind = FRAME_KINDS[frame.kind]
-        known = self.witness.known(frame.about, record.received_us)
+        known = self.witness.known(frame.about, record.received_us, nonce=frame.sender.nonce)
         reason = kind.guard(frame, known)
         if reason is not None:
-            if reason == FIRST_CONTACT_HELD:
-                self.witness.hold(frame.about, record.received_us)
+            if reason in HELD and not record.retained:
+                self.witness.hold(frame.sender, record.received_us)
             raise RecordRefusedError(reason)
         handle: Callable[[Any, Record, Accepted], None] = getattr(self, kind.handler)
         handle(frame, record, accepted)
@@ -315,7 +315,8 @@ class Acceptance:
             return
         if frame.about == frame.sender.device:
             now_us, before = record.received_us, self.witness.of(frame.about)
-            refusal = sender_refusal(frame, self.witness.known(frame.about, now_us))
+            nonce = frame.sender.nonce
+            refusal = sender_refusal(frame, self.witness.known(frame.about, now_us, nonce=nonce))
             if refusal is None and self._lives.announces(frame.sender, now_us, before):
                 self.witness.learn(frame.sender)
         if len(accepted.hellos) < MOST_HELLOS:

@@ -15,10 +15,13 @@ from typing import Final, NamedTuple
 from crdts import Membership
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD, INCARNATIONS_BELIEVED
 
 TOO_MANY_DEVICES: Final = "too many devices"
 FIRST_CONTACT_HELD: Final = "first contact with an incarnation too far ahead"
+TOO_FAR_AHEAD: Final = "incarnation too far ahead"
+HELD: Final = frozenset({FIRST_CONTACT_HELD, TOO_FAR_AHEAD})
+"""Reasons for which a life is held back: it is taken where it goes on to speak."""
 
 
 class Known(NamedTuple):
@@ -26,7 +29,7 @@ class Known(NamedTuple):
 
     Attributes:
         incarnation: the greatest known of the device that the frame concerns; None: unknown device.
-        waited: a first contact was held back long enough, and nobody has contradicted it.
+        waited: the life was held back long enough, and nobody has contradicted it.
         full: no further device can be known.
     """
 
@@ -48,17 +51,18 @@ def nothing_refused(frame: Frame, known: Known) -> None:
 def sender_refusal(frame: Frame, known: Known) -> str | None:
     """Return why a frame in which a device speaks of itself is refused; None if it is not.
 
-    Of a device that was never heard nobody knows what is too far ahead: an incarnation that a young
-    device cannot have is held back for a while (`lasp_edge.protocol.witness`).
+    An incarnation that a device cannot have reached since it was heard, or that a young one cannot
+    have, is held back for a while (`lasp_edge.protocol.witness`): it may have started that often
+    where nobody listened, or have become later than a life that a stranger invented.
     """
-    if known.incarnation is None:
-        if known.full:
-            return TOO_MANY_DEVICES
-        held = frame.sender.incarnation > INCARNATIONS_AHEAD and not known.waited
-        return FIRST_CONTACT_HELD if held else None
-    if is_too_far_ahead(frame.sender.incarnation, known.incarnation):
-        return "incarnation too far ahead"
-    return None
+    is_unknown, incarnation = known.incarnation is None, frame.sender.incarnation
+    if is_unknown and known.full:
+        return TOO_MANY_DEVICES
+    if not is_too_far_ahead(incarnation, known.incarnation or 0):
+        return None
+    if known.waited and incarnation < INCARNATIONS_BELIEVED:
+        return None
+    return FIRST_CONTACT_HELD if is_unknown else TOO_FAR_AHEAD
 
 
 def counts(block: PaneEntries, device: str, membership: Membership) -> list[bool]:

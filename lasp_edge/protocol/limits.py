@@ -30,7 +30,11 @@ longest window: a clock that is set to the wrong time zone is at most a day ahea
 INCARNATIONS_AHEAD: Final = 1 << 10
 """Starts of a device by which a frame's incarnation may exceed the known one: a device that starts
 again each minute needs 17 hours for as many. A greater jump is a stranger's, and would make all
-that the device sends later look old."""
+that the device sends later look old. It is believed only of a life that goes on to speak."""
+
+INCARNATIONS_BELIEVED: Final = 1 << 29
+"""No greater jump leads to an incarnation from here on: half of all are left to become later than
+a stranger's."""
 
 CONTROLS_AHEAD: Final = 1 << 10
 """Commands by which a member command's number may exceed the known one; a greater jump would use up

@@ -2,16 +2,17 @@
 
 It keeps the newest replica of each device and how far its sources had come, as each of its last
 processes reported: what one counted must not hide what another one did. From that it also judges
-who may be heard: a device that is heard for the first time with an incarnation that no young device
-has is held back until somebody vouches for it, or until nobody has contradicted it for a minute;
-and the number of devices is bounded, so that inventing names helps nobody.
+who may be heard. A life with an incarnation that its device cannot have, as far as is known, is
+held back until somebody vouches for it, or until it has gone on to speak for a minute in which no
+known life of its device spoke. A stranger's single frame does not go on to speak. The number of
+devices is bounded, so that inventing names helps nobody.
 
     >>> witness = Witness(most=1)
     >>> beat = BeatFrame(Replica(2_000, 7, "attic"), 1, (), False, ())
-    >>> sender_refusal(beat, witness.known("attic", 0))
+    >>> sender_refusal(beat, witness.known("attic", 0, nonce=7))
     'first contact with an incarnation too far ahead'
-    >>> witness.hold("attic", 0)
-    >>> sender_refusal(beat, witness.known("attic", HELD_US))
+    >>> witness.hold(beat.sender, 0)
+    >>> sender_refusal(beat, witness.known("attic", HELD_US, nonce=7))
     >>> witness.take(beat, HELD_US)
     >>> witness.of("attic").replica.incarnation
     2000
@@ -40,12 +41,12 @@ from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 __all__ = ["HELD_US", "Testimony", "Witness", "sender_refusal"]
 
 HELD_US: Final = 60_000_000
-"""Microseconds for which an unlikely first contact is held back: time for all of a fleet to answer,
-also after a broker's restart."""
+"""Microseconds for which an unlikely life is held back: time for all of a fleet to answer, and for
+its device to speak, also after a broker's restart."""
 _ONE_REPORT: Final = 3
 """Elements of a report."""
 MOST_HELD: Final = 100
-"""Devices that are held back at the same time, at most; of further ones nothing is remembered."""
+"""Lives that are held back at the same time, at most: those that spoke last."""
 
 
 class Testimony(NamedTuple):
@@ -81,7 +82,7 @@ class Witness:
     ) -> None:
         self._most, self._keeps = most, keeps
         self._known: dict[str, Testimony] = {}
-        self._held_us: dict[str, int] = {}
+        self._held_us: dict[tuple[str, int], int] = {}  # (device, nonce), who spoke last at the end
         self._texts: dict[str, tuple[tuple[Any, ...], str]] = {}
         for device, incarnation in (incarnations or {}).items():
             self.learn(Replica(incarnation, 0, device))
@@ -94,21 +95,28 @@ class Witness:
         """Yield the devices of which a beat came at this time or later."""
         return (device for device, each in self._known.items() if each.heard_us >= time_us)
 
-    def known(self, device: str, now_us: int) -> Known:
-        """Return what the rules of admission must know before a frame of a device is taken."""
+    def known(self, device: str, now_us: int, *, nonce: int = 0) -> Known:
+        """Return what the rules of admission must know before a frame is taken.
+
+        Args:
+            device: which the frame is about.
+            now_us: when it came.
+            nonce: of the life that sent it, where that speaks of itself.
+        """
+        held_us = self._held_us.get((device, nonce)) if self._held_us else None
+        waited = held_us is not None and now_us >= held_us + HELD_US
         found = self._known.get(device)
         if found is not None:
-            return Known(found.replica.incarnation)
-        held_us = self._held_us.get(device)
-        # A clock that was set back says nothing of waiting.
-        waited = held_us is not None and not held_us <= now_us < held_us + HELD_US
-        full = len(self._known) >= self._most
-        return Known(None, waited=waited, full=full)
+            return Known(found.replica.incarnation, waited=waited)
+        return Known(None, waited=waited, full=len(self._known) >= self._most)
 
-    def hold(self, device: str, now_us: int) -> None:
-        """Note that a device's first contact is held back, from now on."""
-        if len(self._held_us) < MOST_HELD:
-            self._held_us.setdefault(device, now_us)
+    def hold(self, sender: Replica, now_us: int) -> None:
+        """Note that a life speaks and is held back; by a clock that was set back, from now on."""
+        key = sender.device, sender.nonce
+        since_us = min(self._held_us.pop(key, now_us), now_us)
+        if len(self._held_us) >= MOST_HELD:
+            del self._held_us[next(iter(self._held_us))]
+        self._held_us[key] = since_us
 
     def learn(
         self,
@@ -123,7 +131,8 @@ class Witness:
             if len(self._known) >= self._most:
                 return
             found = Testimony(replica)
-            self._held_us.pop(device, None)
+        if self._held_us:  # a life that counts speaks, or somebody vouches for one
+            self._held_us = {key: us for key, us in self._held_us.items() if key[0] != device}
         known = found.reports
         for report in reports:
             if report not in known:

@@ -10,7 +10,8 @@ from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.agent.state.counters import Counters
 from lasp_edge.protocol.fencing import ProcessReport, SourceHigh, VouchFrame
-from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD, INCARNATIONS_BELIEVED
+from lasp_edge.protocol.witness import HELD_US
 
 MOST_VOUCHES: Final = 64
 """Answers of one round that are looked at, at most."""
@@ -30,6 +31,7 @@ class Answers:
     def __init__(self, lives: set[tuple[int, int]], first: int) -> None:
         self.lives, self._first = lives, first
         self._vouches: dict[str, VouchFrame] = {}
+        self._far: dict[str, tuple[Replica, int]] = {}  # life too far ahead, since when
 
     def clear(self) -> None:
         """Begin a round."""
@@ -39,9 +41,15 @@ class Answers:
         """Return whether the answer of somebody is looked at."""
         return voucher in self._vouches or len(self._vouches) < MOST_VOUCHES
 
-    def add(self, frame: VouchFrame) -> None:
+    def add(self, frame: VouchFrame, now_us: int) -> None:
         """Take an answer; who answers twice knows more by then."""
-        self._vouches[frame.sender.device] = frame
+        voucher, subject = frame.sender.device, frame.subject
+        self._vouches[voucher] = frame
+        life, since_us = self._far.pop(voucher, (subject, now_us))
+        if self._is_far(subject.incarnation):
+            self._far[voucher] = subject, min(since_us, now_us) if life == subject else now_us
+            if len(self._far) > MOST_VOUCHES:
+                del self._far[next(iter(self._far))]
 
     def reports(self, own: int, *, is_young: bool) -> Iterator[ProcessReport]:
         """Yield the credible reports of other processes than the one with this nonce.
@@ -83,7 +91,9 @@ class Answers:
             return replica[:2] in self.lives
         return any(incarnation == replica.incarnation for incarnation, _ in self.lives)
 
-    def newest(self, me: Replica, counters: Counters, *, is_young: bool) -> Replica | None:
+    def newest(
+        self, me: Replica, counters: Counters, now_us: int, *, is_young: bool
+    ) -> Replica | None:
         """Return the newest credible life that is vouched for and that the store does not know.
 
         None where this replica is later than all of them.
@@ -91,22 +101,37 @@ class Answers:
         Args:
             me: this replica.
             counters: count what cannot be believed.
+            now_us: the time now.
             is_young: the store is new: several who tell of a long life are believed.
         """
         lives = sorted({vouch.subject for vouch in self._vouches.values()}, reverse=True)
         for replica in lives:
             if replica.incarnation < me.incarnation:
                 break
-            if not self._is_plausible(replica.incarnation, is_young=is_young):
+            if not self._is_plausible(replica, now_us, is_young=is_young):
                 counters.note("frame: own incarnation too far ahead")
             elif not self.knows(replica):
                 return replica
         return None
 
-    def _is_plausible(self, incarnation: int, *, is_young: bool) -> bool:
+    def _is_far(self, incarnation: int) -> bool:
+        return incarnation - self._first > INCARNATIONS_AHEAD
+
+    def _is_plausible(self, life: Replica, now_us: int, *, is_young: bool) -> bool:
+        """Return whether a life is believed.
+
+        One too far ahead may be a stranger's, taken for this device's by who never heard this one.
+        There it stays the newest, and what is older is refused; so who goes on to vouch for it for
+        a minute is to hear a later one.
+        """
+        incarnation = life.incarnation
         if incarnation + 1 >= INCARNATIONS:
             return False
-        if incarnation - self._first <= INCARNATIONS_AHEAD:
+        if not self._is_far(incarnation):
+            return True
+        if incarnation < INCARNATIONS_BELIEVED and any(
+            far == life and now_us >= since_us + HELD_US for far, since_us in self._far.values()
+        ):
             return True
         subjects = [vouch.subject.incarnation for vouch in self._vouches.values()]
         near = [known for known in subjects if known >= incarnation - INCARNATIONS_AHEAD]

@@ -22,7 +22,8 @@ itself is no help, for a broker forgets. Sketch:
    connection. Readings accepted before an answer made them doubtful are counted.
 5. After each reconnect, and when it hears of a later life of itself, it asks again. Only an answer
    to its own hello changes anything, and one process never takes more than `INCARNATIONS_AHEAD`
-   incarnations, unless its store is new and several vouch for more.
+   incarnations, unless its store is new and several vouch for more, or one goes on to do so for a
+   minute: who has taken a stranger for this device hears only what is later than that stranger.
 
 If another replica of this device goes on to speak, it is alive: the device was cloned, and an alarm
 is counted.
@@ -219,7 +220,7 @@ class Fence(Part):
                 _met_clone(self._agent, now_us)
             tells = not is_ignorant(frame, me.nonce)
             if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
-                self._answers.add(frame)
+                self._answers.add(frame, now_us)
                 if frame.keeps and len(self.answered_by) < MOST_VOUCHES:
                     self.answered_by.add(voucher.device)
                 self._answered(now_us, is_landed=frame.keeps)
@@ -235,7 +236,7 @@ class Fence(Part):
         """Become what the answers say."""
         answers, me = self._answers, self._agent.replica
         is_young = self.closed and self._is_new
-        newest = answers.newest(me, self._agent.counters, is_young=is_young)
+        newest = answers.newest(me, self._agent.counters, now_us, is_young=is_young)
         self._learn(newest, now_us, is_young=is_young)
         self.state = FenceState.VOUCHED
         if newest is not None and self._succeeds(newest, now_us):

@@ -17,7 +17,7 @@ from zlib import crc32
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.fence import Fence
 from device_agent.agent.parts import Handler, Part
-from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
+from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, HELD, sender_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import CHALLENGES, HINT, HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame
@@ -76,15 +76,17 @@ class Witnessing(Part):
 
     def refusal(self, frame: Frame, now_us: int) -> str | None:
         device = frame.sender.device
-        if FRAME_KINDS[frame.kind].guard is not sender_refusal:
+        kind = FRAME_KINDS[frame.kind]
+        if kind.guard is not sender_refusal:
             return None
         if device == self._agent.replica.device:
             return None
-        reason = sender_refusal(frame, self.witness.known(device, now_us))
-        if reason == FIRST_CONTACT_HELD:
-            self.witness.hold(device, now_us)
-            if len(self._held) < MOST_WAITING:
-                self._held.setdefault(device, self._random.randrange(1, CHALLENGES))
+        known = self.witness.known(device, now_us, nonce=frame.sender.nonce)
+        reason = sender_refusal(frame, known)
+        if reason in HELD and not kind.retained:  # what a broker keeps may be old
+            self.witness.hold(frame.sender, now_us)
+        if reason == FIRST_CONTACT_HELD and len(self._held) < MOST_WAITING:
+            self._held.setdefault(device, self._random.randrange(1, CHALLENGES))
         return reason
 
     def _hear(self, frame: Frame, now_us: int) -> None:

@@ -12,7 +12,6 @@ from device_agent.agent.parts import FrameRefusedError
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import LocalFold
-from lasp_edge.protocol.admission import Known, sender_refusal
 from lasp_edge.protocol.entries import columns_of
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.shards import key_shard
@@ -86,10 +85,6 @@ class PublishedFold:
             raise FrameRefusedError("variable: out of range")
         if own:
             return  # the store has it, or had it when a later version was made
-        known = self.entries.version(frame.sender.device)
-        reason = sender_refusal(frame, Known(known.incarnation if known else None))
-        if reason is not None:
-            raise FrameRefusedError(f"variable: {reason}")
         try:
             self.entries.join(frame.shard, OwnedMap({frame.sender.device: frame.entry}))
         except OutOfRangeError:

@@ -1,13 +1,21 @@
 """The witness: who was heard, how far it had come, and who is not heard yet."""
 
 import msgpack
+import pytest
 
 from crdts import Replica
-from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, TOO_MANY_DEVICES, sender_refusal
+from crdts.replica import INCARNATIONS
+from lasp_edge.protocol.admission import (
+    FIRST_CONTACT_HELD,
+    HELD,
+    TOO_FAR_AHEAD,
+    TOO_MANY_DEVICES,
+    sender_refusal,
+)
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame, joined
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame
 from lasp_edge.protocol.kinds import decode
-from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD, INCARNATIONS_BELIEVED
 from lasp_edge.protocol.witness import HELD_US, MOST_HELD, Witness
 from tests.support_sizes import most_held
 
@@ -43,19 +51,52 @@ def test_pane_frames_tell_it_too_and_a_presence_only_the_life():
     assert list(witness.heard_since(1)) == [], "only beats say that a device is there"
 
 
-def test_an_unlikely_first_contact_is_held_until_somebody_vouches_or_a_minute_has_passed():
-    far = beat(Replica(INCARNATIONS_AHEAD + 1, 9, "pi-1"))
+def refused(witness, replica, now_us):
+    """Return why a beat is refused at a time; a life that is held back is noted."""
+    known = witness.known(replica.device, now_us, nonce=replica.nonce)
+    reason = sender_refusal(beat(replica), known)
+    if reason in HELD:
+        witness.hold(replica, now_us)
+    return reason
+
+
+@pytest.mark.parametrize("known", [None, 3])
+def test_an_unlikely_life_is_held_until_it_has_gone_on_for_a_minute(known):
+    far = Replica(INCARNATIONS_AHEAD + 4, 9, "pi-1")
+    reason = TOO_FAR_AHEAD if known else FIRST_CONTACT_HELD
+    witness = Witness(10, {"pi-1": known} if known else {})
+    assert sender_refusal(beat(far), witness.known("pi-1", 10 * HELD_US, nonce=9)) == reason
+    assert refused(witness, far, 0) == reason
+    for nonce in range(10, 20):  # a stranger's frames, each by a life of its own
+        assert refused(witness, far._replace(nonce=nonce), HELD_US) == reason
+    assert refused(witness, far, HELD_US - 1) == reason
+    assert refused(witness, far, HELD_US) is None
+
+
+def test_no_life_is_held_for_less_than_a_minute_because_a_clock_is_set_back():
+    far, witness = Replica(INCARNATIONS_AHEAD + 1, 9, "pi-1"), Witness(10)
+    assert refused(witness, far, 10 * HELD_US) == FIRST_CONTACT_HELD
+    assert refused(witness, far, 5 * HELD_US) == FIRST_CONTACT_HELD
+    assert refused(witness, far, 6 * HELD_US) is None
+
+
+def test_a_life_that_a_known_one_contradicts_is_held_on():
+    near, far = Replica(3, 4, "pi-1"), Replica(INCARNATIONS_AHEAD + 4, 9, "pi-1")
     witness = Witness(10)
-    assert sender_refusal(far, witness.known("pi-1", 0)) == FIRST_CONTACT_HELD
-    assert sender_refusal(far, witness.known("pi-1", 10 * HELD_US)) == FIRST_CONTACT_HELD
-    witness.hold("pi-1", 0)
-    assert sender_refusal(far, witness.known("pi-1", HELD_US - 1)) == FIRST_CONTACT_HELD
-    assert sender_refusal(far, witness.known("pi-1", HELD_US)) is None
-    witness.learn(Replica(3, 4, "pi-1"))
-    assert sender_refusal(far, witness.known("pi-1", HELD_US)) is None, "within reach of the third"
-    farther = beat(Replica(INCARNATIONS_AHEAD + 4, 9, "pi-1"))
-    known = witness.known("pi-1", 10 * HELD_US)
-    assert sender_refusal(farther, known) == "incarnation too far ahead"
+    assert refused(witness, far, 0) == FIRST_CONTACT_HELD
+    witness.take(beat(near), HELD_US - 1)
+    assert refused(witness, far, HELD_US) == TOO_FAR_AHEAD
+    assert refused(witness, far._replace(incarnation=INCARNATIONS_AHEAD + 3), HELD_US) is None
+    assert refused(witness, far, 2 * HELD_US) is None
+
+
+def test_a_stranger_leaves_half_of_all_incarnations():
+    witness = Witness(10)
+    assert refused(witness, Replica(INCARNATIONS_BELIEVED, 9, "pi-1"), 0) == FIRST_CONTACT_HELD
+    assert refused(witness, Replica(INCARNATIONS_BELIEVED - 1, 9, "pi-1"), HELD_US) is None
+    witness.learn(Replica(INCARNATIONS_BELIEVED - 1, 9, "pi-1"))
+    assert refused(witness, Replica(INCARNATIONS_BELIEVED + 5, 4, "pi-1"), HELD_US) is None
+    assert 2 * INCARNATIONS_BELIEVED == INCARNATIONS
 
 
 def test_names_that_are_invented_are_neither_known_nor_remembered_without_bound():
@@ -64,7 +105,7 @@ def test_names_that_are_invented_are_neither_known_nor_remembered_without_bound(
         replica = Replica(1, 9, f"x-{number}")
         if sender_refusal(beat(replica), witness.known(replica.device, 5)) is None:
             witness.take(beat(replica), 5)
-        witness.hold(f"y-{number}", 5)
+        witness.hold(Replica(9_999, 9, f"y-{number}"), 5)
     assert len(list(witness.lines())) == 3
     assert most_held(witness) == MOST_HELD
     assert sender_refusal(beat(Replica(1, 9, "z")), witness.known("z", 5)) == TOO_MANY_DEVICES

@@ -8,7 +8,7 @@ from device_agent.agent.notices import CLONED, CLONED_US
 from lasp_edge import Program, folds
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame, source_id
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
-from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD, INCARNATIONS_BELIEVED
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import LANDER
 from tests.device_agent.agents import NOW_US, Device, partial_of
@@ -169,6 +169,34 @@ def test_one_process_takes_no_more_incarnations_than_are_plausible(sure):
         told(sure, Replica(known + INCARNATIONS_AHEAD, 100 + number, "pi-1"))
     assert sure.core.replica.incarnation == INCARNATIONS_AHEAD + 2
     assert sure.counted["frame: own incarnation too far ahead"] >= 13
+
+
+def rounds(device, life, seconds, voucher=KEEPER):
+    """Let somebody vouch for a life in each round of hellos for so long."""
+    began_us = device.now_us
+    while device.now_us < began_us + seconds * SECOND_US:
+        device.core.handle_connected(device.now_us)
+        told(device, life, voucher=voucher)
+        device.now_us += 5 * SECOND_US
+
+
+def test_who_goes_on_to_vouch_for_a_life_too_far_ahead_is_to_hear_a_later_one(sure):
+    """It has taken a stranger for this device, and refuses all that is older."""
+    far = Replica(1 << 20, 77, "pi-1")
+    rounds(sure, far, 55)
+    assert sure.core.replica.incarnation == 1
+    rounds(sure, far._replace(nonce=78), 30)  # others, who would hold for no minute
+    rounds(sure, far, 30, voucher=OTHER)
+    assert sure.core.replica.incarnation == 1
+    rounds(sure, far, 70)
+    assert sure.core.replica.incarnation == (1 << 20) + 1
+
+
+def test_a_life_that_leaves_few_later_ones_is_never_believed(sure):
+    rounds(sure, Replica(INCARNATIONS_BELIEVED, 77, "pi-1"), 80)
+    assert sure.core.replica.incarnation == 1
+    rounds(sure, Replica(INCARNATIONS_BELIEVED - 1, 77, "pi-1"), 80)
+    assert sure.core.replica.incarnation == INCARNATIONS_BELIEVED
 
 
 def test_a_new_store_believes_several_who_vouch_for_a_long_life(device):
