@@ -38,7 +38,7 @@ from cloud_tier.spark.driver import kill
 from cloud_tier.spark.master import check_master, is_one_machine, runs_elsewhere
 from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.evaluation.collecting import collect_rarely
+from lasp_edge.evaluation.collecting import OF_A_FLEET, collect_rarely
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.broker_options import (
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     broker = _broker(arguments)
     plan = load_plan(arguments.program)
     if plan.fleet_results:
-        collect_rarely()
+        collect_rarely(OF_A_FLEET)
     patience = Patience.of(arguments, plan.windows.values())
     lake = LakeTables(arguments.lake)
     conf = _conf(arguments)

@@ -34,7 +34,7 @@ from device_agent.agent.settings import Settings
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.store import FleetStore
 from lasp_edge import Event, Program, scans
-from lasp_edge.evaluation.collecting import collect_rarely
+from lasp_edge.evaluation.collecting import OF_A_FLEET, collect_rarely
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Item, packed, unpacked
 from lasp_edge.ordered.places import Place
@@ -223,7 +223,7 @@ def _rates(
     wait_us: int,
 ) -> Iterator[Line]:
     threshold = gc.get_threshold()
-    collect_rarely()  # as the process of a gateway does
+    collect_rarely(OF_A_FLEET)  # as the process of a gateway does
     best, seconds = _measured(scan, devices, items, rounds, wait_us)
     gc.unfreeze()
     gc.set_threshold(*threshold)

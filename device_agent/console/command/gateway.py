@@ -21,7 +21,7 @@ from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.process import GatewayProcess
 from device_agent.gateway.run import GatewaySettings
 from lasp_edge.errors import UsageError
-from lasp_edge.evaluation.collecting import collect_rarely
+from lasp_edge.evaluation.collecting import OF_A_FLEET, collect_rarely
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             "there is nothing to keep"
         )
     if plan.fleet_results:
-        collect_rarely()
+        collect_rarely(OF_A_FLEET)
     patience = Patience.of(arguments, plan.windows.values())
     settings = _settings(arguments, patience)
     broker = broker_of(arguments)
