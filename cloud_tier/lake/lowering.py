@@ -13,7 +13,7 @@ import pyarrow as pa
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import TEXT
 from lasp_edge.language.described import ResultDefinition
-from lasp_edge.language.streaming import in_unit
+from lasp_edge.language.row_limits import in_unit
 
 _PROBE: Final = range(64)
 """Samples whose partial tells which types the parts have: more than a `top(k)` has parts."""

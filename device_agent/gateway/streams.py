@@ -20,7 +20,7 @@ from lasp_edge.evaluation.parted import PartedScans, promises_of
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, cell_in, plain_parts, stream_plan
-from lasp_edge.ordered.cells import CELL_US, CellId
+from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.engine import StreamEngine
 from lasp_edge.ordered.gathering import Promised
 from lasp_edge.ordered.inputs import InputCell, PlacedCell, is_newer
@@ -108,8 +108,7 @@ class FleetStreams:
                 continue
             assert isinstance(content, bytes)  # the form of cells
             cell = cell_in(sent, content, (*writer[1:], seq))
-            times_us = [item[0] for item in cell]
-            if min(times_us) < pane_us or max(times_us) >= pane_us + CELL_US:
+            if cell_of(next(iter(cell))[0]) != pane_us:  # by its form, all are of one cell
                 self.failed[f"{sent.name}: items outside of their cell, from {rows.device}"] += 1
                 continue
             known[(key, writer)] = seq

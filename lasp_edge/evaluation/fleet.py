@@ -276,12 +276,12 @@ class FleetEvaluator:
             is_over: nothing more is expected at all: timers ring ahead of time.
         """
         self._wait_for(came)
-        newest_us = self._newest_us()
         if is_over and not came and frontier_us is not None:
-            frontier_us = self._engine.horizon_us(max(frontier_us, newest_us))
+            frontier_us = self._engine.horizon_us(max(frontier_us, self._newest_us()))
         # What was taken once stays taken, though X has become longer meanwhile.
-        until_us = max(self._history.taken_us, min(due_us or BEFORE_ALL_US, newest_us + 1))
-        until_us = max(until_us, frontier_us or BEFORE_ALL_US)
+        until_us = max(self._history.taken_us, frontier_us or BEFORE_ALL_US)
+        if due_us and due_us > until_us:
+            until_us = max(until_us, min(due_us, self._newest_us() + 1))
         taken, found = self._ready(until_us), None
         if taken or _is_later(frontier_us, self._engine.frontier_us):
             found = self._engine.take_cells(taken, frontier_us).deltas

@@ -8,6 +8,7 @@ the newest that still counts is looked for in the store.
 import json
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 from lasp_edge.evaluation.history import Read, StreamHistory
@@ -15,8 +16,8 @@ from lasp_edge.evaluation.packed_rows import place_of, rows_in
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import StreamResult
-from lasp_edge.language.row_limits import surely_fits
-from lasp_edge.language.streaming import StreamRow, parts_of, rounded, shown_parts
+from lasp_edge.language.row_limits import quick_rounding
+from lasp_edge.language.streaming import StreamRow, parts_of, rounded, shown_parts, unchanged
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.item_store import FOR_EVER_US
@@ -108,6 +109,7 @@ class ResultBook:
     ) -> None:
         self.result, self._history = result, history
         self._rounds, self._remembers = rounds, remembers
+        self._quick = quick_rounding(result) if rounds else partial(unchanged, result)
         self._live = ResultRows()
         self.newest: dict[str, Newest] = {}
         self.unfit, self.why, self.written = 0, "", 0
@@ -255,9 +257,15 @@ class ResultBook:
 
         A value that is replaced is left as it is: it only tells that there was one.
         """
-        fit, found = self._fit, Delta()
+        fit, quick, name, found = self._fit, self._quick, self.result.name, Delta()
         for place, (old, new) in delta.items():
-            event = None if new is None else fit(new, is_new=True)
+            event = None
+            if new is not None:
+                _, value, time_us, device, _, key = new
+                try:
+                    event = made_event((name, quick(value), time_us, device, NO_TAGS, key))
+                except (TypeError, ValueError):
+                    event = fit(new, is_new=True)
             found[place] = (fit(old) if event is None and old is not None else old, event)
         return found
 
@@ -266,8 +274,8 @@ class ResultBook:
         try:
             if self._rounds:
                 value = rounded(result, value)
-            elif not surely_fits(result, value):
-                parts_of(result, value)
+            else:
+                unchanged(result, value)
         except ValueError as error:
             if is_new:
                 self.unfit, self.why = self.unfit + 1, str(error)
@@ -343,13 +351,14 @@ def _latest(
         if row is None or row[0] is None:
             gone.add(place)
             continue
-        found = latest.get(row[0][5])
+        found = latest.get(key := row[0][5])
         if found is None:
-            found = latest[row[0][5]] = [None, None, place[0]]
+            found = latest[key] = [None, None, place[0]]
         elif place[0] < found[2]:
             found[2] = place[0]
         at = row[1] == TENTATIVE
-        if found[at] is None or found[at][0] < place:
+        before = found[at]
+        if before is None or before[0] < place:
             found[at] = each
     return latest, gone
 

@@ -10,8 +10,7 @@
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from decimal import Decimal
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -30,7 +29,15 @@ from lasp_edge.language.halves import (
 )
 from lasp_edge.language.parameter_scan import NO_ENTRIES, ParameterScan, entries_in
 from lasp_edge.language.plan import Plan, fleet_sources
-from lasp_edge.language.row_limits import PART_LIMIT, TEXT_BYTES
+from lasp_edge.language.row_limits import (
+    PART_LIMIT,
+    TEXT_BYTES,
+    exact_step,
+    in_unit,
+    nearest_whole,
+    quick_rounding,
+    surely_fits,
+)
 from lasp_edge.ordered.cells import Item, unpacked
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import StreamPlan
@@ -269,47 +276,24 @@ def rounded(result: StreamResult, value: Any) -> Any:
     Raises:
         ValueError: the value does not have these parts.
     """
-    parts = result.parts
     try:
-        if type(value) is not tuple and len(parts) == 1:
-            return _shown(parts[0][1], value)
-        if len(value) == len(parts) > 1:
-            return tuple([_shown(step, p) for (_, step), p in zip(parts, value, strict=True)])
-    except (TypeError, ValueError):
-        pass  # it is found out why
-    return value_in(result, parts_of(result, value).values())
+        return quick_rounding(result)(value)
+    except (TypeError, ValueError):  # it is found out why
+        return value_in(result, parts_of(result, value).values())
 
 
-def _shown(step: str, part: Any) -> Any:
-    """Return a part as a row shows it, by a short look.
+def unchanged(result: StreamResult, value: Any) -> Any:
+    """Return a value that has the parts of a result as it is.
 
-    Raises:
-        TypeError, ValueError: it has to be looked at closely.
-    """
-    if type(part) is int and step == "1" and -PART_LIMIT < part < PART_LIMIT:
-        return part
-    if step == TEXT:
-        if type(part) is str and len(part) <= TEXT_BYTES // 4:
-            return part
-        raise ValueError
-    return _nearest_step(step, part)
-
-
-@lru_cache(maxsize=4_096, typed=True)
-def _nearest_step(step: str, part: float) -> int | float:
-    """Return the multiple of a step that is nearest to a number: most come again and again.
+    >>> unchanged(StreamResult("counts", (("word", "text"), ("share", "0.01")), 0), ("dog", 0.126))
+    ('dog', 0.126)
 
     Raises:
-        ValueError: it has no such multiple that a row can hold.
+        ValueError: it does not have these parts.
     """
-    if type(part) is not float and type(part) is not int:
-        raise ValueError
-    above, below = part.as_integer_ratio()
-    numerator, denominator = _exact(step)
-    steps = _nearest(above * denominator, below * numerator)
-    if not -PART_LIMIT < steps < PART_LIMIT:
-        raise ValueError
-    return in_unit(step, steps)
+    if not surely_fits(result, value):
+        parts_of(result, value)
+    return value
 
 
 def value_in(result: StreamResult, parts: Iterable[int | str]) -> Any:
@@ -322,44 +306,11 @@ def _steps(result: StreamResult, name: str, step: str, part: Any) -> int:
     if isinstance(part, bool) or not isinstance(part, int | float):
         raise ValueError(f"result {result.name}: part {name} is not a number: {part!r}")
     above, below = part.as_integer_ratio()
-    numerator, denominator = _exact(step)
-    steps = _nearest(above * denominator, below * numerator)
+    numerator, denominator = exact_step(step)
+    steps = nearest_whole(above * denominator, below * numerator)
     if not -PART_LIMIT < steps < PART_LIMIT:
         raise ValueError(f"result {result.name}: part {name} needs a coarser step")
     return steps
-
-
-@lru_cache(maxsize=256)
-def _exact(step: str) -> tuple[int, int]:
-    """Return a step as an exact quotient; a program has few."""
-    return Decimal(step).as_integer_ratio()
-
-
-def _nearest(above: int, below: int) -> int:
-    """Return the whole number nearest to `above / below`, the even one of two; `below` > 0.
-
-    It is `round(Fraction(above, below))`, without the greatest common divisor.
-
-    >>> [_nearest(above, 2) for above in (1, 2, 3, 4, 5, -1, -3)]
-    [0, 1, 2, 2, 2, 0, -2]
-    """
-    whole, rest = divmod(above, below)
-    return whole + (2 * rest > below or (2 * rest == below and whole % 2 == 1))
-
-
-def in_unit(step: str, steps: int) -> int | float:
-    """Return a number of steps in its unit; a whole one where the step is whole.
-
-    >>> in_unit("0.01", 150), in_unit("5", 3)
-    (1.5, 15)
-    """
-    resolution = _resolution(step)
-    if resolution.denominator == 1:
-        return steps * resolution.numerator
-    return resolution.real(steps)
-
-
-_resolution = lru_cache(maxsize=256)(Resolution)
 
 
 class StreamRow(NamedTuple):

@@ -27,7 +27,7 @@ frame hold it."""
 PLAIN_DEPTH = 16
 """Tuples within each other, at most."""
 _LEAST, _LIMIT = -(2**63), 2**63
-_FEW = 60
+_FEW, _FEW_INNER = 60, 6
 _SHORTER = 100
 _HEAD_BYTES = 9
 """Bytes that a number, or the head of a text or tuple, takes at most."""
@@ -84,7 +84,7 @@ def check_plain(value: Any) -> None:
     kind = type(value)
     if kind is float and value - value == 0.0:
         return  # most states are a number
-    if kind is int and _LEAST <= value < _LIMIT:
+    if value is None or (kind is int and _LEAST <= value < _LIMIT):
         return
     if kind is tuple and is_short(value):
         return
@@ -113,8 +113,13 @@ def is_short(  # noqa: C901, PLR0911, PLR0912 - every state goes through it
             if not _LEAST <= value < _LIMIT:
                 return False
         elif kind is tuple:
-            if value and (short < _SHORTER or not is_short(value, 6, short // 10)):
+            if value and (short < _SHORTER or len(value) > _FEW_INNER):
                 return False
+            for part in value:  # mostly numbers: without a call
+                if type(part) is not int or not _LEAST <= part < _LIMIT:
+                    if not is_short(value, _FEW_INNER, short // 10):
+                        return False
+                    break
         elif kind is str:
             if len(value) > short or not value.isascii():
                 return False

@@ -84,7 +84,7 @@ class ItemForm(NamedTuple):
             return False
         last_us = first_us[0] + unit * sum(steps)
         is_one_cell = first_us[0] // CELL_US == last_us // CELL_US and abs(last_us) < _LIMIT
-        are_numbers = retracted == sorted({*retracted} & {*range(count)})
+        are_numbers = not retracted or retracted == sorted({*retracted} & {*range(count)})
         if not is_one_cell or not are_numbers:
             return False
         # Where two are of one time, the order of all is looked at.
@@ -106,10 +106,10 @@ def _are_tags(tags: Any, numbers: Any, count: int) -> bool:
     """Return whether these are the tags of a cell, and the number of that of each item."""
     if not {str}.issuperset(map(type, tags)) or not all(map(_are_canonical, tags)):
         return False
-    if tags != sorted({*tags}):
-        return False
     if len(tags) == 1:
         return not numbers
+    if tags != sorted({*tags}):
+        return False
     return len(numbers) == count and {*numbers} == {*range(len(tags))}
 
 

@@ -64,15 +64,20 @@ class Pattern(Scan[tuple[int, ...]]):
         return "at_us" if len(self._predicates) == 1 else f"at_{n + 1}_us"
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
-        whole, outputs, waiting = len(self._predicates), [], []
+        whole, time_us, outputs, waiting = len(self._predicates), event.time_us, [], []
+        met: list[Any] = [None] * whole  # each predicate is called once, if at all
+        since_us = time_us - self._within_us
         for begun in (*state, ()):
-            if len(begun) == whole:
+            passed = len(begun)
+            if passed == whole:
                 continue  # it waited for nothing to come, and this has come
-            if begun and event.time_us - begun[0] > self._within_us:
+            if begun and begun[0] < since_us:
                 continue
-            if self._predicates[len(begun)](event):
-                begun = (*begun, event.time_us)  # noqa: PLW2901 - it has gone on
-                if len(begun) == whole and self._absent_us is None:
+            if met[passed] is None:
+                met[passed] = bool(self._predicates[passed](event))
+            if met[passed]:
+                begun = (*begun, time_us)  # noqa: PLW2901 - it has gone on
+                if passed + 1 == whole and self._absent_us is None:
                     outputs.append(begun)
                     continue
             if begun:

@@ -36,9 +36,15 @@ class Level(int):
         (float("nan"), "a finite number"),
         (float("inf"), "a finite number"),
         (2**63, "64 bits"),
+        (("a", (1, 2**63)), "64 bits"),
+        (("a", (1, float("nan"))), "a finite number"),
         ("x" * PLAIN_BYTES, f"at most {PLAIN_BYTES} bytes"),
+        ((((((2**62,) * 6,) * 6,) * 6),) * 60, f"at most {PLAIN_BYTES} bytes"),
     ],
-    ids=["list", "list within", "dict", "subclass", "nan", "inf", "long", "large"],
+    ids=[
+        *("list", "list within", "dict", "subclass", "nan", "inf"),
+        *("long", "long within", "nan within", "large", "many within"),
+    ],
 )
 def test_what_is_not_plain_is_refused(value, why):
     with pytest.raises(ValueError, match=why):

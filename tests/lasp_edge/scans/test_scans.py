@@ -96,6 +96,19 @@ def test_a_pattern_of_two_within_a_time():
     assert outputs == [(0, 4_000_000), (2_000_000, 4_000_000)]
 
 
+def test_a_pattern_asks_each_predicate_once_of_an_event_however_many_matches_wait():
+    asked = []
+
+    def closed_at(event):
+        asked.append(event.time_us)
+        return closed(event)
+
+    scan = scans.pattern(opened, closed_at, within_s=60)
+    outputs = said_by(scan, [1, 1, 1, 0])
+    assert outputs == [(first_us, 3_000_000) for first_us in (0, 1_000_000, 2_000_000)]
+    assert asked == [1_000_000, 2_000_000, 3_000_000]
+
+
 def test_a_pattern_of_two_and_then_nothing():
     scan = scans.pattern(opened, closed, within_s=5, absent_s=3)
     outputs = said_by(scan, [1, 0, 1, 0, 7], times_s=[0, 2, 10, 11, 13])
