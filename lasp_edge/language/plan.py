@@ -40,6 +40,9 @@ from lasp_edge.language.meaning import Meaning, program_digest
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
 
+AT_ONCE_US = 1
+"""For how long an event waits for others before it leaves that others wait for."""
+
 
 @dataclass(frozen=True)
 class Functions:
@@ -357,13 +360,22 @@ def fleet_sources(plan: Plan) -> tuple[str, ...]:
     )
 
 
+def ordered_events(plan: Plan) -> frozenset[str]:
+    """Return the events that local ones wait for: of scans with local events all others."""
+    parted = [each for each in plan.streams.values() if each.local]
+    return frozenset(name for each in parted for name in each.events if name not in each.local)
+
+
 def _item_stream(plan: Plan, event: str, chains: list[str]) -> ItemStream:
     """Return what leaves of an event, by the fingerprints of what filters it; "" for nothing."""
     declared = plan.events[event]
     filters = () if "" in chains else sorted(set(chains))
     meaning = (event, declared.resolution.canonical, declared.text, *filters)
     stream = stream_id(plan.name, "fleet_items", *meaning)
-    return ItemStream(event, declared.text, stream, leave_us=declared.leave_us)
+    leave_us = declared.leave_us
+    if leave_us is None and event in ordered_events(plan):
+        leave_us = AT_ONCE_US
+    return ItemStream(event, declared.text, stream, leave_us=leave_us)
 
 
 def _output_stream(plan: Plan, stream: Stream) -> ItemStream:

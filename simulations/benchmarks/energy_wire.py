@@ -122,12 +122,7 @@ class WireCost(NamedTuple):
 
 def cost_of(plan: Plan, devices: int, slices: int, rate_hz: int, interval_s: float) -> WireCost:
     """Run a fleet until all rows are final, and return what it has cost."""
-    scenario = Scenario(1, devices, 0, gateways=(DEFAULT_SINK,))
-    terms = WaitingTerms(roster=scenario.names, dead_after_us=DEAD_AFTER_US)
-    settings = Settings.paced(interval_s)
-    plugs = Plugs(plan, rate_hz)
-    world = Tapped(scenario, None, plan, plugs, settings, terms)
-    world.observer = world
+    world = _tapped(plan, devices, rate_hz, interval_s)
     try:
         for _ in range(60):
             world.step()
@@ -144,11 +139,22 @@ def cost_of(plan: Plan, devices: int, slices: int, rate_hz: int, interval_s: flo
         world.close()
 
 
-def delays_of(plan: Plan, devices: int, slices: int, rate_hz: int, interval_s: float) -> list[int]:
-    """Return after how many seconds of virtual time the row of each end of a slice was final."""
-    scenario = Scenario(1, devices, 0, gateways=(DEFAULT_SINK,))
-    terms = WaitingTerms(roster=scenario.names, dead_after_us=DEAD_AFTER_US)
-    world = World(scenario, None, plan, Plugs(plan, rate_hz), Settings.paced(interval_s), terms)
+class WireDelay(NamedTuple):
+    """How long rows took to be final, and what was published for them.
+
+    Attributes:
+        seconds: of virtual time, from each event in order to its final row.
+        publications: of an event, one after the other: the event up, its place with the share of it
+            down, what each device has made up; those of other kinds are not in it.
+    """
+
+    seconds: list[int]
+    publications: float
+
+
+def delays_of(plan: Plan, devices: int, slices: int, rate_hz: int, interval_s: float) -> WireDelay:
+    """Run a fleet live until the rows of some slices are final."""
+    world = _tapped(plan, devices, rate_hz, interval_s)
     found: dict[Any, int] = {}
     try:
         for _ in range(60):
@@ -157,9 +163,20 @@ def delays_of(plan: Plan, devices: int, slices: int, rate_hz: int, interval_s: f
             world.step(reading=True)
             for place in final_rows(world):
                 found.setdefault(place, round((world.now_us - place[0]) / SECOND_US))
-        return list(found.values())
+        ups, downs = (world.counts[kind] / slices for kind in (ANSWERS, SHARES))
+        return WireDelay(list(found.values()), 1 + (ups - 1 + downs) / devices)
     finally:
         world.close()
+
+
+def _tapped(plan: Plan, devices: int, rate_hz: int, interval_s: float) -> Tapped:
+    """Return a fleet of plugs with a gateway that waits for all of them."""
+    scenario = Scenario(1, devices, 0, gateways=(DEFAULT_SINK,))
+    terms = WaitingTerms(roster=scenario.names, dead_after_us=DEAD_AFTER_US)
+    settings, plugs = Settings.paced(interval_s), Plugs(plan, rate_hz)
+    world = Tapped(scenario, None, plan, plugs, settings, terms)
+    world.observer = world
+    return world
 
 
 def final_rows(world: World) -> dict[Any, Any]:

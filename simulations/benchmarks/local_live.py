@@ -1,7 +1,7 @@
 """Local events, live: bytes and delays on virtual time, and what a device takes in.
 
 Run: `python -m simulations.benchmarks local_live`. It is the program and the fleet of
-`local_events`, for ten hours at a reading a second and one hour at ten a second, with the default
+`local_events`, for some hours at a reading a second and one hour at ten a second, with the default
 interval (`energy_wire`). At a reading a second more than half of our bytes tell only that a device
 and its gateway are there.
 
@@ -41,8 +41,10 @@ PLACE_BYTES, MODEL_BYTES = 290, 390
 sums and a model of ten numbers."""
 DELAYED = 20
 """Slices whose rows are waited for."""
-LIVE_HZ, INTERVAL_S = (1, 10), 60.0
-"""Readings a second, and seconds between two publications: the default."""
+PUBLICATIONS = 3
+"""The goal of publications of an event in order, one after the other: it, its place, the parts."""
+LIVE_HZ, INTERVAL_S = {1: 15, 10: SLICES}, 60.0
+"""Readings a second -> slices; and seconds between two publications: the default."""
 TAKEN, QUICK_TAKEN, BATCH = 200_000, 10_000, 5_000
 """Readings that a device takes in, and how many of them are in a batch."""
 CORES = 2
@@ -51,10 +53,10 @@ CORES = 2
 
 def table(*, quick: bool = False) -> Iterator[Line]:
     """Yield the lines of this benchmark."""
-    slices = QUICK_SLICES if quick else SLICES
     yield from _intake_lines(QUICK_TAKEN if quick else TAKEN)
-    yield from _delay_lines()
-    for rate_hz in LIVE_HZ:
+    yield from _delay_lines(QUICK_SLICES if quick else DELAYED)
+    for rate_hz, most in LIVE_HZ.items():
+        slices = min(most, QUICK_SLICES) if quick else most
         costs = {
             name: cost_of(plan, len(DEVICES), slices, rate_hz, INTERVAL_S)
             for name, plan in (("sent", energy.sent.plan()), ("local", energy.local.plan()))
@@ -63,9 +65,9 @@ def table(*, quick: bool = False) -> Iterator[Line]:
         live = f"live, {rate_hz} Hz"
         yield from lines(live, slices, *runs, goals=False)
         yield _place_line(live, costs["local"], slices, "a total", PLACE_BYTES)
-    few = min(slices, DELAYED)
-    cost = cost_of(energy.modelled.plan(), len(DEVICES), few, LIVE_HZ[-1], INTERVAL_S)
-    yield _place_line(f"live, {LIVE_HZ[-1]} Hz", cost, few, "sums and a model of ten", MODEL_BYTES)
+    few, fast_hz = QUICK_SLICES if quick else DELAYED, max(LIVE_HZ)
+    cost = cost_of(energy.modelled.plan(), len(DEVICES), few, fast_hz, INTERVAL_S)
+    yield _place_line(f"live, {fast_hz} Hz", cost, few, "sums and a model of ten", MODEL_BYTES)
 
 
 def _intake_lines(count: int) -> Iterator[Line]:
@@ -80,7 +82,7 @@ def _intake_lines(count: int) -> Iterator[Line]:
 
 def _batches(count: int) -> list[Batch]:
     random, tags = Random(1), {"house": "h"}
-    times_us = [START_S * SECOND_US + at * SECOND_US // LIVE_HZ[-1] for at in range(count)]
+    times_us = [START_S * SECOND_US + at * SECOND_US // max(LIVE_HZ) for at in range(count)]
     values = [round(random.gauss(200, 60)) for _ in times_us]
     return [
         Batch(
@@ -113,15 +115,20 @@ def _step(batches: list[Batch]) -> None:
             state, _ = scan.step(state, Event("power", value, time_us or 0, DEVICES[0], tags))
 
 
-def _delay_lines() -> Iterator[Line]:
+def _delay_lines(slices: int) -> Iterator[Line]:
     """Yield after which time the row of an event in order is final: half of them, and 19 of 20."""
     what = f"virtual time: an event in order to its final row, {len(DEVICES)} devices, a gateway"
     for name, plan in (("sent", energy.sent.plan()), ("local", energy.local.plan())):
-        delays = sorted(delays_of(plan, len(DEVICES), DELAYED, LIVE_HZ[-1], 1.0))
+        found = delays_of(plan, len(DEVICES), slices, max(LIVE_HZ), 1.0)
+        delays = sorted(found.seconds)
         for part in (0.5, 0.95):
             delay_s = delays[round(part * (len(delays) - 1))]
             note = f"{name}, p{part * 100:.0f}; a message takes a second, so does a tick"
             yield Line(what, OURS, None, delay_s, "s", None, "", note)
+        if name == "local":
+            what, goal = f"{what}: publications", at_most(found.publications, PUBLICATIONS, "")
+            note = "one after the other, each at once: the event, its place, what each has made"
+            yield Line(what, OURS, None, found.publications, "", None, goal, note)
 
 
 def _place_line(how: str, cost: WireCost, slices: int, made: str, goal: int) -> Line:

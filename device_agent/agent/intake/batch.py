@@ -149,9 +149,11 @@ class HeldBatches:
     Args:
         every_us: time in which there is one commit of readings, in the long run; 0: every batch is
             due at once.
+        pressing: the events that wait for nothing, since all others wait for them.
     """
 
-    def __init__(self, every_us: int) -> None:
+    def __init__(self, every_us: int, pressing: frozenset[str] = frozenset()) -> None:
+        self._pressing = pressing
         self._always = not every_us
         self._allowance = Allowance(max(1, every_us), LEAST_US, burst=BURST, reserve=RESERVE)
         self._batches: list[HeldBatch] = []
@@ -169,11 +171,13 @@ class HeldBatches:
     def add(self, held: HeldBatch, *, is_pressing: bool = False) -> bool:
         """Hold a batch; return whether what is held must not wait for the next tick.
 
-        It must not where one `is_pressing`: its source waits for its acknowledgement.
+        It must not where one `is_pressing`: its source waits for its acknowledgement; and where one
+        holds an event that all others wait for.
         """
         self._batches.append(held)
         self._readings += len(held.batch.names)
         self._source_waits |= is_pressing or held.batch.done
+        self._source_waits |= not self._pressing.isdisjoint(held.batch.names)
         return self._source_waits or self._readings >= MOST_READINGS
 
     def end(self) -> None:

@@ -29,6 +29,7 @@ from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreKeeper, StoreReader
 from device_agent.agent.variables.variables import Variables
 from lasp_edge.event import StreamItem
+from lasp_edge.language.plan import ordered_events
 from lasp_edge.language.updates import ValueOf
 from lasp_edge.timers import Timer
 
@@ -97,11 +98,11 @@ class Intake(Part):
         self._panes, self._variables, self._counters = panes, variables, agent.counters
         self._waiting, self._guard, self._notices = waiting, agent.guard, agent.notices
         self._max_skew_us = settings.max_skew_us
-        self.sources = sources
-        self.progress = progress = known.readings
-        self._noted_us = progress.promised_us
+        self.sources, progress = sources, known.readings
+        self.progress, self._noted_us = progress, progress.promised_us
         self.highs, self.peer_reports = known.highs, known.peer_reports
-        self._held, self._taken_in = HeldBatches(settings.commit_every_us), list[HeldBatch]()
+        self._held = HeldBatches(settings.commit_every_us, ordered_events(plan))
+        self._taken_in = list[HeldBatch]()
         self._prune = Timer(PRUNE_US)
         self.read_us = self._asked_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]

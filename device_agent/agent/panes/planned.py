@@ -63,9 +63,9 @@ class PlannedStreams:
         self.spans_us = {each.stream: each.span_us for each in plan.sent_streams}
         self.patient = frozenset(each.stream for each in plan.item_streams.values())
         self.leaving_us = {
-            each.stream: plan.events[name].leave_us
-            for name, each in plan.item_streams.items()
-            if not each.outputs
+            each.stream: each.leave_us
+            for each in plan.item_streams.values()
+            if each.leave_us is not None
         }
         self.pieces: frozenset[int] = frozenset()
         self.regimes: tuple[WindowRegimes, ...] = ()

@@ -8,6 +8,7 @@ them, those of all its lives. A cell that is too large for one entry has several
 """
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,7 @@ from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import PaneId
+from lasp_edge.folds.packed import MAX_BINARY_BYTES
 from lasp_edge.language.declarations import ItemStream
 from lasp_edge.language.streaming import Leaving
 from lasp_edge.ordered.answers import kept_answers, sent_answers
@@ -42,6 +44,8 @@ from lasp_edge.ordered.sent_outputs import (
 
 MOST_BYTES: Final = 16_000
 """Bytes of a packed cell, at most: more of it is in another entry."""
+MOST_OUTPUT_BYTES: Final = 16_384
+"""Bytes of one output, at most; an entry with it alone holds its place, too."""
 
 
 class CellForm(NamedTuple):
@@ -72,11 +76,19 @@ class LeavingCells:
         self._panes, self._form = panes, form
 
     def put(
-        self, stream: int, cell_us: int, new: dict[Any, Any], store: StoreReader, now_us: int
+        self, stream: int, cell_us: int, new: dict[Any, Any], store: StoreReader, since_us: int
     ) -> None:
-        """Put the new items of a cell into entries of this life, as far as they are new."""
+        """Put the new items of a cell into entries of this life, as far as they are new.
+
+        Args:
+            stream: of the cell.
+            cell_us: where it begins.
+            new: the items.
+            store: gives what memory has let go.
+            since_us: when the first of them was read.
+        """
         for pane, content in self._entries(stream, cell_us, new, store):
-            self._panes.put(pane, (content,), now_us)
+            self._panes.put(pane, (content,), since_us)
 
     def _entries(
         self, stream: int, cell_us: int, new: dict[Any, Any], store: StoreReader
@@ -161,7 +173,8 @@ class LeavingOutputs:
     """
 
     def __init__(self, agent: Agent, panes: Panes) -> None:
-        self._agent, self._cells = agent, LeavingCells(panes, OUTPUT_CELLS)
+        self._agent, self._panes = agent, panes
+        self._cells = LeavingCells(panes, OUTPUT_CELLS)
 
     def leave(
         self, sent: list[ItemStream], deltas: Mapping[str, Delta], store: StoreReader, now_us: int
@@ -184,17 +197,24 @@ class LeavingOutputs:
             life = (self._agent.replica.incarnation, self._agent.beats)
             delta = sent_answers(kept_answers(delta), life)
         cells: dict[int, dict[OutputAt, OutputContent | None]] = {}
+        answers: Counter[int] = Counter()
         for place, (_, event) in delta.items():
-            content = None if event is None else self._small(sent.name, content_of(event))
-            cells.setdefault(cell_of(place[0]), {})[output_at(place)] = content
+            at = output_at(place)
+            content = None if event is None else self._small(sent.name, at, content_of(event))
+            cells.setdefault(cell_of(place[0]), {})[at] = content
+            if is_leaf and is_about_order(place):
+                answers[cell_of(place[0])] += 1
         for cell_us, outputs in sorted(cells.items()):
-            self._cells.put(sent.stream, cell_us, outputs, store, now_us)
-        return sum(map(is_about_order, delta)) if is_leaf else 0
+            # All wait for answers: they have waited long enough for others to go along.
+            since_us = now_us - self._panes.patience_us if answers[cell_us] else now_us
+            self._cells.put(sent.stream, cell_us, outputs, store, since_us)
+        return answers.total()
 
-    def _small(self, name: str, content: OutputContent) -> OutputContent | None:
-        """Return an output; one that no frame can hold is left out, and counted."""
+    def _small(self, name: str, at: OutputAt, content: OutputContent) -> OutputContent | None:
+        """Return an output; one that no entry can hold is left out, and counted."""
         size = len(encoded(content))
-        if size <= MOST_BYTES // 2:
+        whole = size if size <= MOST_BYTES // 2 else len(packed_outputs({at: content}))
+        if size <= MOST_OUTPUT_BYTES and whole <= MAX_BINARY_BYTES:
             return content
         self._agent.counters.note(f"failed: {name}: an output of {size} bytes is too large to send")
         return None

@@ -269,8 +269,10 @@ class Shares(Part):
         taken: Sequence[TakenItem],
         low_us: int | None,
         floor_us: int,
+        now_us: int,
     ) -> StreamChanges:
         """Let an engine take readings, and how the places have changed; store these."""
+        self._follow(now_us)  # where readings come all the time, nobody has asked `is_waiting`
         outcome = engine.take([*taken, *self.changes(history, floor_us)], low_us)
         self.put(history)
         return outcome

@@ -158,7 +158,7 @@ class Streams(Part):
             outcome = self.engine.take(taken, low_us)
         else:
             pruned_us = self._intake.progress.pruned_us
-            outcome = shares.evaluated(self.engine, self._parted, taken, low_us, pruned_us)
+            outcome = shares.evaluated(self.engine, self._parted, taken, low_us, pruned_us, now_us)
         self._bring(outcome, before_us, store, self._windows)
         if self._leaving.leave(self._sent, outcome.deltas, store, now_us) and shares is not None:
             shares.answered(self._agent.beats, self._intake.progress.promised_us)

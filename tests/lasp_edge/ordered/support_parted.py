@@ -220,9 +220,12 @@ class Exchange:
         for _ in range(count):
             time_us += self.rng.randrange(3)
             name = ordered if self.rng.randrange(9) == 0 else self.rng.choice(local)
-            found = reading(name, self.rng.randrange(160), time_us, self.rng.choice(DEVICES), keys)
-            self.todo[found[1].device].append(found)
-            content[found[0]] = found[1]
+            value, device = self.rng.randrange(160), self.rng.choice(DEVICES)
+            is_of_all = fault == "one instant" and name == ordered
+            for each in DEVICES if is_of_all else (device,):
+                found = reading(name, value, time_us, each, keys)
+                self.todo[each].append(found)
+                content[found[0]] = found[1]
         nodes = [
             StreamNode("u", UnionStage(), ("local", "ordered")),
             StreamNode("s", ScanStage(scan, "s", key_of), ("u",)),

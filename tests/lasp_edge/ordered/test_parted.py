@@ -12,10 +12,12 @@ from lasp_edge.ordered.parted import RootScan
 from tests.lasp_edge.ordered.support_parted import Device, Exchange, Sink
 from tests.lasp_edge.scans.support_synchronised import SCANS, Epochs, ValueBarrier
 
-FAULTS = ["", "late", "away", "new", "gateway dies"]
+FAULTS = ["", "late", "away", "new", "gateway dies", "one instant"]
 
 
-CASES = {(kind, FAULTS[(n + more) % 5]) for n, kind in enumerate(SCANS) for more in (0, 2)}
+CASES = {
+    (kind, FAULTS[(n + more) % len(FAULTS)]) for n, kind in enumerate(SCANS) for more in (0, 2, 4)
+}
 CASES |= {(Epochs, fault) for fault in FAULTS}  # it shows what was made of two shares
 
 
@@ -77,10 +79,16 @@ PLANTED = {
 """Bug -> what is put in place of what; a scan, a seed and a number of keys whose run finds it."""
 
 
+SHOWS = {"a part of any share is joined": "torn at"}
+"""Items carry the share that they were stepped under, so a row of two shares shows that itself."""
+
+
 @pytest.mark.parametrize("bug", PLANTED)
 def test_a_broken_rule_is_found(bug, monkeypatch):
     patches, kind, seed, keys = PLANTED[bug]
     assert sound(kind, seed, keys) is None
     for patch in patches:
         monkeypatch.setattr(*patch)
-    assert Exchange(kind(), seed, keys=keys).run()
+    found = Exchange(kind(), seed, keys=keys).run()
+    assert found is not None
+    assert SHOWS.get(bug, "") in found

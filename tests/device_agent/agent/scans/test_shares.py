@@ -5,13 +5,18 @@ import pytest
 from crdts import Replica
 from device_agent.agent.parts import FrameRefusedError
 from device_agent.agent.scans.shares import LONG_US, PartedHistory, Shares
+from device_agent.agent.settings import Settings
 from lasp_edge.language.halves import shares_stream
 from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.sent_outputs import sent_outputs
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.shares import SharesFrame
 from lasp_edge.protocol.waiting import DEAD_AFTER_US
+from tests.device_agent.agents import NOW_US, Device
 from tests.lasp_edge.language.test_parting import plan_of
+from tests.lasp_edge.scans.support_synchronised import ValueBarrier
 
 PLAN = plan_of("a")
 STREAM, EVENT = shares_stream(PLAN, "found"), "found: shares"
@@ -98,6 +103,62 @@ def test_the_least_gateway_that_was_heard_lately_is_followed():
     acknowledged(shares, "a", DEAD_AFTER_US + 2)
     assert shares.is_waiting(DEAD_AFTER_US + 3)
     assert shares_of(store.take(shares)) == [(True, 1)]
+
+
+def test_a_device_that_reads_all_the_time_follows_a_gateway_and_answers_at_once(tmp_path):
+    """Each tick has readings to commit, so nobody asks it whether places were published."""
+    device = Device(tmp_path, PLAN, settings=Settings.paced(1.0))
+    place = (NOW_US, "x", ("b", "", 1), (1,))
+    for second in range(3):
+        device.take([second], [device.now_us], [{}], name="a")
+        if second == 2:
+            receive(device.core.shares, frame("a", 1, {place: KNOWN}, cell_us=NOW_US))
+        device.tick()
+    assert device.core.shares.followed == "gateway-a"
+    (sent,) = device.frames(PaneFrame)
+    assert [block.stream for block in sent.blocks] == [PLAN.item_streams["found: leaf"].stream]
+
+
+def test_an_event_in_order_leaves_at_once_and_local_ones_wait_for_their_commit(tmp_path):
+    device = Device(tmp_path, PLAN, settings=Settings.paced(60))
+    device.take([0], [NOW_US], [{}], name="a")
+    device.tick()
+    for second in range(1, 6):
+        device.take([second], [NOW_US + second], [{}], name="a")
+        device.tick()
+    accepted = device.counted["accepted"]
+    assert not device.frames(PaneFrame)
+    device.take([7], [NOW_US + 7], [{}], name="b")
+    (sent,) = device.frames(PaneFrame, device.tick())
+    assert [block.stream for block in sent.blocks] == [PLAN.item_streams["b"].stream]
+    assert accepted < device.counted["accepted"] == 7
+
+
+class Text(ValueBarrier):
+    """Its state is a text as long as the newest value."""
+
+    name, zero, empty = "text", "", ""
+
+    def step(self, state, event):
+        return ("", []) if event.name == "b" else ("x" * round(event.value), [])
+
+    def join(self, _state, part):
+        return part
+
+
+@pytest.mark.parametrize("length", [16_300, 16_400])
+def test_a_part_has_at_most_16_kib_and_else_does_not_leave_and_is_counted(tmp_path, length):
+    plan = plan_of("a", Text)
+    device = Device(tmp_path, plan)
+    device.take([length], [NOW_US], [{}], name="a")
+    place, stream = (NOW_US, "x", ("b", "", 1), (1,)), shares_stream(plan, "found")
+    receive(device.core.shares, frame("a", 1, {place: KNOWN}, stream=stream, cell_us=NOW_US))
+    (sent,) = device.frames(PaneFrame, device.tick())
+    ((answers,),) = [cell for block in sent.blocks for cell in block.columns]
+    parts = [content[1][2] for content in sent_outputs(answers).values() if content]
+    assert parts == ([("x" * length,)] if length < 16_384 else [])
+    counted = [name for name in device.counted if "too large to send" in name]
+    assert bool(counted) == (length > 16_384)
 
 
 def test_what_failed_is_taken_again():
