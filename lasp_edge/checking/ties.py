@@ -4,7 +4,6 @@ Equal times of one event and device are put in order by tags and values. Where t
 nobody minds; whole seconds of a sensor that is read ten times a second are another thing.
 """
 
-import csv
 import gzip
 import json
 from collections import Counter
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.language.plan import Plan
+from lasp_edge.tool.csv_header import csv_records
 
 PER_CENT = 100
 """More than one reading of this number with the time of another one is worth a warning."""
@@ -119,7 +119,7 @@ def records(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
             if path.name.removesuffix(".gz").endswith(".csv"):
-                yield from csv.DictReader(lines)
+                yield from csv_records(lines)
                 return
             for line in lines:
                 try:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from device_agent.agent.sources.csv_file import header_of
 from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.tool.csv_header import csv_records
 
 _NAMES_SHOWN = 5
 
@@ -62,8 +62,7 @@ def _opened(path: Path) -> IO[str]:
 def _lines(file: IO[str], path: Path) -> Iterator[Any]:
     """Yield each line's fields; lines that hold nothing readable are the agents' to count."""
     if is_csv(path):
-        columns, delimiter = header_of([file.readline()])
-        yield from csv.DictReader(file, columns, delimiter=delimiter)
+        yield from csv_records(file)
         return
     for line in file:
         try:

@@ -23,27 +23,13 @@ from device_agent.agent.sources.recorded_file import (
 )
 from device_agent.agent.sources.replay import Replay, Row, Rows, replay_of
 from device_agent.agent.sources.source import SourceContext
+from lasp_edge.tool.csv_header import header_of
 
 NOT_CSV = "not CSV"
 WRONG_WIDTH = "not as many fields as the header"
-SEPARATORS = (";", "\t", "|")
-"""What may stand between the columns in place of commas, if the header has no comma."""
 SETTLED_US = 2_000_000
 """Microseconds without a write after which a last row is taken as whole: a writer that buffers
 writes the rest of a row at once."""
-
-
-def header_of(lines: list[str]) -> tuple[list[str], str]:
-    """Return the columns of a header row, and what stands between them.
-
-    >>> header_of(["time;room;temperature"])
-    (['time', 'room', 'temperature'], ';')
-    """
-    columns, delimiter = next(csv.reader(lines), []), ","
-    for other in SEPARATORS:
-        if len(columns) == 1 and other in columns[0]:
-            columns, delimiter = next(csv.reader(lines, delimiter=other)), other
-    return columns, delimiter
 
 
 class CsvRows(Rows):

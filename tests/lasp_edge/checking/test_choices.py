@@ -140,10 +140,11 @@ def test_the_cheapest_of_two_is_the_one_of_the_seldom_event(tmp_path):
     assert "<- the least" in found[LOCAL]
 
 
-def test_a_recording_is_read_from_csv_with_times_of_people(tmp_path):
+@pytest.mark.parametrize("between", [",", ";"])
+def test_a_recording_is_read_from_csv_with_times_of_people(tmp_path, between):
     path = tmp_path / "r.csv"
     with path.open("w", newline="") as file:
-        rows = csv.writer(file)
+        rows = csv.writer(file, delimiter=between)
         rows.writerow(["at", "who", "a", "b", "house"])
         rows.writerow(["2025-01-01T00:00:00", "pi-1", "5", "", "oak"])
         rows.writerow(["1735689601.5", "pi-2", "", "2", "elm"])
