@@ -60,8 +60,14 @@ def place_of(error: BaseException) -> str:
         file = frame.f_code.co_filename
         theirs = is_users(file)
         if theirs or not users:
-            found, users = f"{file}:{line}", users or theirs
-    return found[-_PLACE:] if len(found) <= _PLACE else f"..{found[2 - _PLACE :]}"
+            found, users = shown_place(file, line), users or theirs
+    return found
+
+
+def shown_place(file: str, line: int) -> str:
+    """Return a file and line as one short text: of a long path, its end."""
+    found = f"{file}:{line}"
+    return found if len(found) <= _PLACE else f"..{found[2 - _PLACE :]}"
 
 
 def _short(text: str) -> str:

@@ -8,7 +8,8 @@ TimedValues are written lift(value in steps, time in microseconds).
 what it makes now would be added to what it made before. The texts are remembered, as hashes without
 comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
 
-It also finds keys and handlers that take another number of arguments than agents give them, and
+It also finds keys and handlers that take another number of arguments than agents give them,
+functions that remember something from call to call, and
 warns of handlers of events that read what a fold is worth. Then it runs keys, handlers, filters and
 reactions on made-up readings, says which fail, and which tags readings must have. Then the whole
 program runs on two virtual devices and a lander, and each window, row, value and alert is compared
@@ -57,6 +58,7 @@ from lasp_edge.checking.determinism import risks_of
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
 from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, unstepped
 from lasp_edge.checking.identities import identities
+from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, ties
@@ -139,11 +141,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _describe(plan, arguments)
     broken, lines = _check_folds(plan, arguments.examples, arguments.seed, shows=arguments.laws)
     lines += [f"ROUND {line}" for line in unstepped(plan)]
-    wrong, doubts = uncallable(plan), unfilled(plan) + fleet_readers(plan) + risks_of(plan)
+    wrong, (remembering, memos) = uncallable(plan), memories_of(plan)
+    doubts = unfilled(plan) + fleet_readers(plan) + risks_of(plan) + memos
     if not wrong and not arguments.no_run:
         found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         lines += _findings(found)
+    wrong = remembering + wrong
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, _fields(plan, arguments))
     if not arguments.no_record:

@@ -17,7 +17,7 @@ import dis
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from lasp_edge.language.plan import Plan
@@ -34,6 +34,7 @@ TRANSCENDENTAL: Final = frozenset((*_CIRCULAR, *_HYPERBOLIC, *_EXPONENTIAL, *_SP
 ACTING = "handler of a result, a value or a threshold"
 """What acts on a result, a value or a threshold: it makes nothing that is computed again."""
 _OF_INTEGERS: Final = frozenset({"lift", "combine", "retract"})
+_READING: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _NOW: Final = frozenset({"now", "utcnow", "today"})
 _ARGUMENTS = "what is made of a reading must follow from it alone"
 _POWER = "**: it is rounded differently from machine to machine; x * x and Decimal are not"
@@ -117,27 +118,53 @@ def methods_of(made: Any) -> Iterator[FunctionType]:
 
 def inner_codes(function: Any) -> Iterator[tuple[FunctionType, CodeType]]:
     """Yield the code of a function, of those in it, and of those of its package that it names."""
-    for each in _functions(inspect.unwrap(function), set()):
+    for each in inner_functions(function):
         for code in _codes(each.__code__):
             yield each, code
+
+
+def inner_functions(function: Any) -> Iterator[FunctionType]:
+    """Yield a function, and those of its package that it names, each once."""
+    yield from _functions(inspect.unwrap(function), set())
 
 
 def _functions(function: Any, seen: set[int]) -> Iterator[FunctionType]:
     """Yield a function, and those of its package that it names."""
     function = getattr(function, "__func__", function)
+    if not isinstance(function, FunctionType):  # an object that is called, but no class
+        function = vars(type(function)).get("__call__")
     if not isinstance(function, FunctionType) or id(function) in seen:
         return
     seen.add(id(function))
     yield function
-    package = _package_of(function)
-    for code in _codes(function.__code__):
-        for name in code.co_names:
-            value = function.__globals__.get(name)
-            if isinstance(value, FunctionType) and _package_of(value) == package:
-                yield from _functions(value, seen)
+    package, names = _package_of(function), {*_names(function.__code__)}
+    attributes = {name for code in _codes(function.__code__) for name in code.co_names}
+    for value in [value for name, value in _outer_values(function) if name in names]:
+        named = inspect.unwrap(value) if callable(value) else value
+        if isinstance(named, FunctionType) and _package_of(named) == package:
+            yield from _functions(named, seen)
+        elif not isinstance(value, type) and _package_of(type(value)) == package:
+            for name, method in vars(type(value)).items():
+                if name in attributes or name == "__call__":
+                    yield from _functions(method, seen)
 
 
-def _package_of(function: FunctionType) -> str:
+def _names(code: CodeType) -> Iterator[str]:
+    """Yield the globals and closed-over variables that a code reads, but no attributes."""
+    for each in _codes(code):
+        yield from each.co_freevars
+        yield from (s.argval for s in dis.get_instructions(each) if s.opname in _READING)
+
+
+def _outer_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield the globals of a function, and what it closes over."""
+    yield from list(function.__globals__.items())
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if cell != CellType():  # else not yet assigned
+            yield name, cell.cell_contents
+
+
+def _package_of(function: Any) -> str:
     """Return the outermost package of a function; empty text where it has no module."""
     return (function.__module__ or "").partition(".")[0]
 

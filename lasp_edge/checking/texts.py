@@ -110,8 +110,8 @@ def _of_streams(plan: Plan) -> Iterator[Carrier]:
 
 def _handler(what: str, handler: Any) -> Iterator[Carrier]:
     """Yield a handler that feeds dynamic variables; it has their versions."""
-    node = _node(handler) if inspect.isfunction(handler) else None
-    named = [] if node is None else [made for _, made in _named(handler, node)]
+    node = node_of(handler) if inspect.isfunction(handler) else None
+    named = [] if node is None else [made for _, made in named_values(handler, node)]
     fed = [made for made in named if isinstance(made, Variable) and made.dynamic]
     versions = sorted({made.name: made.version for made in fed}.items())
     if versions:
@@ -124,12 +124,12 @@ def _handler(what: str, handler: Any) -> Iterator[Carrier]:
 def _text(function: Any, seen: set[int]) -> str:
     """Return the normal text of a function and of what it names; empty where it has none."""
     function = inspect.unwrap(function)
-    node = _node(function) if inspect.isfunction(function) else None
+    node = node_of(function) if inspect.isfunction(function) else None
     if node is None or id(function.__code__) in seen:
         return ""
     seen.add(id(function.__code__))
     parts = [_normal(node)]
-    for name, value in sorted(_named(function, node), key=lambda named: named[0]):
+    for name, value in sorted(named_values(function, node), key=lambda named: named[0]):
         if _is_plain(value):
             parts.append(f"{name} = {value!r}")
         elif isinstance(value, FunctionType) and _package(value) == _package(function):
@@ -158,18 +158,18 @@ def _package(function: Callable[..., Any]) -> str:
     return str(function.__module__).partition(".")[0]
 
 
-def _named(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:
+def named_values(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:
     """Yield the globals and closed-over variables that a function's text names."""
     names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
     closed = function.__code__.co_freevars
     for name, cell in zip(closed, function.__closure__ or (), strict=True):
         if cell != CellType():  # else not yet assigned
             yield name, cell.cell_contents
-    for name in names.intersection(function.__globals__).difference(closed, _bound(node)):
+    for name in names.intersection(function.__globals__).difference(closed, bound_names(node)):
         yield name, function.__globals__[name]
 
 
-def _bound(node: ast.AST) -> set[str]:
+def bound_names(node: ast.AST) -> set[str]:
     """Return the names that a function gives a meaning of its own."""
     stored = (each for each in ast.walk(node) if isinstance(each, ast.Name))
     names = {each.id for each in stored if isinstance(each.ctx, ast.Store)}
@@ -186,7 +186,7 @@ def _tree(made: Any) -> ast.Module | None:
         return None
 
 
-def _node(function: FunctionType) -> ast.AST | None:
+def node_of(function: FunctionType) -> ast.AST | None:
     """Return the syntax of a function, found by the places that its code knows."""
     tree, code = _tree(function), function.__code__
     places = {(at[0], at[2]) for at in code.co_positions() if at[0] and at[2]}

@@ -14,6 +14,7 @@ from typing import Any
 from crdts import Lattice
 from lasp_edge.checking.crdts import broken_law
 from lasp_edge.checking.handlers import uncallable
+from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.scans import flaws
 from lasp_edge.checking.synchronised import broken_laws
@@ -72,6 +73,7 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     complaints = uncallable(plan)
     if not complaints:
         complaints = all_tried(plan).wrong
+    complaints = memories_of(plan)[0] + complaints
     for named in folds_of(plan):
         where = ", ".join(named.where)
         complaints += _complaints(where, named.fold, examples, seed, named.plausible)
