@@ -9,8 +9,8 @@ what it makes now would be added to what it made before. The texts are remembere
 comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
 
 It also finds keys and handlers that take another number of arguments than agents give them,
-functions that remember something from call to call, and
-warns of handlers of events that read what a fold is worth. Then it runs keys, handlers, filters and
+functions that remember something from call to call, and warns of handlers of events that read what
+a fold is worth, and of alerts that no value can reach. Then it runs keys, handlers, filters and
 reactions on made-up readings, says which fail, and which tags readings must have. Then the whole
 program runs on two virtual devices and a lander, and each window, row, value and alert is compared
 with a plain recomputation, which runs once more in another process: with another hash seed, clock,
@@ -53,6 +53,7 @@ from pathlib import Path
 
 from lasp_edge.checking import record
 from lasp_edge.checking.against import changed_texts, changes
+from lasp_edge.checking.alerts import unreachable
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.determinism import risks_of
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
@@ -142,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
     broken, lines = _check_folds(plan, arguments.examples, arguments.seed, shows=arguments.laws)
     lines += [f"ROUND {line}" for line in unstepped(plan)]
     wrong, (remembering, memos) = uncallable(plan), memories_of(plan)
-    doubts = unfilled(plan) + fleet_readers(plan) + risks_of(plan) + memos
+    doubts = unfilled(plan) + fleet_readers(plan) + risks_of(plan) + memos + unreachable(plan)
     if not wrong and not arguments.no_run:
         found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts

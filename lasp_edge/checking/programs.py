@@ -16,7 +16,7 @@ from lasp_edge.checking.search import Broken, FoldUnderTest, smallest_broken
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import PlausibleRange
 from lasp_edge.folds.structs import Struct
-from lasp_edge.language.declarations import Window
+from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
 
 EXAMPLES = 200
@@ -88,13 +88,19 @@ def _plausible_in(plan: Plan, window: Window) -> PlausibleRange | None:
 
 def _plausible_of(plan: Plan, variable: str) -> PlausibleRange | None:
     """Return the range of the readings that a variable collects, where nothing else writes it."""
+    event = collected_event(plan, variable)
+    return None if event is None else event.plausible
+
+
+def collected_event(plan: Plan, variable: str) -> EventType | None:
+    """Return the event that a variable collects, where nothing else writes the variable."""
     collected = [
         plan.events[event]
         for event, several in plan.collections.items()
         if any(each.name == variable for each in several)
     ]
-    alone = len(collected) == 1 and not any(plan.functions.handlers.values())
-    return collected[0].plausible if alone else None
+    is_alone = len(collected) == 1 and not any(plan.functions.handlers.values())
+    return collected[0] if is_alone else None
 
 
 def _nested(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:

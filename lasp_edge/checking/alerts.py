@@ -1,0 +1,195 @@
+r"""Alerts and handlers that can never go off, or never on: their levels are beyond all values.
+
+What a built-in fold can give follows from the range of its event, the bound of its set, and from
+what it computes. Of folds of the user's, of values that functions make, and of levels that a
+parameter gives, nothing is known.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("cellars")
+    >>> warm = program.event("warm", resolution="0.1", least=-20, most=50)
+    >>> tops = program.window("tops", source=warm, fold=folds.max(), size_s=60)
+    >>> program.alert("fire", tops, above=60)
+    >>> print(unreachable(program.plan())[0].partition(";")[0].replace(", ", ",\n"))
+    alert fire never goes on: it waits for max of tops above 60,
+    and 50 is the greatest there can be (warm has most=50)
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from lasp_edge.checking.programs import collected_event
+from lasp_edge.folds.bounds import NewestBound
+from lasp_edge.folds.extremes import First, Last, Maximum, Minimum, Top
+from lasp_edge.folds.fields import Correlation, FieldsFold
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.folds.quantile import Quantile
+from lasp_edge.folds.structs import Struct
+from lasp_edge.folds.sums import Count, Mean, Stddev, Sum, Variance
+from lasp_edge.folds.truth import All
+from lasp_edge.folds.truth import Any as AnyOf
+from lasp_edge.language.acting import Watched
+from lasp_edge.language.declarations import EventType
+from lasp_edge.language.plan import Plan
+
+_EMPTY = (
+    "a window without a reading has no row; to notice silence, fold a set whose samples have an "
+    "age, such as BoundedLWWSet(bound=100, max_age_s=60), with folds.count()"
+)
+
+
+class ValueRange(NamedTuple):
+    """The least and the greatest that a number can be; None where nothing bounds it."""
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """What is folded.
+
+    Attributes:
+        event: whose readings, as they are; None where the samples are anything.
+        least, most: how many there are; None where nothing bounds it.
+    """
+
+    event: EventType | None
+    least: int
+    most: int | None
+
+    @property
+    def span(self) -> ValueRange:
+        """The range of the samples."""
+        if self.event is None or self.event.text:
+            return ValueRange()
+        known, step = self.event.plausible, self.event.resolution.exact
+        low, high = (end if known is None else known.nearest(end) for end in (1 - LIMIT, LIMIT - 1))
+        return ValueRange(low * step, high * step)
+
+
+def unreachable(plan: Plan) -> list[str]:
+    """Return a line for each alert, and each handler of a value, whose level is beyond reach."""
+    watched = [(f"alert {name}", each) for name, each in plan.alerts.items()]
+    watched += [(f"on_value of {each.variable}", each) for each in plan.reactions]
+    return [line for what, each in watched for line in _lines(plan, what, each)]
+
+
+def _lines(plan: Plan, what: str, watched: Watched) -> Iterator[str]:
+    trigger, found = watched.trigger, _folded(plan, watched.variable)
+    if trigger is None or watched.levels or found is None:
+        return
+    fold, samples = found
+    span = _span_of(fold, watched.part, samples)
+    value = f"{watched.part} of {watched.variable}"
+    end, word, more = (
+        (span.high, "greatest", "lower") if trigger.rises else (span.low, "least", "higher")
+    )
+    is_beyond = end is not None and (
+        end <= trigger.level if trigger.rises else end >= trigger.level
+    )
+    if end is not None and is_beyond:
+        side = "above" if trigger.rises else "below"
+        beside, remedy = _reason(plan, watched, samples, more)
+        yield (
+            f"{what} never goes on: it waits for {value} {side} {_text(trigger.level)}, and "
+            f"{_text(end)} is the {word} there can be{beside}; {remedy}"
+        )
+        return
+    back = span.low if trigger.rises else span.high
+    if back is not None and (trigger.rearm < back if trigger.rises else trigger.rearm > back):
+        side, word = ("below", "least") if trigger.rises else ("above", "greatest")
+        by = "below= or hysteresis=" if trigger.rises else "hysteresis="
+        yield (
+            f"{what} never goes off again while there is a value: it would at {value} "
+            f"{_text(trigger.rearm)} or {side}, and {_text(back)} is the {word} there can be; "
+            f"write another level of return, by {by}"
+        )
+
+
+def _reason(plan: Plan, watched: Watched, samples: _Samples, more: str) -> tuple[str, str]:
+    """Return why there is no value beyond, in brackets, and what to write."""
+    fold = _inner(_folded(plan, watched.variable), watched.part)
+    rises = watched.trigger is not None and watched.trigger.rises
+    if isinstance(fold, Count | Sum) and rises and samples.most is not None:
+        write = f"write a {more} level, or a greater bound"
+        return f" (its set keeps {samples.most:,} samples)", write
+    if isinstance(fold, Count) and samples.least:
+        return "", _EMPTY
+    event = samples.event
+    if isinstance(fold, Count | AnyOf | All | Correlation) or event is None:
+        return "", f"write a {more} level"
+    name = "most" if rises else "least"
+    end = samples.span.high if rises else samples.span.low
+    known = f"{event.name} has {name}={_text(end)}" if event.plausible else "by its resolution"
+    return f" ({known})", f"write a {more} level, or a wider range of {event.name}"
+
+
+def _folded(plan: Plan, name: str) -> tuple[Fold, _Samples] | None:
+    """Return the fold of a window or a value, and what it folds; None where that is unknown."""
+    window = plan.windows.get(name)
+    if window is not None:
+        event = None if window.controls.value else plan.events.get(window.source.name)
+        return None if window.controls.fold else (window.fold, _Samples(event, 1, None))
+    dynamic = plan.dynamic_folds.get(name)
+    local = plan.local_folds.get(name) if dynamic is None else dynamic.source
+    if local is None or local.made_of:
+        return None
+    if isinstance(local.fold, NewestBound):
+        return local.fold.inner, _Samples(collected_event(plan, local.source.name), 0, None)
+    most = getattr(local.source.bottom, "bound", None) if dynamic is None else None
+    return local.fold, _Samples(collected_event(plan, local.source.name), 0, most)
+
+
+def _inner(found: tuple[Fold, _Samples] | None, part: str) -> Fold | None:
+    """Return the fold that gives a part."""
+    fold = None if found is None else found[0]
+    return fold.givers[part] if isinstance(fold, Struct) else fold
+
+
+def _span_of(fold: Fold, part: str, samples: _Samples) -> ValueRange:
+    """Return what a part of a fold can be."""
+    inner = _inner((fold, samples), part)
+    if inner is None or not inner.is_built_in:
+        return ValueRange()
+    if isinstance(inner, FieldsFold):
+        return (
+            ValueRange(Fraction(-1), Fraction(1))
+            if isinstance(inner, Correlation)
+            else ValueRange()
+        )
+    if isinstance(inner, Count):
+        return ValueRange(Fraction(samples.least), _product(samples.most, Fraction(1)))
+    if isinstance(inner, AnyOf | All):
+        return ValueRange(Fraction(0), Fraction(1))
+    return _of_values(inner, samples)
+
+
+def _of_values(fold: Fold, samples: _Samples) -> ValueRange:
+    """Return what a fold of the values themselves can give."""
+    low, high = samples.span
+    if low is None or high is None:
+        return ValueRange(Fraction(0)) if isinstance(fold, Variance) else ValueRange()
+    if isinstance(fold, Mean | Minimum | Maximum | First | Last | Top):
+        return ValueRange(low, high)
+    if isinstance(fold, Quantile):
+        off = 1 + Fraction(fold.description()["arguments"]["relative_error"])
+        return ValueRange(min(low * off, low / off), max(high * off, high / off))
+    if isinstance(fold, Sum):
+        least = low * samples.least if low >= 0 else _product(samples.most, low)
+        return ValueRange(least, _product(samples.most, high) if high > 0 else high * samples.least)
+    if isinstance(fold, Variance):  # two samples at both ends spread most
+        spread = high - low
+        return ValueRange(Fraction(0), spread if isinstance(fold, Stddev) else spread * spread)
+    return ValueRange()
+
+
+def _product(count: int | None, number: Fraction) -> Fraction | None:
+    return None if count is None else count * number
+
+
+def _text(number: Fraction | None) -> str:
+    """Return a number for people."""
+    return "" if number is None else f"{float(number):.10g}"

@@ -1,0 +1,104 @@
+"""`check` names the alerts that no value reaches, with the greatest value there can be."""
+
+import pytest
+
+from crdts import BoundedLWWSet, GSet
+from lasp_edge import Program, folds
+from lasp_edge.checking.alerts import unreachable
+from lasp_edge.examples.greenhouse import program as greenhouse
+
+
+@pytest.fixture
+def house():
+    """Return a program with an event from 10 to 50, its last 5 samples, and what folds them."""
+    program = Program("reach")
+    program.x = program.event("x", resolution="0.5", least=10, most=50)
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(program.x, into=samples)
+    parts = {"n": folds.count(), "mean": folds.mean(), "total": folds.sum(), "sd": folds.stddev()}
+    program.here = program.fold(samples, folds.struct(**parts, hot=folds.any()), "here")
+    program.fleet = program.fold_dynamic(program.here, "fleet")
+    return program
+
+
+def lines(program, watched, **levels):
+    program.alert("a", watched, **levels)
+    return unreachable(program.plan())
+
+
+@pytest.mark.parametrize(
+    ("part", "levels", "text"),
+    [
+        ("mean", {"above": 50}, "above 50, and 50 is the greatest there can be (x has most=50)"),
+        ("mean", {"below": 10}, "below 10, and 10 is the least there can be (x has least=10)"),
+        (
+            "n",
+            {"above": 5},
+            "above 5, and 5 is the greatest there can be (its set keeps 5 samples)",
+        ),
+        ("n", {"below": 0}, "below 0, and 0 is the least there can be; write a higher level"),
+        ("total", {"above": 250}, "above 250, and 250 is the greatest there can be (its set keeps"),
+        ("sd", {"above": 40}, "above 40, and 40 is the greatest there can be"),
+        ("hot", {"above": 1}, "above 1, and 1 is the greatest there can be"),
+        ("mean", {"above": 30, "below": 9}, "it would at mean of here 9 or below, and 10 is the l"),
+        (
+            "mean",
+            {"below": 30, "hysteresis": 21},
+            "it would at mean of here 51 or above, and 50 is",
+        ),
+    ],
+)
+def test_a_level_beyond_all_values_is_named_and_the_one_before_it_is_not(house, part, levels, text):
+    (line,) = lines(house, house.here, part=part, **levels)
+    assert line.startswith("alert a never goes o")
+    assert text in line
+
+
+@pytest.mark.parametrize(
+    ("watched", "part", "levels"),
+    [
+        ("here", "mean", {"above": 49.5}),
+        ("here", "n", {"above": 4}),
+        ("here", "n", {"below": 1}),
+        ("here", "total", {"above": 249.5}),
+        ("here", "sd", {"above": 28}),  # of 10 and 50: 28.28
+        ("here", "mean", {"above": 30, "below": 10}),
+        ("fleet", "n", {"above": 5}),  # of several devices
+        ("fleet", "total", {"above": 250}),
+    ],
+)
+def test_a_level_that_a_value_can_reach_is_no_news(house, watched, part, levels):
+    assert lines(house, watched, part=part, **levels) == []
+
+
+def test_a_window_without_readings_has_no_row_to_be_below_one(house):
+    count = house.window("n", source=house.x, fold=folds.count(), size_s=60)
+    (line,) = lines(house, count, below=1)
+    assert "a window without a reading has no row" in line
+    assert "max_age_s=60" in line
+    highest = house.window("h", source=house.x, fold=folds.max(), size_s=60)
+    house.alert("b", highest, above=50)
+    assert len(unreachable(house.plan())) == 2
+
+
+def test_what_functions_give_is_not_known(house):
+    value = house.window(
+        "v", source=house.x, fold=folds.max(), size_s=60, value=lambda event: event.value * 2
+    )
+    limit = house.parameter("limit", "60")
+    mapped = house.map(house.x, lambda event: event.value * 2, "m", resolution="1")
+    stream = house.window("s", source=mapped, fold=folds.max(), size_s=60)
+    twice = house.combine("twice", lambda fleet: fleet["n"] * 2, house.fleet, resolution="1")
+    house.alert("by parameter", house.here, part="mean", above=limit)
+    house.alert("of a stream", stream, above=100)
+    house.alert("combined", twice, above=10)
+    assert lines(house, value, above=80) == []
+
+
+def test_what_handlers_write_is_not_known_and_what_they_watch_is(house):
+    seen = house.declare(GSet(), "seen")
+    house.on_event(house.x)(lambda event, update: update(seen, GSet.add, event.value))
+    house.on_value(house.here, part="n", above=5)(lambda value, update: None)
+    (line,) = lines(house, house.here, part="mean", above=60)
+    assert line.startswith("on_value of here never goes on: it waits for n of here above 5, and 5")
+    assert unreachable(greenhouse.plan()) == []
