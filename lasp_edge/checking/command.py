@@ -50,6 +50,7 @@ import faulthandler
 import io
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
 from lasp_edge.checking import record
 from lasp_edge.checking.against import changed_texts, changes
@@ -61,6 +62,7 @@ from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, uns
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.room import room_of
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, ties
 from lasp_edge.checking.trial import Findings
@@ -141,14 +143,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plan or arguments.against is not None:
         return _describe(plan, arguments)
     broken, lines = _check_folds(plan, arguments.examples, arguments.seed, shows=arguments.laws)
-    lines += [f"ROUND {line}" for line in unstepped(plan)]
-    wrong, (remembering, memos) = uncallable(plan), memories_of(plan)
-    doubts = unfilled(plan) + fleet_readers(plan) + risks_of(plan) + memos + unreachable(plan)
-    if not wrong and not arguments.no_run:
+    uncalled, seen = uncallable(plan), _looked_at(plan)
+    lines += seen.lines
+    wrong, doubts = seen.wrong + uncalled, seen.doubts
+    if not uncalled and not arguments.no_run:
         found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         lines += _findings(found)
-    wrong = remembering + wrong
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, _fields(plan, arguments))
     if not arguments.no_record:
@@ -159,6 +160,23 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join([_summary(broken, len(wrong), warnings), *lines]))  # noqa: T201
     fails = broken or wrong or (warnings and arguments.strict)
     return Exit.DIFFERS if fails else Exit.FINE
+
+
+class _Seen(NamedTuple):
+    """What is seen of a program that does not run."""
+
+    wrong: list[str]
+    doubts: list[str]
+    lines: list[str]
+
+
+def _looked_at(plan: Plan) -> _Seen:
+    """Return what is seen of a program without running it."""
+    (remembering, memos), room = memories_of(plan), room_of(plan)
+    doubts = unfilled(plan) + fleet_readers(plan) + risks_of(plan) + memos + unreachable(plan)
+    lines = [f"ROUND {line}" for line in unstepped(plan)]
+    lines += [f"ROOM  {line}" for line in room.notes]
+    return _Seen(remembering + room.wrong, doubts + room.doubts, lines)
 
 
 def _need_former(arguments: argparse.Namespace) -> None:

@@ -72,7 +72,7 @@ def folds_of(plan: Plan) -> list[NamedFold]:
     ]
     known: dict[tuple[type[Fold], int, str], tuple[list[str], NamedFold]] = {}
     for where, outer, readings in found:
-        for inside, fold in _nested(where, outer):
+        for inside, fold in nested_folds(where, outer):
             plausible = None if fold.is_built_in else readings
             text = f"{fold.parameters} {fold.columns} {fold.parts} {plausible and plausible.span}"
             named = NamedFold((), fold, plausible)
@@ -103,11 +103,12 @@ def collected_event(plan: Plan, variable: str) -> EventType | None:
     return collected[0] if is_alone else None
 
 
-def _nested(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:
+def nested_folds(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:
+    """Yield a fold, and those inside of it, each with where it stands."""
     yield where, fold
     if isinstance(fold, Struct):
         for part, inner in fold.inner.items():
-            yield from _nested(f"{where}, part {part}", inner)
+            yield from nested_folds(f"{where}, part {part}", inner)
 
 
 def verdicts(
