@@ -14,9 +14,9 @@ from lasp_edge.checking.laws import (
 )
 from lasp_edge.checking.search import Broken, FoldUnderTest, smallest_broken
 from lasp_edge.folds.fold import Fold
-from lasp_edge.folds.numbers import PlausibleRange
+from lasp_edge.folds.numbers import LIMIT, PlausibleRange
 from lasp_edge.folds.structs import Struct
-from lasp_edge.language.declarations import EventType, Window
+from lasp_edge.language.declarations import EventType, LocalFold, Window
 from lasp_edge.language.plan import Plan
 
 EXAMPLES = 200
@@ -67,7 +67,7 @@ def folds_of(plan: Plan) -> list[NamedFold]:
         for each in plan.windows.values()
     ]
     found += [
-        (f"fold {each.name}", each.fold, _plausible_of(plan, each.source.name))
+        (f"fold {each.name}", each.fold, _plausible_of(plan, each))
         for each in plan.local_folds.values()
     ]
     known: dict[tuple[type[Fold], int, str], tuple[list[str], NamedFold]] = {}
@@ -86,10 +86,16 @@ def _plausible_in(plan: Plan, window: Window) -> PlausibleRange | None:
     return None if event is None else event.plausible
 
 
-def _plausible_of(plan: Plan, variable: str) -> PlausibleRange | None:
-    """Return the range of the readings that a variable collects, where nothing else writes it."""
-    event = collected_event(plan, variable)
-    return None if event is None else event.plausible
+def _plausible_of(plan: Plan, made: LocalFold) -> PlausibleRange | None:
+    """Return the range of the readings that a fold is given, where nothing else is.
+
+    Of a value of several others it is the narrowest range of theirs: they are tried on equal ones.
+    """
+    events = [collected_event(plan, name) for name in sorted(made.sources)]
+    ranges = [each.plausible for each in events if each is not None and each.plausible is not None]
+    if len(ranges) < len(events):
+        return None
+    return min(ranges, key=lambda each: each.nearest(LIMIT) - each.nearest(-LIMIT))
 
 
 def collected_event(plan: Plan, variable: str) -> EventType | None:

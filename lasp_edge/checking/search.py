@@ -10,7 +10,7 @@ nothing has to be installed.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
-from itertools import product
+from itertools import islice, product
 from random import Random
 from typing import Any
 
@@ -26,6 +26,12 @@ _SMALL: tuple[tuple[TimedValue, ...], ...] = ((), ((0, 0),), ((1, 0),), ((2, 1),
 _MOST_SAMPLES = 4
 _RECENT_US = 1_700_000_000_000_000
 _TRIES = 20
+_MOST_SHRINKING = 2_000
+"""Cases that are tried to make a counter-example smaller: a second or two."""
+_RANGE = (
+    "so say which readings there can be, by event(..., least=, most=), or give what the fold makes "
+    "a coarser resolution="
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,8 @@ class Broken:
             made = f", combined: {_shown(self.fold, samples)}" if len(samples) > 1 else ""
             value = _shown(self.fold, samples) if len(samples) < 2 else ""  # noqa: PLR2004
             lines.append(f"{name} = {chosen or 'zero'}{made}{' = ' if value else ''}{value}")
-        return lines + [f"{what} = {value!r}" for what, value in self.sides]
+        lines += [f"{what} = {value!r}" for what, value in self.sides]
+        return lines + [_RANGE] * str(self.sides[-1][1]).startswith("out of range")
 
 
 def _shown(fold: Fold, samples: tuple[TimedValue, ...]) -> str:
@@ -165,9 +172,15 @@ def _time_us(random: Random) -> int:
 
 
 def _shrunk(broken: Broken, tested: FoldUnderTest) -> Broken:
-    """Return a case that breaks the law and of which no simpler one was found that does."""
+    """Return a case that breaks the law and of which no simpler one was found that does.
+
+    After `_MOST_SHRINKING` cases it ends with the simplest so far: where two values must differ by
+    little, each could be made smaller by 1, in turn, without end.
+    """
+    left = _MOST_SHRINKING
     while True:
-        for case in _simpler(broken.case):
+        for case in islice(_simpler(broken.case), left):
+            left -= 1
             smaller = _tried(broken.law, tested, case)
             if smaller:
                 broken = smaller

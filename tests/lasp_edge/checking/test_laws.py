@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from crdts import BoundedLWWSet
 from lasp_edge import Column, Fold, Op, folds
 from lasp_edge.checking import laws
 from lasp_edge.checking.programs import folds_of, verdicts
@@ -185,3 +186,36 @@ def test_a_fold_of_ones_own_is_tried_on_plausible_values():
     ]
     assert other.plausible is None, "what a function gives may be anything"
     assert any(each.broken for each in verdicts(Power()))
+
+
+def combined(function, fold, resolution="1", **event):
+    """Return the verdicts on a value of two others, and the program's events have a range."""
+    program = Program("combined")
+    values = []
+    for name in "ab":
+        made = program.event(name, resolution="1", **event)
+        samples = program.declare_dynamic(BoundedLWWSet(bound=5), f"{name}s")
+        program.collect(made, into=samples)
+        values.append(
+            program.fold_dynamic(program.fold(samples, fold, f"{name}_here"), f"of_{name}")
+        )
+    program.combine("both", function, *values, resolution=resolution)
+    (named,) = [each for each in folds_of(program.plan()) if "fold both" in each.where[0]]
+    return verdicts(named.fold, plausible=named.plausible)
+
+
+def test_a_combined_value_beyond_all_steps_names_the_range_that_mends_it():
+    (broken,) = [each for each in combined(lambda a, b: a + b, folds.sum()) if each.broken]
+    assert "by event(..., least=, most=)" in broken.lines()[-1]
+    bounded = combined(lambda a, b: a + b, folds.sum(), least=0, most=1_000)
+    assert not [each for each in bounded if each.broken]
+
+
+def test_a_counter_example_that_can_always_be_a_little_smaller_ends():
+    parts = folds.struct(mean=folds.mean(), most=folds.max(), total=folds.sum())
+
+    def divided(a, b):
+        return (a["mean"] - 10) * a["most"] / b["total"]
+
+    (broken,) = [each for each in combined(divided, parts, resolution="0.001") if each.broken]
+    assert "out of range" in broken.lines()[-2]
