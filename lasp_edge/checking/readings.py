@@ -117,7 +117,7 @@ def tag_choices(plan: Plan, tags: Set[str]) -> dict[str, tuple[str, ...]]:
     """Return what each tag may be: a number, or a text that a function names which asks for it."""
     named: dict[str, dict[str, None]] = {tag: {} for tag in tags}
     for _, function in functions_of(plan):
-        texts = {each: None for each in _constants(function) if _is_short_text(each)}
+        texts = {each: None for each in constants_of(function) if _is_short_text(each)}
         for tag in tags & texts.keys():
             named[tag].update({each: None for each in texts if each not in tags})
     numbers = [each for each in constants(plan)[0] if each.isdecimal()]
@@ -132,7 +132,7 @@ def constants(plan: Plan) -> tuple[tuple[str, ...], tuple[float, ...]]:
     texts: dict[str, None] = {}
     numbers: dict[float, None] = {}
     for _, function in functions_of(plan):
-        for constant in _constants(function):
+        for constant in constants_of(function):
             if _is_short_text(constant):
                 texts[constant] = None
             elif isinstance(constant, int | float) and not isinstance(constant, bool):
@@ -144,7 +144,7 @@ def _is_short_text(constant: Any) -> bool:
     return isinstance(constant, str) and 0 < len(constant) <= _LONGEST
 
 
-def _constants(function: Any) -> Iterator[Any]:
+def constants_of(function: Any) -> Iterator[Any]:
     """Yield the constants of a function, and those that it names."""
     for each, code in inner_codes(function):
         names = [each.__globals__.get(name) for name in code.co_names]

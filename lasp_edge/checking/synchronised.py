@@ -25,13 +25,20 @@ smaller while it breaks it: events are left out, and their values moved towards 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import chain
+from itertools import chain, groupby, islice
 from math import isclose
 from random import Random
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lasp_edge.checking.readings import plausible
+from lasp_edge.checking.pools import (
+    DEVICES,
+    LONGEST,
+    MOST_BEFORE,
+    MOST_OF_PART,
+    EventPool,
+    numbers_of,
+)
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import EventType
@@ -42,10 +49,13 @@ from lasp_edge.reasons import reason_of
 
 CASES = 300
 """Cases that are drawn for each law and choice of events in order."""
-_DEVICES = ("pi-1", "pi-2", "pi-3")
-_MOST_BEFORE, _MOST_OF_PART = 8, 3
-_SMALLEST = 4
-"""Values nearest to zero that are tried in place of another one."""
+LONG_CASES = 24
+"""Cases that are drawn with many events."""
+MOST_SMALLER = 1_000
+"""Cases that are tried to make one smaller that breaks a law."""
+_MOST = (MOST_BEFORE, MOST_OF_PART)
+_MOST_LONG = ((MOST_BEFORE, LONGEST + 1), (LONGEST + 1, MOST_OF_PART))
+"""Events before, and of a part, at most; beyond `LONGEST`: as many as `EventPool.lengths`."""
 _SECOND_US = 1_000_000
 
 Sides = Iterator[tuple[str, Any]]
@@ -107,51 +117,13 @@ def broken_laws(
         events: those that are readings, of which other values in their steps are drawn, too.
         seed: of what is drawn.
     """
-    pools = [pool for pool in (_Pool(each, events) for each in keys) if pool.names]
+    numbers = numbers_of(scan)
+    pools = [pool for pool in (EventPool(each, events, numbers) for each in keys) if pool.names]
     found = BrokenLaws(_commuting(scan, pools, Random(seed)))
     for ordered in covers(scan.depends):
         if {name for pool in pools for name in pool.names} - set(ordered):  # else nothing is shared
             found.choices[ordered] = list(_shared(scan, pools, ordered, Random(seed)))
     return found
-
-
-class _Pool:
-    """Events of one key, by name, those with values near zero first."""
-
-    def __init__(self, events: Sequence[Event], types: Mapping[str, EventType]) -> None:
-        self._by_name: dict[str, list[Event]] = {}
-        self._types = types
-        for event in sorted(events, key=lambda each: _size(each.value)):
-            self._by_name.setdefault(event.name, []).append(event)
-        self.names = tuple(sorted(self._by_name))
-
-    def drawn(
-        self, random: Random, names: Sequence[str], most: int, device: str = ""
-    ) -> tuple[Event, ...]:
-        """Return up to `most` events of some names, of any device or of one."""
-        count = random.randint(0, most) if names else 0
-        return tuple(self.one(random, random.choice(names), device) for _ in range(count))
-
-    def one(self, random: Random, name: str, device: str = "") -> Event:
-        """Return an event of a name."""
-        event, kind = random.choice(self._by_name[name]), self._types.get(name)
-        if kind is not None and not kind.text:
-            steps = kind.resolution.quantise(event.value) + random.randint(0, 9)
-            event = event._replace(value=kind.resolution.real(plausible(kind, steps)))
-        return event._replace(device=device or random.choice(_DEVICES))
-
-    def smaller(self, event: Event) -> Iterator[Event]:
-        """Yield the event with values nearer to zero."""
-        for each in self._by_name[event.name][:_SMALLEST]:
-            if _size(each.value) < _size(event.value):
-                yield event._replace(value=each.value)
-
-
-def _size(value: Any) -> tuple[Any, ...]:
-    """Return what orders values by how simple they are."""
-    if isinstance(value, int | float):
-        return (0, abs(value), value < 0, "")
-    return (1, len(repr(value)), False, repr(value))
 
 
 def stepped(scan: Synchronised, state: Any, event: Event) -> tuple[Any, tuple[Any, ...]]:
@@ -221,19 +193,19 @@ _MENDED = "so let share and join take each state that step gives"
 
 
 def _shared(
-    scan: Synchronised, pools: list[_Pool], ordered: tuple[str, ...], random: Random
+    scan: Synchronised, pools: list[EventPool], ordered: tuple[str, ...], random: Random
 ) -> Iterator[str]:
     """Yield what breaks the laws of shares, if these events are in order."""
 
-    def drawn(pool: _Pool) -> LawCase | None:
+    def drawn(pool: EventPool, most: tuple[int, int]) -> LawCase | None:
         local = [name for name in pool.names if name not in ordered]
         marks = [name for name in pool.names if name in ordered]
-        before = pool.drawn(random, pool.names, _MOST_BEFORE)
+        before = pool.drawn(random, pool.names, most[0])
         before = (*before, pool.one(random, random.choice(marks))) if before and marks else ()
         if not local:
             return None
-        other, this = random.sample(_DEVICES, 2)
-        theirs, part = [pool.drawn(random, local, _MOST_OF_PART, each) for each in (other, this)]
+        other, this = random.sample(DEVICES, 2)
+        theirs, part = [pool.drawn(random, local, most[1], each) for each in (other, this)]
         return _timed(
             LawCase(before, theirs, part, (pool.one(random, random.choice(local), this),))
         )
@@ -246,7 +218,7 @@ def _shared(
         yield from _broken(scan, law, pools, drawn, is_case, title)
 
 
-def _commuting(scan: Synchronised, pools: list[_Pool], random: Random) -> list[str]:
+def _commuting(scan: Synchronised, pools: list[EventPool], random: Random) -> list[str]:
     """Return what shows that an order is missing in `depends`; one for each pair of events."""
     known = {frozenset(pair) for pair in scan.depends}
     found: list[str] = []
@@ -256,11 +228,13 @@ def _commuting(scan: Synchronised, pools: list[_Pool], random: Random) -> list[s
             if frozenset((one, two)) in known:
                 continue
 
-            def drawn(pool: _Pool, one: str = one, two: str = two) -> LawCase | None:
+            def drawn(
+                pool: EventPool, most: tuple[int, int], one: str = one, two: str = two
+            ) -> LawCase | None:
                 if not {one, two} <= {*pool.names}:
                     return None
-                before = pool.drawn(random, pool.names, _MOST_BEFORE)
-                first, second = random.sample(_DEVICES, 2)
+                before = pool.drawn(random, pool.names, most[0])
+                first, second = random.sample(DEVICES, 2)
                 pair = (pool.one(random, one, first), pool.one(random, two, second))
                 return _timed(LawCase(before, next=pair))
 
@@ -272,24 +246,25 @@ def _commuting(scan: Synchronised, pools: list[_Pool], random: Random) -> list[s
 def _broken(
     scan: Synchronised,
     law: Law,
-    pools: list[_Pool],
-    drawn: Callable[[_Pool], LawCase | None],
+    pools: list[EventPool],
+    drawn: Callable[[EventPool, tuple[int, int]], LawCase | None],
     is_case: Callable[[LawCase], bool],
     title: str,
 ) -> Iterator[str]:
     """Yield the smallest case that was found to break a law, in lines."""
-    for n in range(CASES):
+    for n in range(CASES + LONG_CASES):
         pool = pools[n % len(pools)]
-        case = drawn(pool)
+        case = drawn(pool, _MOST if n < CASES else _MOST_LONG[n % len(_MOST_LONG)])
         if case is None or not _breach(scan, law, case):
             continue
-        while True:
-            for smaller in _simpler(pool, case):
+        left, is_smaller = MOST_SMALLER, True
+        while is_smaller:
+            is_smaller = False
+            for smaller in islice(_simpler(pool, case), left):
+                left -= 1
                 if is_case(smaller) and _breach(scan, law, smaller):
-                    case = smaller
+                    case, is_smaller = smaller, True
                     break
-            else:
-                break
         yield "\n        ".join(_lines(scan, law, case, title))
         return
 
@@ -318,19 +293,31 @@ def _timed(case: LawCase) -> LawCase:
     return LawCase(*found)
 
 
-def _simpler(pool: _Pool, case: LawCase) -> Iterator[LawCase]:
-    """Yield cases with an event less, or with one whose value is nearer to zero."""
+def _simpler(pool: EventPool, case: LawCase) -> Iterator[LawCase]:
+    """Yield cases with fewer events, with simpler ones, or with one that is nearer to zero."""
+    yield from _shorter(pool, case)
     for which, events in enumerate(case):
         for at, event in enumerate(events):
             rest = (*events[:at], *events[at + 1 :])
             if which < 3:  # noqa: PLR2004 - the law speaks of those of `next`
                 yield case._replace(**{case._fields[which]: rest})
-            if which == 0 and event.device != _DEVICES[0]:
-                moved = event._replace(device=_DEVICES[0])
+            if which == 0 and event.device != DEVICES[0]:
+                moved = event._replace(device=DEVICES[0])
                 yield case._replace(before=(*events[:at], moved, *events[at + 1 :]))
             for smaller in pool.smaller(event):
                 changed = (*events[:at], smaller, *events[at + 1 :])
                 yield case._replace(**{case._fields[which]: changed})
+
+
+def _shorter(pool: EventPool, case: LawCase) -> Iterator[LawCase]:
+    """Yield cases with half of many events, or with the simplest values of all of them."""
+    for name, events in zip(case._fields[:3], case, strict=False):
+        if len(events) > MOST_BEFORE:
+            for part in (events[: len(events) // 2], events[len(events) // 2 :]):
+                yield case._replace(**{name: part})
+            least = tuple(next(pool.smaller(event), event) for event in events)
+            if least != events:
+                yield case._replace(**{name: least})
 
 
 def _lines(scan: Synchronised, law: Law, case: LawCase, title: str) -> Iterator[str]:
@@ -351,7 +338,9 @@ def _lines(scan: Synchronised, law: Law, case: LawCase, title: str) -> Iterator[
 
 
 def _after(events: Sequence[Event]) -> str:
-    shown = ", ".join(f"{_shown(event)} of {event.device}" for event in events)
+    each = (f"{_shown(event)} of {event.device}" for event in events)
+    counted = ((text, len(list(equal))) for text, equal in groupby(each))
+    shown = ", ".join(f"{count:,} times {text}" if count > 1 else text for text, count in counted)
     return f" after {shown}" if shown else ""
 
 

@@ -82,6 +82,32 @@ class Raising(ValueBarrier):
         return state + part[0]
 
 
+class Saturating(ValueBarrier):
+    """Counts up to a number, and join adds what was counted beyond it."""
+
+    most = 40
+
+    def step(self, state, event):
+        return (0, [state]) if event.name == "b" else (min(state + 1, self.most), [])
+
+    def share(self, state):
+        return 0
+
+    def join(self, state, part):
+        return state + part
+
+
+class Rare(Saturating):
+    """One value means something else: it needs an order that nothing else needs."""
+
+    depends = (("b", "a"), ("b", "b"))
+
+    def step(self, state, event):
+        if event.name == "a" and event.value == 4_711:
+            return state * 2, []
+        return (0, [state]) if event.name == "b" else (state + 1, [])
+
+
 BROKEN = [
     (WholeShare, {"C2"}, "so let the share have 0, or nothing, where join adds"),
     (SpareShare, {"C2"}, "join(s, share(s)) = (1, 0, ())"),
@@ -101,6 +127,21 @@ def test_what_breaks_a_law_is_found_with_what_to_write(kind, laws, text):
     found = wrong(kind, names=names, resolution="0.1" if kind is Doubles else "1")
     assert set(found) == laws
     assert text in "\n".join(found.values())
+
+
+@pytest.mark.parametrize("most", [12, 40, 200])
+def test_a_slice_of_many_events_is_tried_and_its_counter_example_is_the_shortest(most):
+    class UpTo(Saturating):
+        def step(self, state, event):
+            return (0, [state]) if event.name == "b" else (min(state + 1, most), [])
+
+    line = next(text for text in wrong(UpTo)["C1"].splitlines() if "outputs = " in text)
+    assert line.endswith(f"outputs = (({most + 1}, ()))") or f"({most + 1}, ())" in line
+
+
+def test_a_number_that_a_step_names_is_among_the_values():
+    assert "so write depends = (..., ('a', 'a'))" in wrong(Rare)["C3"]
+    assert "a 4711.0" in wrong(Rare)["C3"]
 
 
 def test_the_counter_example_is_small():
