@@ -11,18 +11,33 @@ break it can be found by name, in a function and in those of its package that it
     ['**: it is rounded differently from machine to machine; x * x and Decimal are not']
 """
 
+import ast
 import builtins
+import cmath
 import datetime as dt
 import dis
 import inspect
-import math
+import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
+from lasp_edge.checking.texts import node_of, tree_of
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.scan import Scan
 
+_OF_MACHINES: Final = frozenset(
+    ("getpass", "locale", "platform", "socket", "subprocess", "tempfile")
+)
+"""Modules whose functions give something else on each machine."""
+_OF_SYS = ("argv", "byteorder", "executable", "getsizeof", "hash_info", "implementation", "maxsize")
+_OF_OS = ("cpu_count", "environ", "getcwd", "getenv", "getlogin", "getpid", "listdir", "uname")
+_PARTLY: Final = {
+    "sys": frozenset((*_OF_SYS, "path", "platform", "version", "version_info")),
+    "os": frozenset((*_OF_OS, "name", "urandom")),
+}
+"""Module -> what of it is another thing on each machine."""
 _EACH_TIME: Final = frozenset({"time", "random", "secrets", "uuid", "_random"})
 """Modules whose functions give something else each time."""
 _CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "hypot")
@@ -31,12 +46,29 @@ _EXPONENTIAL = ("exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "pow", 
 _SPECIAL = ("erf", "erfc", "gamma", "lgamma")
 TRANSCENDENTAL: Final = frozenset((*_CIRCULAR, *_HYPERBOLIC, *_EXPONENTIAL, *_SPECIAL))
 """Functions of `math` whose last digits are the machine's own."""
+_ROUNDING: Final = {"math": TRANSCENDENTAL, "operator": frozenset({"pow", "ipow"})}
+"""Module -> what of it machines round differently."""
 ACTING = "handler of a result, a value or a threshold"
 """What acts on a result, a value or a threshold: it makes nothing that is computed again."""
 _OF_INTEGERS: Final = frozenset({"lift", "combine", "retract"})
 _READING: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _NOW: Final = frozenset({"now", "utcnow", "today"})
 _ARGUMENTS = "what is made of a reading must follow from it alone"
+_MACHINE = "it is another one on each machine, so the fleet's devices give different things"
+_FILE = (
+    "a file may be another one elsewhere, and changes: read it once, where the program is declared,"
+    " and bring it to all machines with the program"
+)
+_ZONE = "without a time zone it is the machine's own; write tz=UTC, or tz=ZoneInfo(...)"
+_CONTEXT = (
+    "the precision of Decimal is set for one thread alone; write `with localcontext(prec=..):` in "
+    "the function that needs it"
+)
+_READING_FILES: Final = frozenset({"read_text", "read_bytes"})
+_CONTEXTS: Final = re.compile(r"(decimal\.)?(setcontext\(|getcontext\(\)\.\w+ = )")
+_NEEDED: Final = {"fromtimestamp": 2, "astimezone": 1}
+"""Method -> its arguments where a time zone is given."""
 _POWER = "**: it is rounded differently from machine to machine; x * x and Decimal are not"
 _ROUNDED = "it is rounded differently from machine to machine; Decimal has one that is not"
 
@@ -50,10 +82,19 @@ def risks(function: Callable[..., Any], *, of_integers: bool = False) -> list[st
     """
     found: dict[str, None] = {}
     for each, code in inner_codes(function):
-        found.update(dict.fromkeys(_named(each, code)))
+        named = (
+            risk for risk in _named(each, code) if not (of_integers and risk.startswith("pow"))
+        )
+        found.update(dict.fromkeys(named))
         if not of_integers and any(_is_power(step) for step in dis.get_instructions(code)):
             found[_POWER] = None
+    for each in inner_functions(function):
+        found.update(dict.fromkeys(_in_text(each)))
     return list(found)
+
+
+def _is_pow(risk: str) -> bool:
+    return risk.startswith("pow:")
 
 
 def _is_power(step: dis.Instruction) -> bool:
@@ -178,26 +219,95 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _named(function: FunctionType, code: CodeType) -> Iterator[str]:
-    closed = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
-    known = {**vars(builtins), **function.__globals__, **closed}
-    for name in (*code.co_names, *code.co_freevars):
+    known = dict(vars(builtins)) | dict(_outer_values(function))
+    for name, attributes in _chains(code):
         if name in known:
-            yield from _risks_of(name, known[name], frozenset(code.co_names))
+            yield from _risks_of(name, known[name], attributes)
+    yield from (f"{name}: {_FILE}" for name in sorted(_READING_FILES.intersection(code.co_names)))
+
+
+def _chains(code: CodeType) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each global or closed-over variable that is read, and the attributes behind it."""
+    name, attributes = "", set[str]()
+    for step in dis.get_instructions(code):
+        if name and step.opname in _ATTRIBUTES:
+            attributes.add(step.argval)
+            continue
+        if name:
+            yield name, frozenset(attributes)
+        is_read = step.opname in _READING or step.argval in code.co_freevars
+        name, attributes = (step.argval if is_read else ""), set()
 
 
 def _risks_of(name: str, value: Any, names: frozenset[str]) -> Iterator[str]:
     """Yield the risks of a value that a code names, beside other names."""
     owner = getattr(value, "__module__", None) or type(getattr(value, "__self__", None)).__module__
     if isinstance(value, ModuleType):
-        if value.__name__ in _EACH_TIME:
-            yield f"{name}: {_ARGUMENTS}"
-        elif value is math:
-            yield from (f"{name}.{each}: {_ROUNDED}" for each in sorted(names & TRANSCENDENTAL))
-    elif callable(value) and owner in _EACH_TIME:
-        yield f"{name}: {_ARGUMENTS}"
-    elif callable(value) and owner == "math" and value.__name__ in TRANSCENDENTAL:
-        yield f"{name}: {_ROUNDED}"
-    elif value is builtins.hash or value is builtins.id:
-        yield f"{name}: it differs from process to process"
+        yield from _risks_of_module(name, value, names)
+    elif callable(value):
+        yield from _risks_of_function(name, value, owner)
     if value in (dt, dt.datetime, dt.date) and names & _NOW:
         yield f"{name}.{min(names & _NOW)}: {_ARGUMENTS}"
+
+
+def _risks_of_module(name: str, module: ModuleType, names: frozenset[str]) -> Iterator[str]:
+    if module.__name__ in _EACH_TIME:
+        yield f"{name}: {_ARGUMENTS}"
+    elif module.__name__ in _OF_MACHINES:
+        yield f"{name}: {_MACHINE}"
+    elif module is cmath:
+        yield f"{name}: {_ROUNDED}"
+    machines = _PARTLY.get(module.__name__, frozenset()) & names
+    yield from (f"{name}.{each}: {_MACHINE}" for each in sorted(machines))
+    rounded = _ROUNDING.get(module.__name__, frozenset()) & names
+    yield from (f"{name}.{each}: {_ROUNDED}" for each in sorted(rounded))
+
+
+def _risks_of_function(name: str, value: Any, owner: str) -> Iterator[str]:
+    called = getattr(value, "__name__", "")
+    owner = "operator" if owner == "_operator" else "os" if owner in {"posix", "nt"} else owner
+    if owner in _EACH_TIME:
+        yield f"{name}: {_ARGUMENTS}"
+    elif called in _ROUNDING.get(owner, ()) or owner == "cmath" or value is pow:
+        yield f"{name}: {_ROUNDED}"
+    elif owner in _OF_MACHINES or called in _PARTLY.get(owner, ()):
+        yield f"{name}: {_MACHINE}"
+    elif value is builtins.hash or value is builtins.id:
+        yield f"{name}: it differs from process to process"
+    elif value is builtins.open:
+        yield f"{name}: {_FILE}"
+
+
+def _in_text(function: FunctionType) -> Iterator[str]:
+    """Yield the risks that the text of a function and of its module shows, and no name."""
+    node = node_of(function)
+    for each in ast.walk(node) if node is not None else ():
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
+            given = len(each.args) + len(each.keywords)
+            if given < _NEEDED.get(each.func.attr, 0):
+                yield f"{ast.unparse(each)}: {_ZONE}"
+    names = {*_names(function.__code__)}
+    for name, value in _made_at_import(function):
+        if name in names:
+            code = compile(ast.Expression(value), "<import>", "eval")
+            yield from (f"{name}, made at import of {risk}" for risk in _named(function, code))
+    if any(function.__globals__.get(name) is Decimal for name in names):
+        yield from _contexts(function)
+
+
+def _made_at_import(function: FunctionType) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the globals that a module assigns, each with what it is made of."""
+    for node in getattr(tree_of(function), "body", ()):
+        if isinstance(node, ast.Assign):
+            named = [each for each in node.targets if isinstance(each, ast.Name)]
+            yield from ((each.id, node.value) for each in named)
+        elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
+            yield node.target.id, node.value
+
+
+def _contexts(function: FunctionType) -> Iterator[str]:
+    """Yield the statements of a function's module that set how `Decimal` computes."""
+    for node in getattr(tree_of(function), "body", ()):
+        text = ast.unparse(node) if isinstance(node, ast.Assign | ast.Expr) else ""
+        if _CONTEXTS.match(text):
+            yield f"{text}: {_CONTEXT}"

@@ -176,7 +176,7 @@ def bound_names(node: ast.AST) -> set[str]:
     return names | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
 
 
-def _tree(made: Any) -> ast.Module | None:
+def tree_of(made: Any) -> ast.Module | None:
     """Return the syntax tree of the module that defines something; None where it has no text."""
     try:
         module = inspect.getmodule(made)
@@ -188,7 +188,7 @@ def _tree(made: Any) -> ast.Module | None:
 
 def node_of(function: FunctionType) -> ast.AST | None:
     """Return the syntax of a function, found by the places that its code knows."""
-    tree, code = _tree(function), function.__code__
+    tree, code = tree_of(function), function.__code__
     places = {(at[0], at[2]) for at in code.co_positions() if at[0] and at[2]}
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -204,7 +204,7 @@ def node_of(function: FunctionType) -> ast.AST | None:
 
 
 def _class_node(made: type) -> ast.AST | None:
-    found: list[ast.AST] = [_tree(made) or ast.Module([], [])]
+    found: list[ast.AST] = [tree_of(made) or ast.Module([], [])]
     for name in made.__qualname__.split("."):
         if name != "<locals>":
             inside = [node for outer in found for node in ast.walk(outer)]

@@ -1,0 +1,57 @@
+"""`check` names what is another thing on other machines and at other times, in text and by name."""
+
+import cmath
+import getpass
+import operator
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from decimal import Decimal, getcontext
+from os import cpu_count as cores
+from pathlib import Path
+
+import pytest
+
+from lasp_edge.checking.determinism import risks
+
+START = time.time()  # noqa: TID251 - what must be found
+WIDE = sys.maxsize > 2**32
+FACTOR = Decimal("0.5")
+getcontext().prec = 28
+
+
+class Powers:
+    def lift(self, value):
+        return (pow(value, 3) + value**2,)
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (lambda event: pow(event.value, 0.3), ["pow"]),
+        (lambda event: operator.pow(event.value, 0.3), ["operator.pow"]),
+        (lambda event: cmath.sqrt(event.value).real, ["cmath"]),
+        (lambda event: event.value + (sys.maxsize > 2**32), ["sys.maxsize"]),
+        (lambda event: f"{os.cpu_count()} {event.name}", ["os.cpu_count"]),
+        (lambda event: event.name + event.version + os.sep + sys.intern(""), []),
+        (lambda event: cores(), ["cores"]),
+        (lambda event: getpass.getuser(), ["getpass"]),
+        (lambda event: event.value < START, ["START, made at import of time"]),
+        (lambda event: 1 if WIDE else 2, ["WIDE, made at import of sys.maxsize"]),
+        (lambda event: Path("factor").read_text(), ["read_text"]),
+        (lambda event: open("factor"), ["open"]),  # noqa: SIM115, PTH123 - what must be found
+        (lambda event: datetime.fromtimestamp(0), ["datetime.fromtimestamp(0)"]),  # noqa: DTZ006
+        (lambda event: datetime.fromtimestamp(0, UTC).astimezone(UTC), []),
+        (lambda event: event.time.astimezone(), ["event.time.astimezone()"]),
+        (lambda event: Decimal(event.value) / 7, ["getcontext().prec = 28"]),
+        (lambda event: event.value * FACTOR, []),
+    ],
+)
+def test_what_other_machines_and_times_give_differently_is_named(function, named):
+    assert [risk.partition(": ")[0] for risk in risks(function)] == named
+
+
+def test_a_power_of_whole_numbers_is_exact():
+    assert risks(Powers.lift, of_integers=True) == []
+    assert [risk.partition(":")[0] for risk in risks(Powers.lift)] == ["pow", "**"]
