@@ -112,6 +112,14 @@ def risks_of(plan: Plan) -> list[str]:
     return list(found)
 
 
+def makes_sets(plan: Plan) -> bool:
+    """Return whether some function makes a set, whose order another hash seed changes."""
+    codes = [code for _, function in functions_of(plan) for _, code in inner_codes(function)]
+    named = any({"set", "frozenset"}.intersection(code.co_names) for code in codes)
+    steps = (step.opname for code in codes for step in dis.get_instructions(code))
+    return named or any(step in {"BUILD_SET", "SET_ADD"} for step in steps)
+
+
 def functions_of(plan: Plan) -> Iterator[tuple[str, Any]]:
     """Yield all functions of the user's in a program, each with what it is for."""
     functions = plan.functions

@@ -31,7 +31,11 @@ GAPS_S = (900, 1_800, 3_600, 7_200, 14_400, 90_000)
 """Seconds after the first reading at which a few more follow: sessions end, a day has passed."""
 VALUES = (21.5, 0, 1, -1, -40, 1_000)
 """Values that are tried of every event which can have them."""
-WORDS = ("open", "a dog", "a", "closed", "", "dog a dog")
+WORDS = (
+    *("open", "a dog", "a", "closed", "", "dog a dog"),
+    *("one two three four five six seven", "seven of nine open doors are not closed"),
+)
+"""Texts that are tried of every event of texts: of several words, too, whose order may matter."""
 DEVICES = ("made-up-1", "made-up-2")
 NUMBERED = ("1", "2")
 """What each tag may be: a key may make a number of it."""

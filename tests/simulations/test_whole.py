@@ -5,8 +5,11 @@ from textwrap import dedent
 
 import pytest
 
+from lasp_edge import Program
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.tool.loading import load_plan
+from simulations import elsewhere
+from simulations.oracle import Reading
 from simulations.whole import RARE
 
 HEAD = """
@@ -116,6 +119,14 @@ WRONG = {
             "list({'a', 'b', 'c', 'dd', str(e.value)}), 'f'), parts={'x': 'text'})"
         ),
         "result f gives something else on another machine",
+    ),
+    "the order of words": (
+        """
+        op = program.event("op", text=True)
+        words = program.map(op, lambda e: " ".join({w for w in e.value.split()}), "words")
+        program.result(words, parts={"x": "text"})
+        """,
+        "result words gives something else on another machine",
     ),
     "chance in a handler": (
         """
@@ -272,3 +283,27 @@ def test_failures_that_differ_in_their_numbers_alone_are_one_line(found):
     )
     assert len(wrong) == 1
     assert "more with other numbers" in wrong[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "seeds"),
+    [
+        (lambda event: next(iter({event.value, 0})), elsewhere.SEEDS),
+        (lambda event: len(set(event.device)), elsewhere.SEEDS),
+        (lambda event: event.value, elsewhere.SEEDS[:1]),
+    ],
+)
+def test_a_program_that_makes_sets_runs_under_several_hash_seeds(monkeypatch, function, seeds):
+    program, ran = Program("seeds"), []
+    event = program.event("x", resolution="1")
+    program.result(program.map(event, function, "m"), parts={"x": "1"})
+    readings = [Reading("kitchen", "x", 21, 0, {})]
+
+    def outcomes_there(_program, _readings, seed):
+        ran.append(seed)
+        return elsewhere.outcomes(program.plan(), readings if seed != seeds[-1] else [])
+
+    monkeypatch.setattr(elsewhere, "_outcomes_there", outcomes_there)
+    (line,) = elsewhere.differences("", program.plan(), readings)
+    assert "result m gives something else" in line
+    assert tuple(ran) == seeds
