@@ -5,6 +5,8 @@
 - `programs`: the folds of a program, and their verdicts
 - `identities`: what identifies each window and fold (`--plan`)
 - `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs
+- `memory`, `alerts`, `room`, `growth`: what functions remember, what no value reaches, what is full
+- `pools`, `synchronised`: the laws of synchronised scans, and the events that they are tried on
 - `replays`: what rows of a scan over the fleet cost that wait for no device
 - `handlers`, `trial`: functions that cannot be called, or fail on made-up readings
 - `texts`, `record`: which function changed its text but not its version

@@ -208,7 +208,10 @@ def _against(plan: Plan, arguments: argparse.Namespace) -> list[str]:
     if where and not is_place(where):
         old = load_other(where)
         *found, kept = changes(ProgramSummary.of(old), new)
-        return [*found, *(changed_texts(old, plan) if old.name == plan.name else ()), kept]
+        texts = list(changed_texts(old, plan)) if old.name == plan.name else []
+        if texts:
+            kept = kept.replace("as it is:", "as it is, if the changed texts mean the same:", 1)
+        return [*found, *texts, kept]
     ran: RanProgram = program_in(where) if where else program_in_lake(arguments.lake)
     return [f"against {ran.whose}", *ran.notes, *changes(ran.summary, new)]
 

@@ -159,7 +159,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> None:
             often = "each time" if always else f"{failed:,} of {count:,} times"
             line = f"{asked.user} fails {often}: {why}, for {_shown(given, place)}"
             (found.wrong if always else found.doubts).append(line)
-        found.wrong += [f"{asked.user}: {flaw}" for flaw in _flaws(node, given)]
+        found.wrong += [f"{asked.user}: {flaw}" for flaw in _flaws(node, given, bool(failed))]
         scan = plan.functions.streams.get(name)
         if isinstance(scan, Synchronised) and not failed:
             broken = broken_laws(scan, list(_by_key(node, given).values()), plan.events)
@@ -175,8 +175,11 @@ def _shown(given: list[Delta], place: Place) -> str:
     return "a timer"
 
 
-def _flaws(node: StreamNode, given: list[Delta]) -> Iterator[str]:
-    """Yield where a stream's functions give something else when they are called again."""
+def _flaws(node: StreamNode, given: list[Delta], has_failed: bool) -> Iterator[str]:  # noqa: FBT001
+    """Yield where a stream's functions give something else when they are called again.
+
+    What fails is named where no failure was found, as a state that is a list.
+    """
     stage = node.stage
     if isinstance(stage, StatelessStage):
         yield from _twice("its function", stage.outputs, _tried_items(given))
@@ -186,7 +189,7 @@ def _flaws(node: StreamNode, given: list[Delta]) -> Iterator[str]:
             yield from _twice("its key", lambda _place, event: key(event), _tried_items(given))
         for events in _by_key(node, given).values():
             found = flaws(stage.scan, events)
-            yield from (flaw for flaw in found if " fails: " not in flaw)  # it was found already
+            yield from (flaw for flaw in found if " fails: " not in flaw or not has_failed)
             if found:
                 return
 

@@ -234,6 +234,9 @@ class _Trial:
                 has = f" with the tags {known}" if known else " without tags"
                 if tags.lacking and tags.lacking not in known:
                     has += f"; give them the tag, too: --tag {tags.lacking}=TEXT"
+                elif self._given is None and repr(MADE_UP_TAG) in str(error):
+                    given = " ".join(f"--tag {name}=TEXT" for name in known)
+                    has += f"; {MADE_UP_TAG!r} is made up: say what they have, by {given}"
                 shown = repr(event.value) if isinstance(event.value, str) else f"{event.value:g}"
                 self._note(what, f"the reading {event.name} {shown}{has}", error)
             else:

@@ -96,6 +96,19 @@ def test_a_scan_over_the_fleet_has_a_replay_ratio_and_one_of_each_device_has_non
     assert last.startswith("scan pairs: replay ratio 1.")
 
 
+def test_a_state_that_is_a_list_is_named_with_what_to_write():
+    class Listed(scans.Scan):
+        name, parts, zero = "listed", {"n": "1"}, [0]
+
+        def step(self, state, event):
+            state[0] += 1
+            return state, [state[0]]
+
+    (line, *_) = tried_streams(program_with(Listed()).plan()).wrong
+    assert line.startswith("scan scanned: step from [")
+    assert "a plain value is needed (a tuple in place of a list), not a list" in line
+
+
 def test_tags_that_are_asked_for_are_named():
     found = tried_streams(program_with(scans.last(2), key=lambda e: e.tags["tap"]).plan())
     assert found.tags == {"litres": {"tap": ["scan scanned"]}}
