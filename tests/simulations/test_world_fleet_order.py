@@ -149,3 +149,10 @@ def test_rows_at_local_events_are_final_only_once_their_device_has_gone_on(seed)
 )
 def test_a_planted_bug_of_local_events_is_found(bug, seed):
     assert hunt(BUGS[bug], [seed]) is not None
+
+
+def test_a_row_that_was_made_of_two_shares_shows_that_itself():
+    """Its items carry the share that they were stepped under: no oracle is needed to see it."""
+    caught = hunt(BUGS["parts_of_any_share_are_joined"], [1])
+    assert caught is not None
+    assert "is torn" in caught.trouble
