@@ -9,7 +9,7 @@ Kallas, Niksic, Stanford and Alur, "Flumina", PPoPP 2022, section 4.3.
 
 from typing import Any, Final
 
-from lasp_edge import Event, Program, scans
+from lasp_edge import Event, Program, folds, scans
 
 State = tuple[int, int, tuple[int, ...]]
 
@@ -70,6 +70,15 @@ def made(scan: type[scans.Synchronised[Any]] = Load, **more: Any) -> Program:
     return program
 
 
+def _windowed() -> Program:
+    """Return a program with the mean load of each minute: it needs no order."""
+    program = Program("energy")
+    power = program.event("power", resolution="1", unit="W")
+    program.window("load", source=power, fold=folds.mean(), size_s=60)
+    return program
+
+
 sent: Final = made()
+windowed: Final = _windowed()
 local: Final = made(local="power")
 modelled: Final = made(Model, local="power")

@@ -8,12 +8,14 @@ and its gateway are there.
 A value barrier's rate is bound by what devices do with local readings, which concern nobody else.
 So that is measured alone, in CPU seconds and without the start of any process: batches in memory
 come through a device's core to their commit, with all that becomes of them there. No file is read,
-and no event in order comes between. Beside it a bare loop calls the scan's own step for each
-reading, and keeps nothing. Two cores of devices give twice the rate.
+and no event in order comes between. Beside it the same readings in a window, which needs no order
+and takes whole columns; and a bare loop that calls the scan's own step for each reading, and keeps
+nothing. Two cores of devices give twice the rate.
 """
 
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -22,6 +24,7 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.state.store import Store
 from lasp_edge.evaluation.collecting import collect_rarely
 from lasp_edge.event import Event
+from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US
 from simulations.benchmarks import energy
 from simulations.benchmarks.energy_wire import ANSWERS, SHARES, WireCost, cost_of, delays_of
@@ -74,7 +77,10 @@ def _intake_lines(count: int) -> Iterator[Line]:
     """Yield how many local readings a device takes in, in a CPU second."""
     collect_rarely()  # as an agent with streams does
     batches = _batches(count)
-    seconds = {OURS: cpu_s(_take, lambda: batches, rounds=2)}
+    plans = {OURS: energy.local.plan(), "ours, no order": energy.windowed.plan()}
+    seconds = {
+        name: cpu_s(partial(_take, plan), lambda: batches, rounds=2) for name, plan in plans.items()
+    }
     seconds["bare loop"] = cpu_s(_step, lambda: batches, rounds=2)
     goal, what = BARRIER_RATE / CORES, "a device's local readings to their commit, of CPU"
     yield from rates(what, "readings/s", count, seconds, goal=goal)
@@ -93,11 +99,11 @@ def _batches(count: int) -> list[Batch]:
     ]
 
 
-def _take(batches: list[Batch]) -> None:
+def _take(plan: Plan, batches: list[Batch]) -> None:
     """Let a device take batches in, each with a commit."""
     with tempfile.TemporaryDirectory(prefix="local-", dir="/var/tmp") as directory:
         store = Store(Path(directory))
-        durable = Durable(Core(energy.local.plan(), DEVICES[0], 7, store.restored()), store)
+        durable = Durable(Core(plan, DEVICES[0], 7, store.restored()), store)
         now_us = batches[-1].times_us[-1]
         assert now_us is not None, "all have a time"
         for batch in batches:
