@@ -18,17 +18,18 @@ from simulations.planted.__main__ import main
 from simulations.planted.bug import BUGS, USES, replaced, unused
 from simulations.planted.hunt import CANARY, Caught, hunt
 
-QUICK = (
-    "the_cursor_is_committed_apart_from_panes",
-    "a_promise_does_not_wait_for_acknowledgements",
-    "a_frozen_entry_is_continued",
-    "settled_without_the_report_of_a_connected_holder",
-)
+QUICK = {
+    "the_cursor_is_committed_apart_from_panes": 14,
+    "a_promise_does_not_wait_for_acknowledgements": 0,
+    "a_frozen_entry_is_continued": 0,
+    "settled_without_the_report_of_a_connected_holder": 0,
+}
+"""Bug -> where the hunt begins: the first seed that finds it, or those after it if it moved."""
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_a_planted_bug_is_found(name):
-    assert hunt(BUGS[name], range(20)) is not None
+@pytest.mark.parametrize(("name", "first"), QUICK.items())
+def test_a_planted_bug_is_found(name, first):
+    assert hunt(BUGS[name], range(first, first + 20)) is not None
 
 
 @pytest.mark.parametrize(

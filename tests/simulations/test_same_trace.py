@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import msgpack
@@ -42,6 +43,7 @@ def answers(python: str) -> bool:
     return not subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode
 
 
+@cache  # One of them is compared with both.
 def traces(python: str, libraries: Path, hash_seed: str) -> str:
     """Return the traces of some seeds in a process of an interpreter."""
     environment = os.environ | {
@@ -56,11 +58,12 @@ def traces(python: str, libraries: Path, hash_seed: str) -> str:
     return ran.stdout
 
 
-@pytest.fixture
-def libraries(tmp_path):
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
     """Return a folder with what the core needs; elsewhere msgpack takes its Python instead of C."""
-    (tmp_path / "msgpack").symlink_to(Path(msgpack.__file__).parent)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("libraries")
+    (folder / "msgpack").symlink_to(Path(msgpack.__file__).parent)
+    return folder
 
 
 @pytest.mark.slow
