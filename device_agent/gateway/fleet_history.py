@@ -13,7 +13,7 @@ from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, pla
 from lasp_edge.evaluation.stored import RowsPartId
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import cell_in
-from lasp_edge.ordered.cells import CellId, cell_of
+from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.sent_items import united
 from lasp_edge.ordered.sent_outputs import newest
@@ -103,11 +103,12 @@ class GatewayHistory(FleetHistory):
         what has changed and not with the cell.
         """
         by_cell: dict[int, ChangedRows] = {}
+        several: ChangedRows = []
+        first_us = end_us = 0
         for each in changed:
-            cell_us = cell_of(each[0][0])
-            several = by_cell.get(cell_us)
-            if several is None:
-                several = by_cell[cell_us] = []
+            if not first_us <= each[0][0] < end_us:  # most are in the cell of the row before
+                first_us = cell_of(each[0][0])
+                end_us, several = first_us + CELL_US, by_cell.setdefault(first_us, [])
             several.append(each)
         for cell_us, several in by_cell.items():
             self._put_part(result, cell_us, several)

@@ -6,7 +6,7 @@ the newest that still counts is looked for in the store.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -132,10 +132,10 @@ class ResultBook:
 
     def take(
         self, delta: Delta, since_us: int, before_us: int, frontier_us: int | None
-    ) -> list[PlacedRow]:
+    ) -> Iterator[PlacedRow]:
         """Take how the stream has changed; return the rows that are final, or revised, by that.
 
-        They are in no order.
+        They are in no order, and are looked for only where somebody wants them.
 
         Args:
             delta: the change.
@@ -164,11 +164,11 @@ class ResultBook:
             shown = {key: self.newest.get(key) for key in back}
             self._remember(changed)
             self._replace(shown, since_us)
-        return [
+        return (
             (place, row)
             for place, row in changed
             if row is not None and row.event is not None and row.status != TENTATIVE
-        ]
+        )
 
     def _replace(self, shown: dict[str, Newest | None], since_us: int) -> None:
         """Remember the newest rows that still count of keys of which rows were taken back.
