@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from io import StringIO
 
+from lasp_edge.checking.growth import growing
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import Findings, tried
 from lasp_edge.errors import EnvironmentLacks
@@ -48,6 +49,8 @@ def all_tried(
     found = tried(plan, tags)
     if plan.streams:
         tried_streams(plan, tags, found)
+    if not found.wrong:
+        found.doubts += growing(plan)
     if is_lawful and not found.wrong:
         point = fleet_entry("whole")
         asked = {event: set(each) for event, each in found.tags.items()}

@@ -24,6 +24,9 @@ from crdts.plain import pack
 PLAIN_BYTES = 65_536
 """Bytes of the encoding of a scan's state, and of what it says at one place, at most: a store and a
 frame hold it."""
+PART_BYTES = 16_384
+"""Bytes of one output that leaves a device for an order over the fleet, encoded, at most; an entry
+with it alone holds its place, too."""
 PLAIN_DEPTH = 16
 """Tuples within each other, at most."""
 _LEAST, _LIMIT = -(2**63), 2**63

@@ -31,7 +31,7 @@ from lasp_edge.ordered.cells import (
 )
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.parted import LeafStage, is_about_order
-from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.plain import PART_BYTES, encoded
 from lasp_edge.ordered.sent_items import item_of, united
 from lasp_edge.ordered.sent_outputs import (
     OutputAt,
@@ -44,8 +44,6 @@ from lasp_edge.ordered.sent_outputs import (
 
 MOST_BYTES: Final = 16_000
 """Bytes of a packed cell, at most: more of it is in another entry."""
-MOST_OUTPUT_BYTES: Final = 16_384
-"""Bytes of one output, at most; an entry with it alone holds its place, too."""
 
 
 class CellForm(NamedTuple):
@@ -214,7 +212,7 @@ class LeavingOutputs:
         """Return an output; one that no entry can hold is left out, and counted."""
         size = len(encoded(content))
         whole = size if size <= MOST_BYTES // 2 else len(packed_outputs({at: content}))
-        if size <= MOST_OUTPUT_BYTES and whole <= MAX_BINARY_BYTES:
+        if size <= PART_BYTES and whole <= MAX_BINARY_BYTES:
             return content
         self._agent.counters.note(f"failed: {name}: an output of {size} bytes is too large to send")
         return None

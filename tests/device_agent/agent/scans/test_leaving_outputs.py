@@ -60,7 +60,7 @@ def test_an_output_joins_those_of_its_cell_that_left_before(tmp_path):
 
 def test_an_output_that_no_entry_can_hold_is_left_out_and_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(leaving, "MOST_BYTES", 160)
-    monkeypatch.setattr(leaving, "MOST_OUTPUT_BYTES", 160)
+    monkeypatch.setattr(leaving, "PART_BYTES", 160)
     device = Device(tmp_path, changed(text=True))
     read(device, [(1, "a"), (2, "b" * 200), (3, "c")])
     assert [at_s for at_s, content in outputs(device) if content] == [1, 3]
