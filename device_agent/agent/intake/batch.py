@@ -177,7 +177,10 @@ class HeldBatches:
         self._batches.append(held)
         self._readings += len(held.batch.names)
         self._source_waits |= is_pressing or held.batch.done
-        self._source_waits |= not self._pressing.isdisjoint(held.batch.names)
+        if self._pressing:  # names are of any type: a source may give anything
+            self._source_waits |= any(
+                type(name) is str and name in self._pressing for name in held.batch.names
+            )
         return self._source_waits or self._readings >= MOST_READINGS
 
     def end(self) -> None:
