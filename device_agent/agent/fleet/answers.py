@@ -11,7 +11,7 @@ from crdts.replica import INCARNATIONS
 from device_agent.agent.state.counters import Counters
 from lasp_edge.protocol.fencing import ProcessReport, SourceHigh, VouchFrame
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD, INCARNATIONS_BELIEVED
-from lasp_edge.protocol.witness import HELD_US
+from lasp_edge.protocol.lives import SILENT_US
 
 MOST_VOUCHES: Final = 64
 """Answers of one round that are looked at, at most."""
@@ -122,7 +122,7 @@ class Answers:
 
         One too far ahead may be a stranger's, taken for this device's by who never heard this one.
         There it stays the newest, and what is older is refused; so who goes on to vouch for it for
-        a minute is to hear a later one.
+        two minutes is to hear a later one: one that only announced itself stands no longer.
         """
         incarnation = life.incarnation
         if incarnation + 1 >= INCARNATIONS:
@@ -130,7 +130,7 @@ class Answers:
         if not self._is_far(incarnation):
             return True
         if incarnation < INCARNATIONS_BELIEVED and any(
-            far == life and now_us >= since_us + HELD_US for far, since_us in self._far.values()
+            far == life and now_us >= since_us + SILENT_US for far, since_us in self._far.values()
         ):
             return True
         subjects = [vouch.subject.incarnation for vouch in self._vouches.values()]

@@ -22,8 +22,8 @@ itself is no help, for a broker forgets. Sketch:
    connection. Readings accepted before an answer made them doubtful are counted.
 5. After each reconnect, and when it hears of a later life of itself, it asks again. Only an answer
    to its own hello changes anything, and one process never takes more than `INCARNATIONS_AHEAD`
-   incarnations, unless its store is new and several vouch for more, or one goes on to do so for a
-   minute: who has taken a stranger for this device hears only what is later than that stranger.
+   incarnations, unless its store is new and several vouch for more, or one goes on to do so for two
+   minutes: who has taken a stranger for this device hears only what is later than that stranger.
 
 If another replica of this device goes on to speak, it is alive: the device was cloned, and an alarm
 is counted.

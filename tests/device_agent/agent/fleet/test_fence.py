@@ -183,19 +183,19 @@ def rounds(device, life, seconds, voucher=KEEPER):
 def test_who_goes_on_to_vouch_for_a_life_too_far_ahead_is_to_hear_a_later_one(sure):
     """It has taken a stranger for this device, and refuses all that is older."""
     far = Replica(1 << 20, 77, "pi-1")
-    rounds(sure, far, 55)
+    rounds(sure, far, 115)
     assert sure.core.replica.incarnation == 1
-    rounds(sure, far._replace(nonce=78), 30)  # others, who would hold for no minute
-    rounds(sure, far, 30, voucher=OTHER)
+    rounds(sure, far._replace(nonce=78), 60)  # others, none of whom would hold for two minutes
+    rounds(sure, far, 60, voucher=OTHER)
     assert sure.core.replica.incarnation == 1
-    rounds(sure, far, 70)
+    rounds(sure, far, 130)
     assert sure.core.replica.incarnation == (1 << 20) + 1
 
 
 def test_a_life_that_leaves_few_later_ones_is_never_believed(sure):
-    rounds(sure, Replica(INCARNATIONS_BELIEVED, 77, "pi-1"), 80)
+    rounds(sure, Replica(INCARNATIONS_BELIEVED, 77, "pi-1"), 140)
     assert sure.core.replica.incarnation == 1
-    rounds(sure, Replica(INCARNATIONS_BELIEVED - 1, 77, "pi-1"), 80)
+    rounds(sure, Replica(INCARNATIONS_BELIEVED - 1, 77, "pi-1"), 140)
     assert sure.core.replica.incarnation == INCARNATIONS_BELIEVED
 
 
