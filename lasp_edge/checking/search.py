@@ -10,7 +10,7 @@ nothing has to be installed.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
-from itertools import islice, product
+from itertools import groupby, product
 from random import Random
 from typing import Any
 
@@ -24,10 +24,15 @@ Case = tuple[tuple[TimedValue, ...], ...]
 
 _SMALL: tuple[tuple[TimedValue, ...], ...] = ((), ((0, 0),), ((1, 0),), ((2, 1),), ((-1, 2),))
 _MOST_SAMPLES = 4
+LONG_CASES = 20
+"""Cases of many samples that are drawn, of a fold that is not built in."""
+_COUNTS = (1, 400, 2_000, 2_000)
 _RECENT_US = 1_700_000_000_000_000
 _TRIES = 20
 _MOST_SHRINKING = 2_000
 """Cases that are tried to make a counter-example smaller: a second or two."""
+_MANY = 200
+"""A case of so many samples counts as two cases."""
 _RANGE = (
     "so say which readings there can be, by event(..., least=, most=), or give what the fold makes "
     "a coarser resolution="
@@ -52,7 +57,9 @@ class Broken:
         """Return the case and the two sides, for people."""
         lines = []
         for name, samples in zip("abc", self.case, strict=False):
-            chosen = ", ".join(f"lift{sample}" for sample in samples)
+            counted = ((sample, len(list(equal))) for sample, equal in groupby(samples))
+            lifts = (f"{n:,} times " * (n > 1) + f"lift{sample}" for sample, n in counted)
+            chosen = ", ".join(lifts)
             made = f", combined: {_shown(self.fold, samples)}" if len(samples) > 1 else ""
             value = _shown(self.fold, samples) if len(samples) < 2 else ""  # noqa: PLR2004
             lines.append(f"{name} = {chosen or 'zero'}{made}{' = ' if value else ''}{value}")
@@ -143,6 +150,21 @@ def _cases(operands: int, tested: FoldUnderTest, examples: int, random: Random) 
     if operands:
         for _ in range(examples):
             yield tuple(_drawn(tested, random) for _ in range(operands))
+        for _ in range(LONG_CASES if examples and _has_own(tested.fold) else 0):
+            yield tuple(_many(tested, random) for _ in range(operands))
+
+
+def _has_own(fold: Fold) -> bool:
+    """Return whether a user wrote what else follows from the columns of a fold."""
+    own = ("combine", "retract", "lift_column")
+    return not fold.is_built_in and any(getattr(type(fold), n) is not getattr(Fold, n) for n in own)
+
+
+def _many(tested: FoldUnderTest, random: Random) -> tuple[TimedValue, ...]:
+    """Return many equal samples: what a fold does may change with their count or total."""
+    ends = [tested.nearest(end) for end in (LIMIT - 1, 1 - LIMIT)]
+    sample = (random.choice((*ends, ends[0], tested.nearest(_value(random)))), _time_us(random))
+    return (sample,) * (random.choice(_COUNTS) if tested.accepts(sample) else 0)
 
 
 def _drawn(tested: FoldUnderTest, random: Random) -> tuple[TimedValue, ...]:
@@ -179,9 +201,9 @@ def _shrunk(broken: Broken, tested: FoldUnderTest) -> Broken:
     """
     left = _MOST_SHRINKING
     while True:
-        for case in islice(_simpler(broken.case), left):
-            left -= 1
-            smaller = _tried(broken.law, tested, case)
+        for case in _simpler(broken.case):
+            left -= 1 + sum(map(len, case)) // _MANY
+            smaller = _tried(broken.law, tested, case) if left > 0 else None
             if smaller:
                 broken = smaller
                 break
@@ -191,6 +213,9 @@ def _shrunk(broken: Broken, tested: FoldUnderTest) -> Broken:
 
 def _simpler(case: Case) -> Iterator[Case]:
     """Yield simpler cases: with fewer samples, or as many of which some are nearer to zero."""
+    for at, samples in enumerate(case):
+        half = len(samples) // 2 if len(samples) > 2 * _MOST_SAMPLES else 0
+        yield from (_with(case, at, each) for each in (samples[:half], samples[half:]) if half)
     for at, samples in enumerate(case):
         for index, (value, time_us) in enumerate(samples):
             before, after = samples[:index], samples[index + 1 :]

@@ -219,3 +219,19 @@ def test_a_counter_example_that_can_always_be_a_little_smaller_ends():
 
     (broken,) = [each for each in combined(divided, parts, resolution="0.001") if each.broken]
     assert "out of range" in broken.lines()[-2]
+
+
+class Saturating(planted.Total):
+    """Keeps every law, until many samples have a great total."""
+
+    combines_itself = True
+
+    def combine(self, a, b):
+        count, total = a[0] + b[0], a[1] + b[1]
+        return (count, min(total, 10**12) if count > 300 else total)
+
+
+def test_what_a_fold_does_of_many_samples_is_tried():
+    found = broken(Saturating())[laws.associative]
+    assert any(" times lift(2147483647, " in line for line in found.lines())
+    assert len(found.lines()) == 5
