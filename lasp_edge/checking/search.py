@@ -32,7 +32,7 @@ _TRIES = 20
 _MOST_SHRINKING = 2_000
 """Cases that are tried to make a counter-example smaller: a second or two."""
 _MANY = 200
-"""A case of so many samples counts as two cases."""
+"""Samples from which on a case counts as two."""
 _RANGE = (
     "so say which readings there can be, by event(..., least=, most=), or give what the fold makes "
     "a coarser resolution="
