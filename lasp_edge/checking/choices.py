@@ -38,6 +38,8 @@ from lasp_edge.protocol.sizes import published_bytes, reading_as_json_bytes
 from lasp_edge.units import SECOND_US
 
 _MINUTE_US, _HOUR_US, _DAY_US = 60 * SECOND_US, 3_600 * SECOND_US, 86_400 * SECOND_US
+_AT_ONCE_US = SECOND_US
+"""What all others wait for leaves with the next tick: within about a second."""
 _MOST_ENTRIES = 20
 """Of a frame, so that none is too long."""
 _BASIS = bytes(8)
@@ -143,11 +145,14 @@ def _bytes(
     recording: Recording,
 ) -> int:
     """Return the bytes over the sockets of all devices in the time of a recording."""
-    entries = _cells(plan, ordered, recording)
+    has_local = len(ordered) < len(_names(by_key))
+    waits_us = _AT_ONCE_US if has_local else _MINUTE_US
+    entries = _cells(plan, ordered, recording, waits_us)
     shares: list[SentEntry] = []
-    for key, items in by_key.items() if len(ordered) < len(_names(by_key)) else ():
+    for key, items in by_key.items() if has_local else ():
         shares += _parts(scan, ordered, key, items, entries)
-    every_us = min([_leaving_us(plan, e) for e in _events(plan, ordered)], default=_MINUTE_US)
+    leaving_us = [_leaving_us(plan, event, waits_us) for event in _events(plan, ordered)]
+    every_us = min(leaving_us, default=waits_us)
     sent = sum(_frames_bytes(each, every_us) for each in entries.values())
     return sent + _shares_bytes(shares, is_same=scan.is_share_constant) * len(recording.devices)
 
@@ -156,7 +161,9 @@ def _names(by_key: Mapping[str, Items]) -> set[str]:
     return {event.name for items in by_key.values() for _, event in items}
 
 
-def _cells(plan: Plan, ordered: Ordered, recording: Recording) -> dict[str, list[SentEntry]]:
+def _cells(
+    plan: Plan, ordered: Ordered, recording: Recording, waits_us: int
+) -> dict[str, list[SentEntry]]:
     """Return the cells of items that each device sends of the events in order."""
     found: dict[str, list[SentEntry]] = {device: [] for device in recording.devices}
     for event in _events(plan, ordered):
@@ -168,7 +175,7 @@ def _cells(plan: Plan, ordered: Ordered, recording: Recording) -> dict[str, list
                 if item in leave:
                     cells.setdefault(cell_of(item.time_us), {})[item] = PRESENT
             for at_us, cell in cells.items():
-                found[device] += _sent(at_us, cell, _leaving_us(plan, event))
+                found[device] += _sent(at_us, cell, _leaving_us(plan, event, waits_us))
     return found
 
 
@@ -178,9 +185,15 @@ def _events(plan: Plan, ordered: Ordered) -> list[str]:
     return list(dict.fromkeys(chain(*streams)))
 
 
-def _leaving_us(plan: Plan, event: str) -> int:
-    """Return for how long readings of an event wait for others before they leave."""
-    return plan.events[event].leave_us or _MINUTE_US
+def _leaving_us(plan: Plan, event: str, waits_us: int) -> int:
+    """Return for how long readings of an event wait for others before they leave.
+
+    Args:
+        plan: the program.
+        event: the event.
+        waits_us: where the program does not say it.
+    """
+    return plan.events[event].leave_us or waits_us
 
 
 def _sent(at_us: int, cell: Cell, every_us: int) -> Iterator[SentEntry]:
