@@ -26,6 +26,8 @@ from lasp_edge.reasons import reason_of
 
 MOST_RINGS = 100
 """Timers that are rung after each event, at most."""
+ENDLESS = "and so its timer: it rings without end; let due give None, or a later time, after it"
+"""What a timer does that sets itself again."""
 
 
 def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
@@ -38,11 +40,19 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
             due_us = scan.due(state)
             if due_us is None or due_us > event.time_us:
                 break
-            state = _tried(found, "ring", f"at {due_us}", scan.ring, state, due_us)
+            state = _rung(found, scan, state, due_us)
     due_us = scan.due(state)
     if due_us is not None:
-        _tried(found, "ring", f"at {due_us}", scan.ring, state, due_us)
+        _rung(found, scan, state, due_us)
     return list(found.values())
+
+
+def _rung(found: dict[str, str], scan: Scan, state: Any, due_us: int) -> Any:
+    """Return the state after a timer, and note a flaw of it; one that sets itself again is one."""
+    after = _tried(found, "ring", f"at {due_us}", scan.ring, state, due_us)
+    if encoded(after) == encoded(state) and scan.due(after) == due_us:
+        found.setdefault("ring", f"ring at {due_us} leaves the state {state!r} as it is, {ENDLESS}")
+    return after
 
 
 def _tried(

@@ -27,7 +27,7 @@ from typing import Any
 
 from lasp_edge.checking.readings import constants, plausible, values_of
 from lasp_edge.checking.replays import replay_ratios
-from lasp_edge.checking.scans import flaws
+from lasp_edge.checking.scans import ENDLESS, flaws
 from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.trial import MADE_UP_TAG, Findings
 from lasp_edge.errors import pass_interrupt
@@ -71,10 +71,11 @@ def tried_streams(
     found = found or Findings()
     with redirect_stdout(io.StringIO()):
         asked = _AskedTags(tags)
-        _run(plan, asked, found)
+        ends = _run(plan, asked, found)
         asked.user = ""  # who asks was noted
-        _price(plan, asked, found)
-        _price_of_order(plan, asked, found)
+        if ends:
+            _price(plan, asked, found)
+            _price_of_order(plan, asked, found)
     for event in sorted(plan.streamed_events):
         of_event = {_title(plan, n) for n, each in plan.streams.items() if event in each.events}
         of_tags = found.tags.setdefault(event, {})
@@ -141,13 +142,21 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
     return found
 
 
-def _run(plan: Plan, asked: _AskedTags, found: Findings) -> None:
-    """Run all streams, one after the other, and try each function on what reaches it."""
+def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
+    """Run all streams, one after the other, and try each function on what reaches it.
+
+    Returns False where a timer rings without end: then the rest is not run.
+    """
     deltas = _readings(plan, asked)
     for node in whole_graph(plan, _DEVICE).nodes:
         name, stage, sources = node
         asked.user = _title(plan, name)
         given = [deltas.get(source, {}) for source in sources]
+        if isinstance(stage, ScanStage) and stage.scan.timed:
+            endless = [flaw for flaw in _flaws(node, given, has_failed=False) if ENDLESS in flaw]
+            found.wrong += [f"{asked.user}: {flaw}" for flaw in endless]
+            if endless:
+                return False
         deltas[name] = stage.push(given, _AFTER_US) | stage.advance(_AFTER_US)
         count = sum(map(len, given))
         if not count:
@@ -159,11 +168,14 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> None:
             often = "each time" if always else f"{failed:,} of {count:,} times"
             line = f"{asked.user} fails {often}: {why}, for {_shown(given, place)}"
             (found.wrong if always else found.doubts).append(line)
-        found.wrong += [f"{asked.user}: {flaw}" for flaw in _flaws(node, given, bool(failed))]
+        found.wrong += [
+            f"{asked.user}: {flaw}" for flaw in _flaws(node, given, has_failed=bool(failed))
+        ]
         scan = plan.functions.streams.get(name)
         if isinstance(scan, Synchronised) and not failed:
             broken = broken_laws(scan, list(_by_key(node, given).values()), plan.events)
             found.wrong += [f"{asked.user}: {law}" for law in broken.wrong]
+    return True
 
 
 def _shown(given: list[Delta], place: Place) -> str:
@@ -175,7 +187,7 @@ def _shown(given: list[Delta], place: Place) -> str:
     return "a timer"
 
 
-def _flaws(node: StreamNode, given: list[Delta], has_failed: bool) -> Iterator[str]:  # noqa: FBT001
+def _flaws(node: StreamNode, given: list[Delta], *, has_failed: bool) -> Iterator[str]:
     """Yield where a stream's functions give something else when they are called again.
 
     What fails is named where no failure was found, as a state that is a list.

@@ -109,6 +109,23 @@ def test_a_state_that_is_a_list_is_named_with_what_to_write():
     assert "a plain value is needed (a tuple in place of a list), not a list" in line
 
 
+def test_a_timer_that_sets_itself_again_is_named_before_it_rings_for_ever():
+    class Ringing(scans.Scan):
+        name, parts, zero = "ringing", {"n": "1"}, (0, 0)
+
+        def step(self, state, event):
+            return (state[0] + 1, event.time_us), []
+
+        def due(self, state):
+            return state[1] + 60_000_000 if state[0] else None
+
+        def ring(self, state, at_us):
+            return state, [state[0]]
+
+    (line,) = tried_streams(program_with(Ringing()).plan()).wrong
+    assert "it rings without end; let due give None" in line
+
+
 def test_tags_that_are_asked_for_are_named():
     found = tried_streams(program_with(scans.last(2), key=lambda e: e.tags["tap"]).plan())
     assert found.tags == {"litres": {"tap": ["scan scanned"]}}
