@@ -51,6 +51,7 @@ class FleetOrder(NamedTuple):
         of_outputs: it is made of what a scan of each device emits, and not of readings.
         restates: in the first release the scan with local events counts otherwise.
         is_steady: that scan of each device gives a value once it has stayed: by time alone.
+        leaves_soon: readings leave at once, so that a cell lands while it still grows.
     """
 
     scan: str
@@ -61,6 +62,7 @@ class FleetOrder(NamedTuple):
     of_outputs: bool = False
     restates: bool = False
     is_steady: bool = False
+    leaves_soon: bool = False
 
     @property
     def differs(self) -> bool:
@@ -93,7 +95,7 @@ def order_of(scenario: Scenario) -> FleetOrder:
         is_steady = Random(f"{scenario.seed} timed").random() < 0.5  # noqa: PLR2004
         drawn = FleetOrder(scan, "", keyed, widens=False, wait_s=wait_s, of_outputs=True)
         return drawn._replace(is_steady=is_steady)
-    return FleetOrder(scan, before, keyed, widens, wait_s)
+    return FleetOrder(scan, before, keyed, widens, wait_s, leaves_soon=scenario.soon)
 
 
 def place_of(event: Event) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge.event import tags_text, text_of_stream
-from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, Item
+from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, Item, cell_of
 from simulations.world.streamed import METERED, METERS
 
 BURSTS = (0, 0, 1, 1, 2, 3)
@@ -21,6 +21,8 @@ SELDOM = (0, 0, 0, 0, 1, 2)
 """The same where readings are punctual: others wait for each of them."""
 REPEATED, TAKEN_BACK, TAKEN_BACK_BEFORE = 0.1, 0.15, 0.03
 """Lines that stand once more, take an earlier one back, or one that comes right behind them."""
+SETTLED_US = 2_000_000
+"""How old a line of the cell that grows is before it is taken back: it may be promised by then."""
 SAME_TIME = 0.2
 """Lines of the time of the line before: only what they say tells them apart."""
 LINES = 8
@@ -109,8 +111,17 @@ class MeterFile:
         self.position = self.acknowledged = self.sure_from = 0
         self.taken: dict[int, set[int]] = defaultdict(set)
 
-    def grow(self, now_us: int, random: Random, *, punctual: bool = False) -> None:
-        """Write what came in a step; if it is punctual, nothing that is late."""
+    def grow(
+        self, now_us: int, random: Random, *, punctual: bool = False, soon: bool = False
+    ) -> None:
+        """Write what came in a step.
+
+        Args:
+            now_us: the true time.
+            random: draws the lines.
+            punctual: nothing is late.
+            soon: what is taken back is of the cell that grows, where it has something.
+        """
         if punctual:
             self.lines += [self._at(now_us, random) for _ in range(random.choice(SELDOM))]
             return
@@ -119,12 +130,21 @@ class MeterFile:
             if self.lines and drawn < REPEATED:
                 self.lines.append(random.choice(self.lines))
             elif self.lines and drawn < REPEATED + TAKEN_BACK:
-                self.lines.append(random.choice(self.lines)._replace(retracted=True))
+                growing = self._in_growing_cell(now_us) if soon else None
+                line = growing or random.choice(self.lines)
+                self.lines.append(line._replace(retracted=True))
             else:
                 line = self._new(now_us, random)
                 if random.random() < TAKEN_BACK_BEFORE:
                     self.lines.append(line._replace(retracted=True))
                 self.lines.append(line)
+
+    def _in_growing_cell(self, now_us: int) -> MeterLine | None:
+        """Return the oldest line of the cell that still grows, once nothing so old is to come."""
+        cell_us, settled_us = cell_of(now_us), now_us - SETTLED_US
+        near = [line for line in self.lines if cell_us <= line.time_us < settled_us]
+        gone = {line.item for line in near if line.retracted}
+        return next((line for line in near if line.item not in gone), None)
 
     def _new(self, now_us: int, random: Random) -> MeterLine:
         late_us = random.choice((0, 0, 0, 1, 30)) * random.randint(0, 1_000_000)

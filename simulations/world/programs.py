@@ -34,6 +34,8 @@ COLUMN_PANE_S = 60
 COLUMN_EARLIER_US = 100_000
 """How much earlier a line is in its column: what one by one is known of its time is not enough."""
 """An event that comes in columns, its window, and the room whose lines are given as it, too."""
+SOON_S = 0.5
+"""Within which readings of a meter leave, where they leave soon."""
 RECORDED, LIVE = "recorded", "live"
 """The sources: one has times and a cursor, one is stamped on acceptance."""
 
@@ -87,7 +89,8 @@ def trial(
         _share(program, timed)
     if acting:
         _act(program, here, everywhere)
-    metered = program.event(METERED, resolution="1") if scans or order else None
+    leave_s = SOON_S if order is not None and order.leaves_soon else None
+    metered = program.event(METERED, resolution="1", leave_s=leave_s) if scans or order else None
     if scans and metered is not None:
         declare_streams(program, metered, (timed, stamped), release=release)
     if order is not None and metered is not None:

@@ -11,22 +11,21 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from device_agent.agent.panes.panes import NEVER_US
-from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import PaneId
+from lasp_edge.ordered.cells import unpacked
 from lasp_edge.protocol.fencing import SourceHigh, source_id
 from lasp_edge.protocol.frames import BeatFrame
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
+from simulations.world.keeper import PaneKey
 from simulations.world.programs import COLUMN_ROOM, COLUMNS, RECORDED, TIMED
 from simulations.world.sinks import AnySink
 from simulations.world.truth import LONG_S, came_later, counted_lines, key_of, pane_of, time_of
 from simulations.world.workload import PANE_US
 from simulations.world.world import World
 
-LATENESS_US = Settings().lateness_us
-"""How much older than the last line a source's next one may be."""
 _RECORDED = source_id(RECORDED)
 
 
@@ -97,8 +96,8 @@ def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
     """Hold a low watermark against what the sources of a device may still give."""
     if world.step_number > world.scenario.steps or device.is_copy or device.clock.was_wrong:
         return
-    furthest_us = device.furthest_us
-    if device.records and (furthest_us is None or low_us > furthest_us - LATENESS_US):
+    furthest_us, late_us = device.furthest_us, device.core.agent.settings.lateness_us
+    if device.records and (furthest_us is None or low_us > furthest_us - late_us):
         world.trouble.append(f"{device.name} promises {low_us}, and a source came to {furthest_us}")
     if device.held_us and low_us > device.held_us[0]:
         world.trouble.append(f"{device.name} promises {low_us}, and holds what came before")
@@ -122,12 +121,15 @@ def _check_entry(
 ) -> None:
     """Hold an entry of which everything before a time has landed against what has landed of it."""
     pane_us, stream, key, *_ = pane
-    name_of = {each.stream: each.name for each in device.core.agent.plan.windows.values()}
+    plan = device.core.agent.plan
+    of_world = (stream, key, pane_us, device.name, pane.incarnation, pane.nonce)
+    if any(each.stream == stream and not each.outputs for each in plan.item_streams.values()):
+        world.trouble += _lacking_items(device, sink, pane, of_world, since_us)
+    name_of = {each.stream: each.name for each in plan.windows.values()}
     window = name_of.get(stream)
     if window not in {TIMED, COLUMNS}:
         return
     _, here = device.core.panes.memory.entries[pane].partial
-    of_world = (stream, key, pane_us, device.name, pane.incarnation, pane.nonce)
     _, (_, landed) = sink.lander.panes.get(of_world, (0, (0, 0)))
     lacking = [
         line
@@ -139,6 +141,20 @@ def _check_entry(
     ]
     if lacking:
         world.trouble.append(f"{device.name} takes {lacking[0]} for landed, and it is not there")
+
+
+def _lacking_items(
+    device: VirtualDevice, sink: AnySink, pane: PaneId, of_world: PaneKey, since_us: int
+) -> Iterator[str]:
+    """Yield the items of a cell that are older than a time, and have not landed as they are."""
+    here = device.core.panes.memory.entries[pane].partial[0]
+    _, (landed,) = sink.lander.panes.get(of_world, (0, (b"",)))
+    assert isinstance(here, bytes), "a cell of items"
+    assert isinstance(landed, bytes), "a cell of items"
+    there = unpacked(landed) if landed else {}
+    for item, state in unpacked(here).items():
+        if item.time_us < since_us and there.get(item, 0) < state:
+            yield f"{device.name} takes {item} for landed, and it is not there"
 
 
 def _known(device: VirtualDevice, sink: AnySink, after: int) -> list[RecordedLine]:

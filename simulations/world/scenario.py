@@ -73,6 +73,10 @@ STAMPED_STEPS = 45
 CLOCKS = frozenset(kind for kind in KINDS if kind.startswith("clock_"))
 """What befalls the clocks of devices: a fleet in which no kernel knows that its clock is right has
 none of it, as nobody could tell which ones are wrong."""
+SOON = 0.5
+"""The part of the seeds with streams over the fleet in which cells land while they still grow."""
+SOON_LATENESS_US = SECOND_US
+"""How late sources may be there: a promise comes into the cell that grows."""
 LIVE_ITEMS = 8
 """Items of streams that agents keep in memory: so few that there are cuts in short runs."""
 
@@ -105,6 +109,7 @@ class Scenario:
         scans: the program has streams, and devices have meters; see `programs.trial`.
         ordered: it has streams over the fleet, and devices have meters; see `fleet_streamed`.
         synced: its scan over the fleet has local events; see `local_events`.
+        soon: what meters read leaves at once, and sources give little that is late.
         punctual: no reading of meters and recordings is late, and none is taken back.
         joins_at: from which step on there is a second sink, where there is one.
         narrow: limits are so small that a short run comes to them; see `narrow`.
@@ -137,6 +142,7 @@ class Scenario:
     scans: bool = False
     ordered: bool = False
     synced: bool = False
+    soon: bool = False
     punctual: bool = False
     joins_at: int = 0
     narrow: bool = False
@@ -163,6 +169,7 @@ class Scenario:
     def settings(self) -> Settings:
         """Return the settings of its agents."""
         more = {"live_items": LIVE_ITEMS} if self.scans or self.ordered else {}
+        more |= {"lateness_us": SOON_LATENESS_US} if self.soon else {}
         retain_us = self.retain_s * SECOND_US
         return Settings.paced(self.interval_s, self.commit_s, retain_us=retain_us, **more)
 
@@ -264,6 +271,7 @@ def _ordered(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scen
     gateways = tuple([name for name in names if random.random() < 0.5])  # noqa: PLR2004
     joins_at = random.randint(1, scenario.steps) if archive and random.random() < 0.5 else 0  # noqa: PLR2004
     has: dict[str, Any] = {"archive": archive, "gateways": gateways, "joins_at": joins_at}
+    has["soon"] = Random(f"{scenario.seed} soon").random() < SOON
     if gateways and "power_lost" in kinds and random.random() < 0.5:  # noqa: PLR2004
         amounts = [random.randint(0, KINDS["power_lost"].most) for _ in range(2)]
         more = [Fault(random.randint(1, scenario.steps), "power_lost", "", n) for n in amounts]

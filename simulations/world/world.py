@@ -201,7 +201,8 @@ class World:
             if device.records and self.random.random() < rate_at(step, RECORD_RATE):
                 record(device, self.now_us, self.random, punctual=punctual)
             if device.meter is not None:
-                device.meter.grow(self.now_us, self.random, punctual=punctual)
+                soon = self.scenario.soon
+                device.meter.grow(self.now_us, self.random, punctual=punctual, soon=soon)
         if device.disk_until and step >= device.disk_until:
             device.disk_until = 0
             device.disk.mend()
