@@ -19,7 +19,7 @@ CUT = Fault(3, "cut", "pi-0", 100)
 NEW_LAKE = Fault(4, "new_lake", "", 1)
 SAID = "may count twice"
 """What the device reports of a life that it does not know: for all that it can tell it had one."""
-MOST_STEPS = 240
+MOST_STEPS = 180
 """Steps until the device is heard: two minutes in which a sink goes on to vouch for the stranger,
 one in which other sinks hear the later life only, and what lies between two questions."""
 
