@@ -6,8 +6,7 @@ nothing: the form before them goes on. So all devices have the same windows, wha
 enters.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import gcd
 from typing import Any, Final, NamedTuple
 
@@ -16,15 +15,18 @@ from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.revisable import Revisable, revisable
 from lasp_edge.language.arguments import fold_at, need_same_columns, size_and_slide
 from lasp_edge.language.declarations import Parameter, Window
-from lasp_edge.language.parameters import ParameterValues, is_value, plain
+from lasp_edge.language.parameters import (
+    ParameterValues,
+    is_value,
+    plain,
+    steps_of,
+    value_at,
+)
 from lasp_edge.language.plan import Functions
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 
 FOR_EVER_US: Final = LATEST_PANE_US
 """After every pane."""
-
-Steps = Sequence[tuple[int, str]]
-"""(from when on, value), by time; the first one is from before all."""
 
 
 class WindowForm(NamedTuple):
@@ -184,17 +186,6 @@ class WindowForms:
             for at, time_us in enumerate(history.times_us):
                 found.append((time_us, since[name], history.hash_key(at)))
         return sorted(found)
-
-
-def steps_of(log: ControlLog, parameter: Parameter, *scopes: str) -> Steps:
-    """Return a parameter's values by time, as texts; see `ControlLog.steps`."""
-    steps = log.steps(parameter.name, *scopes, counts=lambda text: is_value(parameter, text))
-    return [(step.from_us, step.value or parameter.default) for step in steps]
-
-
-def value_at(steps: Steps, time_us: int) -> str:
-    """Return the value of a step function at a time."""
-    return steps[bisect_right(steps, time_us, key=lambda step: step[0]) - 1][1]
 
 
 def _alike(fold: Fold, other: Fold, window: Window) -> bool:

@@ -20,7 +20,7 @@ from crdts.control_log import FLEET
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.draft import Draft
-from lasp_edge.language.forms import steps_of, value_at
+from lasp_edge.language.parameters import steps_of, value_at
 from lasp_edge.language.triggers import Trigger
 
 

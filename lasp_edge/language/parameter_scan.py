@@ -20,8 +20,13 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import Parameter
-from lasp_edge.language.forms import steps_of, value_at
-from lasp_edge.language.parameters import ParameterValues, canonical, plain
+from lasp_edge.language.parameters import (
+    ParameterValues,
+    canonical,
+    plain,
+    steps_of,
+    value_at,
+)
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.plain import same

@@ -14,12 +14,13 @@ parameter's resolution, or one of its choices.
     ('night', False)
 """
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, overload
 
-from crdts.control_log import PARAMETER_BYTES, VALUE_BYTES
+from crdts.control_log import PARAMETER_BYTES, VALUE_BYTES, ControlLog
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.generics import Value
 from lasp_edge.language.declarations import Parameter
@@ -27,6 +28,9 @@ from lasp_edge.language.draft import Draft
 
 MOST_CHOICES = 100
 """Texts that a parameter can be, at most."""
+
+Steps = Sequence[tuple[int, str]]
+"""(from when on, value), by time; the first one is from before all."""
 
 
 class ParameterValues:
@@ -177,6 +181,17 @@ def shown(parameter: Parameter, text: str) -> str:
         return text
     unit = f" {parameter.unit}" if parameter.unit else ""
     return f"{Decimal(text).normalize():f}{unit}"
+
+
+def steps_of(log: ControlLog, parameter: Parameter, *scopes: str) -> Steps:
+    """Return a parameter's values by time, as texts; see `ControlLog.steps`."""
+    steps = log.steps(parameter.name, *scopes, counts=lambda text: is_value(parameter, text))
+    return [(step.from_us, step.value or parameter.default) for step in steps]
+
+
+def value_at(steps: Steps, time_us: int) -> str:
+    """Return the value of a step function at a time."""
+    return steps[bisect_right(steps, time_us, key=lambda step: step[0]) - 1][1]
 
 
 def _number(text: str) -> Fraction | None:

@@ -45,15 +45,8 @@ from crdts.control_log import BEFORE_ALL_US, FLEET, INHERITED, ControlLog
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
-from lasp_edge.language.forms import (
-    FOR_EVER_US,
-    ParameterHistory,
-    WindowForm,
-    WindowForms,
-    steps_of,
-    value_at,
-)
-from lasp_edge.language.parameters import ParameterValues, plain
+from lasp_edge.language.forms import FOR_EVER_US, ParameterHistory, WindowForm, WindowForms
+from lasp_edge.language.parameters import ParameterValues, plain, steps_of, value_at
 from lasp_edge.language.plan import Functions
 from lasp_edge.protocol.streams import stream_id
 

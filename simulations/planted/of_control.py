@@ -12,7 +12,8 @@ from device_agent.agent.rebuilding.missing import MissingPanes
 from device_agent.agent.state.store import Store
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.fleet_regimes import FleetRegimes
-from lasp_edge.language.forms import WindowForm, value_at
+from lasp_edge.language.forms import WindowForm
+from lasp_edge.language.parameters import value_at
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.streams import stream_id

@@ -248,7 +248,7 @@ class OneByOne:
         try:
             if route.needs_event:
                 known = value if route.event.text else route.event.resolution.real(quantised)
-                shown = MappingProxyType(in_order(tags))
+                shown = MappingProxyType(in_order(tags) if len(tags) > 1 else tags)
                 event = Event(route.event.name, known, time_us, self._device, shown)
             gathered, changed = self._in_panes(pending, store, route, event, quantised, time_us)
             if route.needs_event or route.validate_each:

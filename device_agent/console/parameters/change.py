@@ -13,8 +13,7 @@ from typing import NamedTuple
 from crdts import ControlLog, ControlPlace
 from crdts.control_log import BEFORE_ALL_US, FLEET, INHERITED
 from lasp_edge.language.declarations import Parameter
-from lasp_edge.language.forms import steps_of
-from lasp_edge.language.parameters import canonical, shown
+from lasp_edge.language.parameters import canonical, shown, steps_of
 from lasp_edge.tool.times import shown_time
 
 

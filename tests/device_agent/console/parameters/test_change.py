@@ -10,7 +10,7 @@ from crdts import ControlLog
 from crdts.control_log import INHERITED
 from device_agent.console.parameters.change import ParameterChange, schedule_lines
 from lasp_edge import Program
-from lasp_edge.language.forms import steps_of, value_at
+from lasp_edge.language.parameters import steps_of, value_at
 
 ABOVE = Program("p").parameter("above", "28", resolution="0.5", unit="°C")
 

@@ -9,7 +9,7 @@ from crdts import BoundedLWWSet, ControlLog
 from device_agent.console.parameters.change import ParameterChange
 from device_agent.console.parameters.effect import ControlEffect, is_of_devices, misfits
 from lasp_edge import Program, folds
-from lasp_edge.language.forms import steps_of, value_at
+from lasp_edge.language.parameters import steps_of, value_at
 from lasp_edge.language.regimes import WindowRegimes
 from tests.lasp_edge.language.support_controlled import S, greenhouse, log_of
 
