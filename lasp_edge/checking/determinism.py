@@ -93,10 +93,6 @@ def risks(function: Callable[..., Any], *, of_integers: bool = False) -> list[st
     return list(found)
 
 
-def _is_pow(risk: str) -> bool:
-    return risk.startswith("pow:")
-
-
 def _is_power(step: dis.Instruction) -> bool:
     return step.opname == "BINARY_OP" and step.argrepr in {"**", "**="}
 

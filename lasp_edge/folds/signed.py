@@ -20,8 +20,6 @@ from typing import Any, Final
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
 
 ENTRY_BYTES: Final = 8
-VALUES_KEPT: Final = MAX_BINARY_BYTES // ENTRY_BYTES
-"""Different values in one device's partial, at most."""
 HALF: Final = 2**31
 """Values and counts are less than this, without their sign."""
 
