@@ -228,6 +228,7 @@ class Gathering:
     def _marked(self, place: Place) -> bytes:
         """Return the mark that a place is to have, and let it be open or not."""
         record, basis = self.records[place], self.basis(place)
+        self._unpromised.discard(place)
         if basis is None:
             return record.mark
         answers = self._open.get(place)
@@ -254,7 +255,6 @@ class Gathering:
         if not all(map(self.is_promised, given)):
             self._unpromised.add(place)
             return
-        self._unpromised.discard(place)
         self._open.pop(place, None)
         self._put(place, record._replace(answered=True))
 
@@ -302,14 +302,14 @@ class Gathering:
     def asked(self) -> set[Place]:
         """Return the places where devices may lack a share: of others they have shown their answer.
 
-        Those are the open ones, those before them, and the last one of each key. Where the share is
-        always the same, who has answered a place lacks nothing there.
+        Those are the open ones that lack more than a promise, those before them, and the last one
+        of each key. Where the share is always the same, who has answered a place lacks nothing.
         """
-        found = set(self._open)
+        unanswered = self._open.keys() - self._unpromised
         if self._scan.is_share_constant:
-            return found
-        found |= {of_key[-1] for of_key in self._of_key.values() if of_key}
-        for place in self._open:
+            return unanswered
+        found = unanswered | {of_key[-1] for of_key in self._of_key.values() if of_key}
+        for place in unanswered:
             of_key = self._of_key[self.records[place].key]
             at = bisect_left(of_key, place)
             found |= set(of_key[max(0, at - 1) : at])
