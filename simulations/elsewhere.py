@@ -78,14 +78,14 @@ def _lowered(lower: Callable[..., Any], partial: Any, resolution: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text that does not depend on the order of its sets."""
+    """Return a value as text that depends on no order of sets, and on no address of a function."""
     if isinstance(value, set | frozenset):
         return f"{{{', '.join(sorted(map(_text, value)))}}}"
     if isinstance(value, Mapping):
         return _text(sorted(value.items(), key=repr))
     if isinstance(value, tuple | list):
         return f"({', '.join(map(_text, value))})"
-    return repr(value)
+    return str(getattr(value, "__qualname__", None) or repr(value))
 
 
 def differences(program: str, plan: Plan, readings: Sequence[Reading]) -> list[str]:

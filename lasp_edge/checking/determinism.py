@@ -8,7 +8,7 @@ break it can be found by name, in a function and in those of its package that it
     >>> risks(lambda event: math.log(event.value) + math.sqrt(event.value))
     ['math.log: it is rounded differently from machine to machine; Decimal has one that is not']
     >>> risks(lambda event: event.value ** 2)
-    ['**: it is rounded differently from machine to machine; x * x and Decimal are not']
+    ['**: it is rounded differently from machine to machine; x * x and Decimal(x) ** y are not']
 """
 
 import ast
@@ -69,7 +69,7 @@ _READING_FILES: Final = frozenset({"read_text", "read_bytes"})
 _CONTEXTS: Final = re.compile(r"(decimal\.)?(setcontext\(|getcontext\(\)\.\w+ = )")
 _NEEDED: Final = {"fromtimestamp": 2, "astimezone": 1}
 """Method -> its arguments where a time zone is given."""
-_POWER = "**: it is rounded differently from machine to machine; x * x and Decimal are not"
+_POWER = "**: it is rounded differently from machine to machine; x * x and Decimal(x) ** y are not"
 _ROUNDED = "it is rounded differently from machine to machine; Decimal has one that is not"
 
 
@@ -86,15 +86,35 @@ def risks(function: Callable[..., Any], *, of_integers: bool = False) -> list[st
             risk for risk in _named(each, code) if not (of_integers and risk.startswith("pow"))
         )
         found.update(dict.fromkeys(named))
-        if not of_integers and any(_is_power(step) for step in dis.get_instructions(code)):
+        if not of_integers and any(_powers(each, code)):
             found[_POWER] = None
     for each in inner_functions(function):
         found.update(dict.fromkeys(_in_text(each)))
     return list(found)
 
 
-def _is_power(step: dis.Instruction) -> bool:
-    return step.opname == "BINARY_OP" and step.argrepr in {"**", "**="}
+def _powers(function: FunctionType, code: CodeType) -> Iterator[bool]:
+    """Yield of each power in a code whether it may be one of floats."""
+    for step in dis.get_instructions(code):
+        if step.opname == "BINARY_OP" and step.argrepr in {"**", "**="}:
+            yield not any(
+                _is_decimal(node.left) or _is_decimal(node.right)
+                for node in ast.walk(tree_of(function) or ast.Module([], []))
+                if isinstance(node, ast.BinOp) and _place_of(node) == step.positions
+            )
+
+
+def _place_of(node: ast.expr) -> tuple[int | None, ...]:
+    """Return where an expression stands, as the steps of a code name it."""
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _is_decimal(node: ast.expr) -> bool:
+    """Return whether a side of an operator is a Decimal, or arithmetic with one."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).rpartition(".")[2] == Decimal.__name__
+    sides = [node.left, node.right] if isinstance(node, ast.BinOp) else []
+    return any(map(_is_decimal, sides))
 
 
 def risks_of(plan: Plan) -> list[str]:

@@ -14,7 +14,7 @@ from simulations.whole import RARE
 
 HEAD = """
 import os, platform, socket, sys, time
-from crdts import BoundedLWWSet, Counter, GSet, LWWRegister
+from crdts import BoundedLWWSet, Counter, GSet, LWWRegister, ORMap
 from lasp_edge import Column, Fold, Op, Program, folds, scans
 program = Program("planted")
 t = program.event("t", resolution="0.1")
@@ -212,6 +212,12 @@ RIGHT = {
         @program.on_event(op)
         def handler(event, update):
             update(who, LWWRegister.write, event.value.upper(), event.time_us)
+        """,
+    "a map of counters, changed by a function of theirs": """
+        rides = program.declare(ORMap(Counter()), "rides")
+        @program.on_event(t)
+        def handler(event, update):
+            update(rides, ORMap.update, event.device, Counter.increment, 1)
         """,
     "a session's window": f"""
         s = {SCAN} scans.differences())

@@ -45,6 +45,8 @@ class Powers:
         (lambda event: datetime.fromtimestamp(0, UTC).astimezone(UTC), []),
         (lambda event: event.time.astimezone(), ["event.time.astimezone()"]),
         (lambda event: Decimal(event.value) / 7, ["getcontext().prec = 28"]),
+        (lambda event: 10 ** (Decimal(event.value) / 10), ["getcontext().prec = 28"]),
+        (lambda event: event.value**2 * Decimal(2), ["**", "getcontext().prec = 28"]),
         (lambda event: event.value * FACTOR, []),
     ],
 )
