@@ -34,7 +34,7 @@ from simulations.world.landed import LandedState
 from simulations.world.lander import TERMS
 from simulations.world.misfortunes import befall, heal
 from simulations.world.programs import LIVE
-from simulations.world.run import at_rest, unsettled
+from simulations.world.run import at_rest, settling, unsettled
 from simulations.world.scenario import Scenario
 from simulations.world.world import World
 
@@ -204,10 +204,11 @@ class Fleet:
         """End all faults and run until everything landed and every agent agrees.
 
         Raises:
-            AssertionError: that did not happen within `steps`.
+            AssertionError: that did not happen within `steps`, or within as many after one more
+                event in order of a scan with local events.
         """
         self.calm()
-        for _ in range(steps):
+        for _ in settling(self.world, steps):
             if at_rest(self.world):
                 return
             self.step()

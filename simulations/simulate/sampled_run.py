@@ -17,7 +17,7 @@ from simulations.world.device import OUTCOMES, TWICE
 from simulations.world.faults import START_US, STEP_US
 from simulations.world.misfortunes import heal
 from simulations.world.operator import SimulatedOperator
-from simulations.world.run import SETTLE_STEPS, at_rest, disturbed, unsettled
+from simulations.world.run import SETTLE_STEPS, at_rest, disturbed, settling, unsettled
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
 from simulations.world.world import World
@@ -147,7 +147,7 @@ def _run(world: World, samples: list[RunSample], progress: Progress) -> int:
             before = world.bytes
             progress(step, steps)
     heal(world)
-    for settled in range(SETTLE_STEPS):
+    for settled in settling(world):
         if at_rest(world):
             return settled
         world.step()
@@ -161,7 +161,7 @@ def _end_streams(world: World, readings: Sequence[Reading]) -> None:
     """Let time pass until streams have emitted all that it brings, such as the end of a session."""
     for until_us in ends_us(world, readings):
         pass_time(world, until_us)
-        for _ in range(SETTLE_STEPS):
+        for _ in settling(world):
             if at_rest(world):
                 break
             world.step()

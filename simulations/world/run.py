@@ -5,12 +5,13 @@
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from device_agent.agent.settings import Settings
 from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.language.halves import shares_of
+from lasp_edge.ordered.gathering import OrderedRecord
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.units import SECOND_US
 from simulations.world.acting import check_absence
@@ -120,7 +121,7 @@ def _settle(world: World) -> int:
     while world.to_come and not world.trouble:
         world.step()  # what a link held up comes after the end of all faults
     agreed: int | None = None
-    for steps in range(SETTLE_STEPS):
+    for steps in settling(world):
         if world.trouble:
             return steps
         if agree(world):
@@ -131,6 +132,32 @@ def _settle(world: World) -> int:
         world.step()
     world.trouble.append(f"not settled after {SETTLE_STEPS} steps: {unsettled(world)}")
     return SETTLE_STEPS
+
+
+def settling(world: World, most: int = SETTLE_STEPS) -> Iterator[int]:
+    """Count the steps of a healed world while it may be on its way to rest.
+
+    Where a share follows from the one before, each event in order takes an exchange: as long as one
+    after the other is stepped, there is patience.
+
+    Args:
+        world: whoever is given a number lets it make a step.
+        most: steps until it is at rest, or one more event in order is stepped.
+    """
+    count, last, stepped = 0, 0, 0
+    while count - last < most:
+        yield count
+        count += 1
+        now = sum(record.known for _, records in _in_order(world) for record in records)
+        last, stepped = (count, now) if now > stepped else (last, stepped)
+
+
+def _in_order(world: World) -> Iterator[tuple[str, Collection[OrderedRecord]]]:
+    """Yield each scan with local events, and its events in order at a sink."""
+    for sink in world.sinks:
+        streams = sink.lander.core.streams
+        for name, gathering in streams.parted.gathered.items() if streams else ():
+            yield name, gathering.records.values()
 
 
 def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
@@ -273,6 +300,11 @@ def unsettled(world: World) -> str:
     commands = world.operator.commands
     reasons = {key: _why(device, commands) for key, device in world.devices.items()}
     waiting = [f"{key} ({reason})" for key, reason in reasons.items() if reason]
+    for name, records in _in_order(world):
+        open_ones = sum(not each.answered for each in records)
+        waiting += (
+            [f"scan {name}: not all have answered at {open_ones} events"] if open_ones else []
+        )
     return ", ".join(waiting) or "they hold different states"
 
 

@@ -1,12 +1,15 @@
 """A fleet on virtual time: whatever goes wrong, it ends with the truth, and the same seed again."""
 
 from collections import defaultdict
+from contextlib import closing
 from random import Random
 
 import pytest
 
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Program, folds
+from simulations.benchmarks import energy
+from simulations.comparison import compare
 from simulations.fleet import GENTLE, ROUGH, STEP_US, Fleet
 from simulations.oracle import (
     Reading,
@@ -245,3 +248,20 @@ def test_a_fleet_that_cannot_settle_says_how_things_stand():
     with pytest.raises(AssertionError, match=r"not settled after 0 steps.*pi-3"):
         work.fleet.settle(steps=0)
     work.fleet.close()
+
+
+def test_where_each_share_follows_from_the_one_before_a_fleet_settles_event_by_event():
+    fleet, readings = Fleet(energy.modelled.plan(), size=2, seed=1), []
+    with closing(fleet):
+        fleet.step(5)
+        for at in range(12):
+            for device, event in (("pi-0", "power"), ("pi-1", "slice")):
+                time_us = fleet.now_us + 20 * at + (event == "slice")
+                readings.append(Reading(device, event, at, time_us, {"house": "h"}))
+                fleet.read(device, event, at, {"house": "h"}, time_us)
+        begun_us = fleet.now_us
+        fleet.settle(steps=40)
+        assert fleet.now_us - begun_us > 40 * STEP_US
+        found = compare(fleet.world, readings)
+    assert found.known["result load"] == 12
+    assert not +found.differing
