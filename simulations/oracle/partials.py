@@ -1,4 +1,7 @@
-"""What a fold makes of values: lifted one by one, combined column by column."""
+"""What a fold makes of values: lifted one by one, combined column by column.
+
+A fold that combines by itself is defined by its own `combine`, so one after the other goes into it.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,6 +20,8 @@ def folded(fold: Fold, samples: Iterable[tuple[int, int]]) -> Partial:
 
 def combined(fold: Fold, partials: Iterable[Partial]) -> Partial:
     """Return the combination of partials, column by column."""
+    if fold.combines_itself:
+        return reduce(fold.combine, partials, fold.zero)
     rows = list(partials)
     names = fold.columns_named
     found: list[ColumnValue] = []

@@ -15,6 +15,7 @@ from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.testing import check_program, replay
 from lasp_edge.testing.strategies import readings
+from tests.cloud_tier.support_own_fold import Parity
 
 START_S = 1_764_028_800
 METER = [(0, 100), (60, 130), (120, 310), (180, 180), (240, 200)]
@@ -64,6 +65,20 @@ def test_all_that_a_program_makes_is_there_in_its_units():
     at = [datetime.fromtimestamp(START_S + n, UTC) for n in range(4)]
     assert stays == [(at[1], at[2], 2), (at[3], at[3], 1)], "time alone ends a session"
     assert found.failures == []
+
+
+def test_a_fold_that_combines_by_itself_is_what_its_own_combine_makes_of_all():
+    program = Program("bits")
+    bits = program.event("bits", resolution="1")
+    program.window("parity", source=bits, fold=Parity(), size_s=60)
+    last = program.declare_dynamic(BoundedLWWSet(bound=2), "last", measures=bits)
+    program.collect(bits, into=last)
+    program.fold_dynamic(program.fold(last, Parity(), "here"), "all")
+    given = [("a", 5), ("a", 6), ("b", 12)]
+    found = replay(program, [(at, "bits", bit, START_S) for at, bit in given])
+    assert [row["parity"] for row in found.window("parity")] == [5 ^ 6 ^ 12]
+    assert found.value("all").parts["parity"] == 5 ^ 6 ^ 12
+    assert check_program(program) is None
 
 
 def test_rows_are_a_table_of_pandas_where_that_is_installed():
