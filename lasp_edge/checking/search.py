@@ -27,6 +27,8 @@ _MOST_SAMPLES = 4
 LONG_CASES = 20
 """Cases of many samples that are drawn, of a fold that is not built in."""
 _COUNTS = (1, 400, 2_000, 2_000)
+_BUILT_IN = "lasp_edge.folds."
+"""Where the methods of built-in folds are defined."""
 _RECENT_US = 1_700_000_000_000_000
 _TRIES = 20
 _MOST_SHRINKING = 2_000
@@ -157,7 +159,9 @@ def _cases(operands: int, tested: FoldUnderTest, examples: int, random: Random) 
 def _has_own(fold: Fold) -> bool:
     """Return whether a user wrote what else follows from the columns of a fold."""
     own = ("combine", "retract", "lift_column")
-    return not fold.is_built_in and any(getattr(type(fold), n) is not getattr(Fold, n) for n in own)
+    kinds = [type(each) for each in (fold, fold.outer) if each is not None]
+    methods = [getattr(kind, name) for kind in kinds for name in own]
+    return any(not method.__module__.startswith(_BUILT_IN) for method in methods)
 
 
 def _many(tested: FoldUnderTest, random: Random) -> tuple[TimedValue, ...]:
