@@ -48,7 +48,7 @@ def test_sound_folds_keep_every_law(fold):
 @pytest.mark.parametrize(
     ("fold", "law", "case"),
     [
-        (planted.Averaging(), laws.associative, (0, 1, 1)),
+        (planted.Averaging(), laws.associative, (0, 0, 1)),
         (planted.Newest(), laws.commutative, (1, 1)),
         (planted.WrongInverse(), laws.retract_undoes_combine, (0, 1)),
         (planted.OtherThanItsColumns(), laws.combine_follows_the_columns, (1, 1)),
@@ -69,6 +69,12 @@ def test_a_planted_fault_is_found_and_made_small(fold, law, case):
     assert found
     assert tuple(map(len, found.case)) == case
     assert len(found.sides) == 2 or found.sides[-1][0].startswith("it raises")
+
+
+def test_what_a_counter_example_calls_lift_is_what_lift_gives():
+    found = smallest_broken(laws.associative, planted.Averaging(), 3_000, Random(0))
+    *_, ((value, time_us),) = found.case
+    assert f"c = lift({value}, {time_us}) = ({value},)" in found.lines()
 
 
 def value_of(fold, law):
