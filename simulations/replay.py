@@ -65,6 +65,7 @@ class ReplayedFleet:
         compared: what it computed, beside the oracle.
         values: dynamic fold -> key -> its value on one device, before time passed.
         alerts: device -> alert -> what it says, before time passed; on its results after that.
+        variables: shared or derived variable -> its value, on which all devices agree.
         failures: what functions of the program raised, and why readings were refused.
     """
 
@@ -72,6 +73,7 @@ class ReplayedFleet:
     compared: Comparison
     values: dict[str, dict[str, FoldValue]]
     alerts: dict[str, dict[str, Any]]
+    variables: dict[str, Any]
     failures: list[str]
 
 
@@ -126,7 +128,8 @@ def replaying(
         compared = compare(fleet.world, readings)
         for each in fleet.running():
             alerts[each.name] = alerts[each.name] | _row_alerts(each)
-        yield ReplayedFleet(fleet, compared, values, alerts, _failures(fleet))
+        variables = _variables(fleet.running()[0])
+        yield ReplayedFleet(fleet, compared, values, alerts, variables, _failures(fleet))
     finally:
         fleet.close()
 
@@ -135,6 +138,12 @@ def _values(device: VirtualDevice, name: str) -> dict[str, FoldValue]:
     """Return the values of a fold by key, as one device knows them."""
     known = {key: device.core.acting.values.known(name, key) for key in device.results(name)}
     return {key: value for key, value in known.items() if value is not None}
+
+
+def _variables(device: VirtualDevice) -> dict[str, Any]:
+    """Return the values of shared variables, and of those that are derived from them."""
+    derived = {name: device.core.derived.value(name) for name in device.plan.derivations}
+    return {**device.core.variables.shared(), **derived}
 
 
 def _row_alerts(device: VirtualDevice) -> dict[str, Any]:

@@ -53,6 +53,7 @@ def tested(
             {name: _results(replay, name) for name in plan.stream_results},
             replay.values,
             _alerts(replay),
+            replay.variables,
             replay.failures,
             replay.compared.lines(),
         )

@@ -54,6 +54,7 @@ class ReplayOutcome:
         results: name -> its rows, by device and time.
         values: fold over all devices -> key -> its value; without keys the one key is "".
         alerts: a row for each alert that a device has published.
+        variables: shared variable, or set that is derived from some -> its value in the end.
         failures: what functions of the program raised, and why readings were refused.
         compared: how much of it was compared with a plain recomputation, and what was not.
     """
@@ -62,6 +63,7 @@ class ReplayOutcome:
     results: Mapping[str, ReplayedRows]
     values: Mapping[str, Mapping[str, FoldValue]]
     alerts: ReplayedRows
+    variables: Mapping[str, Any]
     failures: list[str]
     compared: list[str]
 
@@ -77,6 +79,13 @@ class ReplayOutcome:
         """Return the value of a key of a fold over all devices."""
         key = key_text(key) if isinstance(key, tuple) else key
         return _named(_named(self.values, "value", name), f"key of {name}", key)
+
+    def variable(self, name: str) -> Any:
+        """Return the value of a shared variable in the end, on which all devices agree.
+
+        It is what `value` of its CRDT gives: a frozenset for a set, a number for a counter.
+        """
+        return _named(self.variables, "variable", name)
 
 
 Named = TypeVar("Named")

@@ -85,9 +85,13 @@ class Derived:
                 error = self._errors.pop(name, ValueError("gives what is no element of a set"))
                 self._guard.failed(name, error, times)
 
+    def value(self, name: str) -> Any:
+        """Return the value of a derived variable."""
+        return self._flow.query(name)
+
     def plain(self, name: str) -> dict[str, Any]:
         """Return a derived variable as plain data, for people."""
-        value = self._flow.query(name)
+        value = self.value(name)
         if isinstance(value, frozenset):
             elements = sorted(value, key=encoded)[:LISTED_ELEMENTS]
             return {"parts": {"size": len(value)}, "elements": list(map(_plain, elements))}

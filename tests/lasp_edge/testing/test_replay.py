@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from crdts import BoundedLWWSet
+from crdts import BoundedLWWSet, Counter, ORMap, ORSet
 from lasp_edge import Program, folds, scans
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.examples.greenhouse import program as greenhouse
@@ -65,6 +65,34 @@ def test_all_that_a_program_makes_is_there_in_its_units():
     at = [datetime.fromtimestamp(START_S + n, UTC) for n in range(4)]
     assert stays == [(at[1], at[2], 2), (at[3], at[3], 1)], "time alone ends a session"
     assert found.failures == []
+
+
+def test_shared_variables_and_what_is_derived_from_them_are_there_in_the_end():
+    program = Program("doors")
+    door, door_at = program.event("door", resolution="1"), program.declare(ORSet(), "open_now")
+    opened = program.declare(ORMap(Counter()), "opened")
+    program.filter(door_at, lambda room: room.startswith("a"), "open_attics")
+
+    @program.on_event(door)
+    def moved(event, update):
+        room = event.tags["room"]
+        update(door_at, ORSet.add if event.value else ORSet.remove, room)
+        update(opened, ORMap.update, room, Counter.increment, round(event.value))
+
+    moves = [("attic", 1), ("cellar", 1), ("cellar", 0), ("attic", 0), ("attic", 1), ("bath", 1)]
+    found = replay(
+        program,
+        [
+            ("a", "door", is_open, START_S + at, {"room": r})
+            for at, (r, is_open) in enumerate(moves)
+        ],
+        faults="rough",
+    )
+    assert found.variable("open_now") == {room for room, is_open in dict(moves).items() if is_open}
+    assert found.variable("open_attics") == {"attic"}
+    assert found.variable("opened") == {"attic": 2, "cellar": 1, "bath": 1}
+    with pytest.raises(KeyError, match="there is no variable 'closed'; there are open_now"):
+        found.variable("closed")
 
 
 def test_a_fold_that_combines_by_itself_is_what_its_own_combine_makes_of_all():
