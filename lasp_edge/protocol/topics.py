@@ -219,6 +219,11 @@ class Topics:
         """Return the topic on which a gateway retains how far its windows are, as JSON."""
         return f"{self.root}/out/{OF_GATEWAY}/{readable(name)}"
 
+    def gateway_of(self, topic: str) -> str | None:
+        """Return the gateway whose own topic it is; None for every other topic."""
+        prefix = f"{self.root}/out/{OF_GATEWAY}/"
+        return text_of(topic.removeprefix(prefix)) if topic.startswith(prefix) else None
+
     def result_address(self, topic: str) -> ResultAddress:
         """Return what a topic of results says.
 

@@ -103,6 +103,10 @@ class FleetView:
 
     def _take_result(self, topic: str, payload: bytes, now_s: float) -> str | None:
         """Take a result; return the device that published it, if one did."""
+        gateway = self.topics.gateway_of(topic)
+        if gateway is not None:
+            self.values.note_gateway(gateway)
+            return None
         address = self.topics.result_address(topic)
         if not payload:
             self.values.drop(address)

@@ -265,3 +265,17 @@ def test_results_are_bounded_and_one_that_is_dropped_makes_room(monkeypatch):
     assert not values.put(third, {}, 0)
     values.drop(first)
     assert values.put(third, {}, 0)
+
+
+@pytest.mark.parametrize("is_told_first", [False, True])
+def test_a_gateway_that_publishes_rows_of_the_fleet_is_no_device(is_told_first):
+    topics = Topics("house")
+    view = FleetView(topics, 5)
+    row = (topics.result("visits", "site"), b'{"parts": {"count": 3}}')
+    of_itself = (topics.gateway("site"), b'{"online": true}')
+    own = (topics.result("visits", "attic"), b'{"parts": {"count": 2}}')
+    for topic, payload in [of_itself, row, own] if is_told_first else [row, own, of_itself]:
+        view.take(topic, payload, 1.0)
+    assert view.values.devices == ["attic"]
+    assert view.values.value("visits", "site") == {"parts": {"count": 3}}
+    assert topics.gateway_of(own[0]) is None
