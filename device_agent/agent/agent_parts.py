@@ -29,7 +29,6 @@ from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.delivery import PaneDelivery
 from device_agent.agent.panes.panes import Panes
-from device_agent.agent.panes.sink import LEFT_US
 from device_agent.agent.panes.sinks import Sinks
 from device_agent.agent.parts import Part
 from device_agent.agent.timing.timing import Timing
@@ -39,6 +38,7 @@ from device_agent.agent.variables.samples import Samples
 from device_agent.agent.variables.sharing import Sharing
 from device_agent.agent.variables.variables import Reactions, Variables
 from lasp_edge.language.acting import FoldValue
+from lasp_edge.protocol.sinks import LEFT_US
 
 if TYPE_CHECKING:
     from device_agent.agent.rebuilding.missing import MissingPanes

@@ -42,6 +42,7 @@ from lasp_edge.protocol.frontier import (
     is_listening,
 )
 from lasp_edge.protocol.replies import Replies
+from lasp_edge.protocol.sinks import store_tag
 from lasp_edge.protocol.waiting import (
     DEAD_AFTER_US,
     Step,
@@ -107,6 +108,7 @@ class GatewayCore:
 
     Attributes:
         replies: what is owed to devices.
+        elsewhere: the devices that deliver to another gateway of this name (`Acceptance`).
         coverage: how far results are final, and over whom.
         waiting: since when windows wait.
         windows: of the program.
@@ -125,6 +127,8 @@ class GatewayCore:
         state = self._state = keeper.restored()
         self._acceptance, self._terms = acceptance, terms
         self.replies = Replies(acceptance, sender, former)
+        self.elsewhere = acceptance.elsewhere
+        acceptance.ancestors = frozenset(store_tag(each.store) for each in former)
         acceptance.membership |= state.membership
         acceptance.witness.read(state.witnessed.values())
         self._liveness = Liveness(state.promises, {}, acceptance.membership)
@@ -138,8 +142,9 @@ class GatewayCore:
         self._listen_us = listen_us(waits, terms.dead_after_us)
         steps = steps_of(state.promises.entries.values())
         of_order = [terms.tentative_after_us] if plan.fleet_streams else []
-        waiting = WindowWaiting.of([*waits.values(), *of_order])
-        self.waiting = waiting.joined([*state.steps, *steps], None)
+        self.waiting = WindowWaiting.of([*waits.values(), *of_order]).joined(
+            [*state.steps, *steps], None
+        )
         self._served, self._begun = served_by(every), state.begun
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)

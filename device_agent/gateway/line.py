@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from device_agent.gateway.core import GatewayCore
+from lasp_edge.protocol.sinks import LEFT_US
 from lasp_edge.tool.times import shown_time
 
+MINUTE_US: Final = 60_000_000
 MOST_NAMED: Final = 3
 """Devices for which it waits that are named, at most."""
 
@@ -35,15 +37,21 @@ def line_of(
         words.append(f"{counts['late']:,} panes too late for their windows")
     final = "nothing final yet" if frontier_us is None else f"final up to {_moment(frontier_us)}"
     words.append(final + (f", without {', '.join(excluded)}" if excluded else ""))
-    words += _awaited(core)
+    words += awaited(core, name)
     words += [f"FAILED: {times} x {reason}" for reason, times in failed.items()]
     if trouble:
         words.append(f"no connection ({trouble})")
     return ", ".join(words)
 
 
-def _awaited(core: GatewayCore) -> list[str]:
+def awaited(core: GatewayCore, name: str) -> list[str]:
     """Return for whom it waits, and until when it listens who is there."""
+    elsewhere = sorted(core.elsewhere - core.membership.retired.keys())
+    if elsewhere:
+        minutes = LEFT_US // MINUTE_US
+        where = f"another gateway that is called {name}, or was, until it is silent for {minutes}"
+        whose = f"{_several(elsewhere)} deliver to {where} minutes"
+        return [f"{whose}: give one of the two another --name"]
     until_us = core.listens_until_us
     if until_us is not None:
         options = " or ".join(core.shortens_listening)
@@ -53,8 +61,12 @@ def _awaited(core: GatewayCore) -> list[str]:
         f"{device} (its source {source} is silent)" if source else device
         for device, source in core.holding.items()
     ]
-    more = [f"{len(holding) - MOST_NAMED} more"] if len(holding) > MOST_NAMED else []
-    return [f"waiting for {', '.join([*holding[:MOST_NAMED], *more])}"] if holding else []
+    return [f"waiting for {_several(holding)}"] if holding else []
+
+
+def _several(named: list[str]) -> str:
+    more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
+    return ", ".join([*named[:MOST_NAMED], *more])
 
 
 def _moment(time_us: int) -> str:

@@ -19,7 +19,7 @@ their last reading, rows in one order over the fleet are final behind it, too: n
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -97,6 +97,7 @@ class FleetResults:
         self._retained = Retained()
         self._coverage = Coverage(None, (), ())
         self._core_failed: Mapping[str, int] = NONE_FAILED
+        self._waiting: Sequence[str] = ()
         prefix, url = home
         self._birth_topic = f"{prefix}/status" if prefix else ""
         self._discovery = GatewayDiscovery(plan, topics, gateway, prefix, url=url)
@@ -129,12 +130,13 @@ class FleetResults:
         rows: Iterable[FleetRow],
         coverage: Coverage,
         core_failed: Mapping[str, int] = NONE_FAILED,
+        waiting: Sequence[str] = (),
     ) -> None:
-        """Note rows that are durable, how far results are final, and what failed in the core.
+        """Note rows that are durable, how far results are final, what failed, and who is awaited.
 
         Where a window is no more, an older one is published: the caller gives it again.
         """
-        self._coverage, self._core_failed = coverage, core_failed
+        self._coverage, self._core_failed, self._waiting = coverage, core_failed, waiting
         for row in rows:
             if row.at.window not in self._plan.windows:
                 continue
@@ -206,6 +208,7 @@ class FleetResults:
             "final_up_to": None if frontier_us is None else _moment(frontier_us),
             "devices": len(expected),
             "except": list(excluded[:MOST_NAMES]),
+            "waiting": list(self._waiting),
             "failed": dict(self.all_failed.most_common(MOST_NAMES)),
             "program": self._plan.digest,
             "release": RELEASE,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from crdts import Replica
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore, WaitingTerms
-from device_agent.gateway.line import line_of
+from device_agent.gateway.line import awaited, line_of
 from device_agent.gateway.results import FleetResults
 from device_agent.gateway.store import PROGRAM, STORE_ID, SUMMARY, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
@@ -265,7 +265,8 @@ class GatewayRun:
             self._store.put_facts({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
         self.core.replies.owe(turn.accepted, now_us, self._store.commits)
         rows = self._to_publish(turn.changes.rows)
-        self._results.take(rows, turn.coverage, self.core.failed)
+        waiting = awaited(self.core, self._settings.name)
+        self._results.take(rows, turn.coverage, self.core.failed, waiting)
         if self._plan.alerts:
             self._take_alerts(turn.changes.rows)
         for (topic, reason), refusal in turn.accepted.refused.items():

@@ -52,6 +52,7 @@ from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.repeating import Repeating
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
+from lasp_edge.protocol.sinks import UNKNOWN_STORE, store_tag
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.protocol.witness import Witness
 
@@ -105,6 +106,8 @@ class Acceptance:
         witness: what was heard of each device.
         overheard: what was heard of shared variables.
         held_by: device -> its source that is silent and holds its promise; "" for none.
+        elsewhere: the devices that deliver to another store of this name. Those that this one
+            follows from are `ancestors`, by their tags, and do not count.
         lacks: whether a commit that a device repeats is not in the store (`SinkLow.commit`).
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
@@ -128,6 +131,8 @@ class Acceptance:
         self.membership = membership or Membership()
         self.overheard = overheard or Overheard({})
         self.held_by: dict[str, str] = {}
+        self.elsewhere: set[str] = set()
+        self.ancestors: frozenset[int] = frozenset()
         self._unsent: dict[str, Begun] = {}
         self.lacks: Callable[[str, int], bool] = lambda _device, _commit: False
         self._is_signed = is_signed
@@ -240,6 +245,7 @@ class Acceptance:
             accepted.heard[frame.about] = False  # a promise speaks of what has landed
             accepted.lost = max(accepted.lost, low.commit)
             return
+        self._note_store(frame)
         accepted.heard[frame.about] = bool(low and low.store)
         if low is None:
             return  # it promises to others, until it knows this sink
@@ -251,6 +257,15 @@ class Acceptance:
         )
         if accepted.promises.entries[frame.about].version == (*frame.sender[:2], frame.number):
             accepted.begun[frame.about] = self._begun(frame.about, frame.begun)
+
+    def _note_store(self, frame: BeatFrame) -> None:
+        """Note whether a device delivers to another store of this sink's name."""
+        name, store = self.sink
+        known = {UNKNOWN_STORE, store_tag(store), *self.ancestors}
+        if any(low.sink == name and low.store not in known for low in frame.lows):
+            self.elsewhere.add(frame.about)
+        else:
+            self.elsewhere.discard(frame.about)
 
     def _begun(self, device: str, stated: Begun) -> Begun:
         """Return from when on windows have a device's readings; never, where it sends none."""

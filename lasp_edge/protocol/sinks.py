@@ -26,6 +26,9 @@ MAX_SINKS: Final = 8
 """Sinks that a device delivers to at most: a bit of a stored byte for each."""
 SINK_BYTES: Final = 64
 """Bytes of a sink's name and of its store's id, at most."""
+LEFT_US: Final = 600_000_000
+"""Microseconds of silence after which a store may be one that a device had left before: ten
+minutes, in which a lander greets twice (`lasp_edge.protocol.greetings`)."""
 UNKNOWN_STORE: Final = 0
 """The tag of a store whose id is not known yet."""
 _TAGS: Final = 1 << 32

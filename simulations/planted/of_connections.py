@@ -7,7 +7,7 @@ from typing import Any
 
 from cloud_tier.lander.run import ClosedSegment, LanderRun, WitnessFile
 from device_agent.agent.panes import sinks
-from device_agent.agent.panes.sink import LEFT_US, Sink
+from device_agent.agent.panes.sink import Sink
 from device_agent.agent.panes.sinks import Sinks
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway.kept import FleetChanges, FleetState
@@ -21,6 +21,7 @@ from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.repeating import Repeating
 from lasp_edge.protocol.replies import Publish, Replies
+from lasp_edge.protocol.sinks import LEFT_US
 from lasp_edge.protocol.spans import PassedFrontier
 from simulations.planted.bug import omitted, planted, replaced
 

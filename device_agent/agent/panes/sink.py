@@ -2,10 +2,8 @@
 
 from device_agent.agent.changes import SinkRow
 from device_agent.agent.panes.flights import Flights
+from lasp_edge.protocol.sinks import LEFT_US
 
-LEFT_US = 600_000_000
-"""Microseconds of silence after which a store may be one that was left before: ten minutes, in
-which a lander greets twice (`lasp_edge.protocol.greetings`)."""
 MOVES_AT_ONCE = 8
 """Times that a sink may name a store that was never known, and is believed at once."""
 LONGEST_WAIT_US = 86_400_000_000

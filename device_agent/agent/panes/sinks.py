@@ -35,11 +35,11 @@ from dataclasses import replace
 
 from device_agent.agent.changes import Changes, Facts, SinkRow
 from device_agent.agent.panes.flights import FIRST_TIMEOUT_US, Flights
-from device_agent.agent.panes.sink import LEFT_US, MUCH_LATER_S, Sink
+from device_agent.agent.panes.sink import MUCH_LATER_S, Sink
 from device_agent.agent.state.counters import Counters
 from device_agent.agent.stored_rows import EntryKey, StoreWide
 from lasp_edge.protocol.acks import AckFrame
-from lasp_edge.protocol.sinks import DEFAULT_SINK, MAX_SINKS
+from lasp_edge.protocol.sinks import DEFAULT_SINK, LEFT_US, MAX_SINKS
 
 LONGEST_TICK_US = 60_000_000
 """Microseconds of silence that one tick counts, at most: the clock may have been set meanwhile."""
@@ -48,7 +48,10 @@ SILENCE_KEPT_US = 3_600_000_000
 SLOWEST_US = 600_000_000
 """Microseconds until what a slow sink has not answered is sent again, at most, the first time."""
 
-TWO_STORES = "two stores are called {!r}: start the lander of one of them with --sink OTHERNAME"
+TWO_STORES = (
+    "two stores are called {!r}: give one of them another name, a gateway by --name, a lander by "
+    "--sink"
+)
 STRANGERS = (
     "{!r} names one new store after another, so the next must wait: somebody forges "
     "acknowledgements, if no lake was made again; see lasp-edge broker"

@@ -18,6 +18,7 @@ from device_agent.console.view.published import Plain, alert_of, result_of
 from device_agent.console.view.values import FleetValues
 from device_agent.console.view.windows import GatewayWindows, is_window
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.sinks import MAX_SINKS
 from lasp_edge.protocol.topics import AlertAddress, Topics
 
 MOST_ALERTS = 10_000
@@ -105,7 +106,8 @@ class FleetView:
         """Take a result; return the device that published it, if one did."""
         gateway = self.topics.gateway_of(topic)
         if gateway is not None:
-            self.values.note_gateway(gateway)
+            if len(self.values.gateways) < MAX_SINKS:
+                self.values.gateways.add(gateway)
             return None
         address = self.topics.result_address(topic)
         if not payload:

@@ -23,7 +23,6 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame
 from lasp_edge.protocol.inputs import inputs_digest
-from lasp_edge.protocol.sinks import MAX_SINKS
 from lasp_edge.protocol.topics import ResultAddress
 from lasp_edge.tool.lagging import Order
 
@@ -39,6 +38,7 @@ class FleetValues:
         plan: the fleet's program, where it is known.
 
     Attributes:
+        gateways: the names in which gateways publish rows of the whole fleet: they are no devices.
         agreed_s: value of the fleet -> when all connected devices were last seen to hold the same.
     """
 
@@ -50,7 +50,7 @@ class FleetValues:
         }
         self._dynamic = dict(plan.dynamic_folds) if plan else {}
         self._published: dict[tuple[str | None, str | None], dict[str | None, Plain]] = {}
-        self._gateways: set[str] = set()
+        self.gateways: set[str] = set()
         self._count = 0
         self._totals: dict[str, dict[str, Plain]] = {}  # value -> by key, since the last message
         self._orders: defaultdict[str, Order] = defaultdict(Order)
@@ -77,11 +77,6 @@ class FleetValues:
         self._count -= of_device.pop(address.key, None) is not None
         if not of_device:
             self._published.pop(address[:2], None)
-
-    def note_gateway(self, name: str) -> None:
-        """Note that results in a name are a gateway's."""
-        if len(self._gateways) < MAX_SINKS:
-            self._gateways.add(name)
 
     def take(self, frame: Frame, now_s: float) -> None:
         """Take a device's report or entries."""
@@ -119,7 +114,7 @@ class FleetValues:
     @property
     def devices(self) -> list[str]:
         """The devices that are known and not retired, sorted."""
-        publishing = {device for _, device in self._published if device} - self._gateways
+        publishing = {device for _, device in self._published if device} - self.gateways
         retired = self._known.commands.membership.retired
         return sorted(publishing.union(self._known.names) - retired.keys())
 

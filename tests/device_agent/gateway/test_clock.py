@@ -2,9 +2,14 @@
 
 import pytest
 
+from crdts import Membership, Replica, Version
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.line import line_of
+from lasp_edge.protocol.acceptance import Record
+from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.listening import ListeningClock
+from lasp_edge.protocol.sinks import SinkLow, store_tag
+from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading
 from tests.cloud_tier.support_devices import BEGIN_US, Device, rooms
@@ -132,6 +137,23 @@ def test_the_line_names_until_when_it_listens_and_then_for_whom_it_waits():
     assert shown(gateway).endswith(", waiting for b")
     gateway.acceptance.held_by["b"] = "mqtt:meter"
     assert shown(gateway).endswith(", waiting for b (its source mqtt:meter is silent)")
+
+
+def test_the_line_names_who_delivers_to_another_gateway_of_the_name():
+    gateway = Gateway()
+    gateway.goes_on(11 * MINUTE_US, "a", "b")
+    name, store = gateway.acceptance.sink
+    gateway.acceptance.ancestors = frozenset([store_tag("before")])
+    for number, at in enumerate(["other", store, "before", "", "other"], start=100):
+        low = SinkLow(name, store_tag(at), None)
+        frame = BeatFrame(Replica(9, 7, "b"), number, (low,), done=False, reports=())
+        topic = topic_of(frame, gateway.acceptance.topics)
+        record = Record(gateway.clock.now_us, topic, retained=False, payload=frame.encode())
+        gateway.core.take([record], gateway.clock.listening)
+        assert (", b deliver to another gateway" in shown(gateway)) == (at == "other")
+    assert shown(gateway).endswith("silent for 10 minutes: give one of the two another --name")
+    gateway.acceptance.membership |= Membership().retire("b", Version(9, 7, 1))
+    assert "another" not in shown(gateway)
 
 
 def shown(gateway):

@@ -6,10 +6,11 @@ import pytest
 
 from crdts import Replica
 from crdts.replica import SEQS
-from device_agent.agent.panes.sink import LEFT_US, MOVES_AT_ONCE
+from device_agent.agent.panes.sink import MOVES_AT_ONCE
 from device_agent.agent.panes.sinks import MOVES
 from lasp_edge.protocol.acks import FormerStore
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
+from lasp_edge.protocol.sinks import LEFT_US
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agent.panes.support_fleetlet import Fleetlet, full, sink
@@ -26,7 +27,7 @@ def test_two_lakes_of_one_name_do_not_make_a_device_send_for_ever(device):
     report = device.core.report()
     assert report["contested_sinks"] == ["lake"]
     (reason,) = [name for name in device.counted if name.startswith("sink: ")]
-    assert "start the lander of one of them with --sink" in reason
+    assert reason.endswith("give one of them another name, a gateway by --name, a lander by --sink")
     assert device.counted[reason] == 1
 
 
