@@ -45,6 +45,9 @@ STEPS = 4
 FAULTY_STEPS = 40
 KNOWING_STEPS = 40
 """Steps in which devices learn of the values of parameters, at most, before they read."""
+PROMISING_STEPS = 120
+"""Steps in which devices promise that nothing older comes, at most: a promise does not pass the
+next timer of a scan of its device, and each that rings may set another one."""
 PASSING_STEPS = 3
 """Steps in which devices see that time has passed, and what that brings is on its way."""
 DAY_US = 86_400 * SECOND_US
@@ -195,6 +198,17 @@ def pass_time(world: World, until_us: int) -> None:
         sources.advance(_batch([]), world.now_us, stamped=False)
     for _ in range(PASSING_STEPS):
         world.step()
+    if world.plans[-1].fleet_streams:
+        for _ in range(PROMISING_STEPS):
+            if _is_promised(world, until_us - Settings().lateness_us):
+                return
+            world.step()
+
+
+def _is_promised(world: World, until_us: int) -> bool:
+    """Return whether all devices have promised until a time: timers of the fleet ring by that."""
+    frontiers = (sink.lander.core.coverage.frontier for sink in world.sinks)
+    return all(each is not None and each >= until_us for each in frontiers)
 
 
 def ends_us(world: World, readings: Sequence[Reading]) -> Iterator[int]:

@@ -95,6 +95,17 @@ def test_shared_variables_and_what_is_derived_from_them_are_there_in_the_end():
         found.variable("closed")
 
 
+def test_time_passes_for_scans_over_the_fleet_beside_those_of_devices():
+    program = Program("both")
+    a, means = program.event("a"), scans.time_weighted_mean(every_s=30, hold_s=60)
+    program.result(program.scan("of_all", source=a, scan=means))
+    program.result(program.scan("of_each", source=a, scan=means, per_device=True))
+    found = replay(program, [("x", "a", 5, START_S + 1)])
+    for name in ("of_all", "of_each"):  # from 1 to 61 the value holds
+        ends = [row["time"].timestamp() - START_S for row in found.result(name)]
+        assert ends == [30, 60, 90]
+
+
 def test_a_fold_that_combines_by_itself_is_what_its_own_combine_makes_of_all():
     program = Program("bits")
     bits = program.event("bits", resolution="1")
