@@ -29,14 +29,21 @@ _SLOWER: Final = (
     *(
         f"org.apache.spark.sql.catalyst.optimizer.{rule}"
         for rule in (
+            "BooleanSimplification",
             "ConstantPropagation",
             "EliminateOuterJoin",
+            "FoldablePropagation",
             "InferFiltersFromConstraints",
             "InferFiltersFromGenerate",
             "InjectRuntimeFilter",
             "OptimizeOneRowRelationSubquery",
             "PruneFilters",
             "PushDownLeftSemiAntiJoin",
+            "RemoveRedundantAliases",
+            "ReorderAssociativeOperator",
+            "SimplifyBinaryComparison",
+            "SimplifyConditionals",
+            "UnwrapCastInBinaryComparison",
         )
     ),
     "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric",
@@ -112,8 +119,9 @@ def frames(spark: SparkSession, *, few: bool = True) -> Iterator[Frames]:
     conf = spark.conf
     settings = _FEW if few else MANY if _is_local(conf) else {}
     before = {name: conf.get(name, None) for name in settings}
-    for name, setting in settings.items():
-        conf.set(name, setting)
+    before = {name: value for name, value in before.items() if value != settings[name]}
+    for name in before:
+        conf.set(name, settings[name])
     made = Frames(spark, few)
     try:
         yield made
