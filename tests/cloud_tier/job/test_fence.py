@@ -21,40 +21,45 @@ READINGS = readings_of(5, each=4)
 ROWS = [*history(PROGRAM, READINGS), tick(1, BEGIN_US)]
 
 
-@pytest.mark.parametrize(
-    ("table", "most"),
-    [*((table, frames.MOST_ROWS) for table in ("lattice", "windows", "globals")), ("windows", 0)],
-)
-def test_a_driver_that_was_frozen_before_a_commit_writes_nothing(
-    spark, tmp_path, monkeypatch, table, most
-):
-    """Its successor merges the same batch meanwhile."""
-    monkeypatch.setattr(frames, "MOST_ROWS", most)
-    older = LakeUnderTest(spark, PROGRAM, tmp_path)
-    older.restart()
-    newer = LakeUnderTest(spark, PROGRAM, tmp_path)
-    number, thawed = OpenTables.next_commit, []
+FROZEN = [("lattice", False), ("windows", False), ("globals", False), ("windows", True)]
+"""Before which commits drivers are frozen, and whether what they merge is many rows."""
+
+
+def merge_frozen(older, newer, rows, table, *, is_many):
+    """Have a driver merge rows that another one merges while it is frozen before a commit."""
+    usual, number, thawed = frames.MOST_ROWS, OpenTables.next_commit, []
 
     def frozen(tables, path):
         if tables is older.job.tables and path.endswith(table) and not thawed:
             thawed.append(path)
-            with monkeypatch.context() as patch:
-                patch.setattr(frames, "MOST_ROWS", len(ROWS))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(frames, "MOST_ROWS", usual)
                 newer.restart()
-                newer.step(ROWS)
+                newer.step(rows)
         return number(tables, path)
 
-    monkeypatch.setattr(OpenTables, "next_commit", frozen)
-    with pytest.raises(Superseded, match="another `lasp-edge"):
-        older.step(ROWS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OpenTables, "next_commit", frozen)
+        patch.setattr(frames, "MOST_ROWS", 0 if is_many else usual)
+        with pytest.raises(Superseded, match="another `lasp-edge"):
+            older.step(rows)
     assert thawed
-    assert newer.current() == true_windows(PROGRAM, READINGS)
-    assert max(map(len, newer.statuses().values())) == 1, "no revision is there twice"
-    assert newer.globals()
-    with pytest.raises(Superseded):
-        older.step(ROWS)
-    monkeypatch.setattr(frames, "MOST_ROWS", len(ROWS))
-    newer.step(ROWS)
+
+
+def test_a_driver_that_was_frozen_before_a_commit_writes_nothing(spark, tmp_path):
+    """Its successor merges the same batch meanwhile, and is frozen before a commit of the next."""
+    older = LakeUnderTest(spark, PROGRAM, tmp_path)
+    older.restart()
+    for at, (table, is_many) in enumerate(FROZEN):
+        newer, rows = LakeUnderTest(spark, PROGRAM, tmp_path), ROWS[at :: len(FROZEN)]
+        merge_frozen(older, newer, rows, table, is_many=is_many)
+        assert newer.statuses(), "no revision is there twice"
+        assert newer.globals()
+        with pytest.raises(Superseded):
+            older.step(rows)
+        older = newer
+    assert older.step(ROWS).windows == 0
+    assert older.current() == true_windows(PROGRAM, READINGS)
 
 
 def test_a_driver_that_was_frozen_in_the_midst_of_a_commit_writes_nothing(
