@@ -2,6 +2,7 @@
 
 import pickle
 from contextlib import suppress
+from shutil import copytree
 
 import pytest
 
@@ -121,7 +122,12 @@ def test_a_window_under_an_empty_log_has_the_rows_of_the_plain_window(spark, tmp
         value=lambda event, at: event.value,
     )
     plans = {"functions": functions, "unset": offset_program()}
-    lakes = {name: lake_of_a_day(spark, tmp_path / name, plan) for name, plan in plans.items()}
+    lakes = {name: final_lake(spark, tmp_path / name, plan) for name, plan in plans.items()}
+    copytree(tmp_path / "unset", tmp_path / "many")
+    many = LakeUnderTest(spark, plans["unset"], tmp_path / "many", roster=("pi-0",))
+    many.restart()
+    for lake in lakes.values():
+        lake.step(late_panes(lake.program))
     plain, of_functions = (rows_of(lakes["functions"], name) for name in ("plain", "sums"))
     assert [row["status"] for row in plain].count(REVISED) == 2
     for lake in lakes.values():
@@ -129,19 +135,24 @@ def test_a_window_under_an_empty_log_has_the_rows_of_the_plain_window(spark, tmp
         sent = sent_under(lake.program, ControlLog(), 1)
         assert lake.step(sent).windows == repair(spark, lake.job, lake.known) == 0
     monkeypatch.setattr(frames, "MOST_ROWS", 0)
-    many = lake_of_a_day(spark, tmp_path / "many", plans["unset"])
+    many.step(late_panes(many.program))
     assert rows_of(lakes["unset"], "sums") == rows_of(many, "sums") == of_functions == plain
 
 
-def lake_of_a_day(spark, folder, program):
-    """Return a lake whose windows became final by a promise, and of which two were revised then."""
+def final_lake(spark, folder, program):
+    """Return a lake whose windows became final by a promise."""
     lake = LakeUnderTest(spark, program, folder, roster=("pi-0",))
     *sent, promise = sent_under(program, ControlLog(), 1)
-    earliest = [row for row in sent if row["kind"] == "pane" and not row["pane_us"]]
-    late = [row | {"seq": 200, "total_q": row["total_q"] + 1} for row in earliest]
-    for batch in (sent, [promise], late):
+    for batch in (sent, [promise]):
         lake.step(batch)
     return lake
+
+
+def late_panes(program):
+    """Return rows by which two of the windows of `final_lake` are revised."""
+    sent = sent_under(program, ControlLog(), 1)
+    earliest = [row for row in sent if row["kind"] == "pane" and not row["pane_us"]]
+    return [row | {"seq": 200, "total_q": row["total_q"] + 1} for row in earliest]
 
 
 def rows_of(lake, name):
