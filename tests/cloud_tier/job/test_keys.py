@@ -116,9 +116,8 @@ def lake(spark, tmp_path):
     return LakeUnderTest(spark, PROGRAM, tmp_path)
 
 
-@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
-def test_each_key_is_folded_over_its_devices_with_their_inputs(lake, monkeypatch, most):
-    monkeypatch.setattr(frames, "MOST_ROWS", most)
+def test_each_key_is_folded_over_its_devices_with_their_inputs(lake, monkeypatch):
+    """Of few rows and of many, which go through Spark as they lie."""
     draw = random.Random(3)
     owners, rows = [Owner(f"pi-{n}") for n in range(3)], []
     for _ in range(60):
@@ -128,7 +127,8 @@ def test_each_key_is_folded_over_its_devices_with_their_inputs(lake, monkeypatch
         rows += owner.says(MEAN, "", draw.randrange(1000))
         if draw.random() < 0.1:
             rows += owner.begins_again()
-    for batch in batches(rows, 3, count=3 if most else 2):
+    for batch, most in zip(batches(rows, 3, count=2), (frames.MOST_ROWS, 0), strict=True):
+        monkeypatch.setattr(frames, "MOST_ROWS", most)
         lake.step(batch)
     assert lake.globals_there() == truth(owners)
     assert len(lake.globals_there()) > 20
