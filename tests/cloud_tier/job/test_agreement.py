@@ -132,7 +132,6 @@ def test_devices_oracle_and_spark_agree_through_retirement_and_return(run):
     fleet.stop("pi-3")
     fleet.retire("pi-3")
     run.steps(8)
-    run.land()
     assert any(value.devices_in for value in run.settled()["by room"].values())
     fleet.start("pi-3")
     run.steps(4, ["pi-0", "pi-3"])
