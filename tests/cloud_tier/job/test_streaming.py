@@ -1,6 +1,7 @@
 """The streaming query over a landing that is written as the lander writes it."""
 
 import pickle
+import time
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -75,6 +76,11 @@ def test_job_killed_and_started_again_gives_the_true_windows(spark, tmp_path):
     assert lake.current() == true_windows(PROGRAM, readings)
     before = lake.rows(lake.lake.windows)
 
+    # What is put together in landing arrives as nothing.
+    assert DeltaTable(lake.lake.landing).optimize.compact()["numFilesRemoved"] > 1
+    with Merged(lake) as outcomes:
+        assert sum(outcome.panes for outcome in outcomes) == 0
+
     # A fresh checkpoint over the same lake reads everything again, and changes nothing.
     for path in sorted(tmp_path.glob("checkpoint/**/*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
@@ -82,18 +88,6 @@ def test_job_killed_and_started_again_gives_the_true_windows(spark, tmp_path):
         assert sum(outcome.panes for outcome in outcomes) > 0
         assert sum(outcome.windows for outcome in outcomes) == 0
     assert lake.rows(lake.lake.windows) == before
-
-
-def test_compacted_landing_arrives_as_nothing(spark, tmp_path):
-    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
-    device = Device(PROGRAM, "pi-0")
-    for number in range(3):
-        land(lake, device.accept([Reading("pi-0", "temperature", number, BEGIN_US, {"room": "a"})]))
-    with Merged(lake):
-        pass
-    DeltaTable(lake.lake.landing).optimize.compact()
-    with Merged(lake) as outcomes:
-        assert sum(outcome.panes for outcome in outcomes) == 0
 
 
 def test_program_that_gains_a_column_goes_on_over_its_lake(spark, tmp_path):
@@ -185,14 +179,8 @@ def test_run_that_merges_once_ends_while_a_lander_goes_on(spark, tmp_path, monke
     assert lake.current() == true_windows(PROGRAM, readings_of(5, each=2))
 
 
-def test_run_that_is_told_to_stop_ends(spark, tmp_path):
-    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
-    running = Run(spark, lake.job, None, trigger_s=0.05, say=lambda _: running.stop())
-    land(lake, [tick(1, BEGIN_US)])
-    running.run()
-
-
 def test_query_that_does_not_start_is_tried_again(spark, tmp_path, monkeypatch):
+    """And the run ends when it is told to stop."""
     lake = LakeUnderTest(spark, PROGRAM, tmp_path)
     land(lake, [tick(1, BEGIN_US)])
     plain, tries = streaming.start, []
@@ -218,7 +206,8 @@ def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypa
         raise RuntimeError("the disk is full")
 
     monkeypatch.setattr(streaming, "step", fail)
-    monkeypatch.setattr("cloud_tier.job.run.time.sleep", lambda _: None)
+    sleep = time.sleep  # for less than until the next try, but not without end in a loop
+    monkeypatch.setattr("cloud_tier.job.run.time.sleep", lambda wait_s: sleep(min(wait_s, 0.05)))
     monkeypatch.setattr("cloud_tier.job.run._MOST_FAILURES", 1)
     with pytest.raises(CommandError, match="failed 2 times"):
         Run(spark, lake.job, None, trigger_s=0.05).run()
