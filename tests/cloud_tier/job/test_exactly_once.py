@@ -136,25 +136,6 @@ def test_killed_before_between_and_after_the_commits_of_a_step(trial, monkeypatc
     trial.check()
 
 
-def test_killed_between_the_commits_of_maintenance(trial, monkeypatch):
-    for path in trial.tables.grown:
-        DeltaTable(path).alter.set_table_properties(
-            {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
-        )
-    for _ in range(2):
-        trial.land()
-        trial.merge()
-    spark, job = trial.lake.spark, trial.lake.job
-    files = set(Path(trial.tables.root).rglob("*.parquet"))
-    for keep in (lambda: maintenance.maintain(spark, job), lambda: maintenance.vacuum(job)):
-        with monkeypatch.context() as patch:
-            Commits(patch).left = 2
-            with pytest.raises(KilledError):
-                keep()
-    assert files - set(Path(trial.tables.root).rglob("*.parquet")), "something was deleted"
-    trial.check()
-
-
 def lost_checkpoint(trial):
     """It reads everything again, in one batch, with what is new."""
     shutil.rmtree(trial.tables.checkpoint)
@@ -178,7 +159,23 @@ def power_cut(trial):
     trial.parts.append(trial.last)
 
 
-ACCIDENTS = [lost_checkpoint, torn_offsets, landed_twice, power_cut]
+def killed_in_maintenance(trial):
+    """Between two commits: of putting files together, then of deleting what is old."""
+    for path in trial.tables.grown:
+        DeltaTable(path).alter.set_table_properties(
+            {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
+        )
+    spark, job = trial.lake.spark, trial.lake.job
+    files = set(Path(trial.tables.root).rglob("*.parquet"))
+    for keep in (lambda: maintenance.maintain(spark, job), lambda: maintenance.vacuum(job)):
+        with pytest.MonkeyPatch.context() as patch:
+            Commits(patch).left = 2
+            with pytest.raises(KilledError):
+                keep()
+    assert files - set(Path(trial.tables.root).rglob("*.parquet")), "something was deleted"
+
+
+ACCIDENTS = [lost_checkpoint, torn_offsets, killed_in_maintenance, landed_twice, power_cut]
 
 
 @pytest.mark.slow
