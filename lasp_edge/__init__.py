@@ -14,24 +14,23 @@
 - `tool`, `errors`: the `lasp-edge` command
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lasp_edge import folds
-from lasp_edge.event import Event, key_parts
-from lasp_edge.folds.columns import Column, Op, Partial
-from lasp_edge.folds.fold import Fold
-from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.declarations import EventType, Parameter, Stream, Window
-from lasp_edge.language.parameters import ParameterValues
-from lasp_edge.language.plan import Plan
-from lasp_edge.language.program import Program
-from lasp_edge.language.updates import Update
-from lasp_edge.variables import Variable
-
 if TYPE_CHECKING:
-    from lasp_edge import scans
+    from lasp_edge import folds, scans
+    from lasp_edge.event import Event, key_parts
+    from lasp_edge.folds.columns import Column, Op, Partial
+    from lasp_edge.folds.fold import Fold
+    from lasp_edge.folds.numbers import Resolution
+    from lasp_edge.language.acting import FoldValue
+    from lasp_edge.language.declarations import EventType, Parameter, Stream, Window
+    from lasp_edge.language.parameters import ParameterValues
+    from lasp_edge.language.plan import Plan
+    from lasp_edge.language.program import Program
     from lasp_edge.language.streaming import StreamRow
+    from lasp_edge.language.updates import Update
+    from lasp_edge.variables import Variable
 
 __all__ = [
     "Column",
@@ -56,13 +55,28 @@ __all__ = [
     "scans",
 ]
 
+_MODULES = {
+    "event": ("Event", "key_parts"),
+    "folds.columns": ("Column", "Op", "Partial"),
+    "folds.fold": ("Fold",),
+    "folds.numbers": ("Resolution",),
+    "language.acting": ("FoldValue",),
+    "language.declarations": ("EventType", "Parameter", "Stream", "Window"),
+    "language.parameters": ("ParameterValues",),
+    "language.plan": ("Plan",),
+    "language.program": ("Program",),
+    "language.streaming": ("StreamRow",),
+    "language.updates": ("Update",),
+    "variables": ("Variable",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    """Import what programs with streams alone need, when it is asked for."""
-    from importlib import import_module  # noqa: PLC0415 - few ask for it
-
-    if name == "scans":
-        return import_module("lasp_edge.scans")
-    if name == "StreamRow":
-        return import_module("lasp_edge.language.streaming").StreamRow
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import a name's module when it is asked for: most commands do without most of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULE_OF:
+        return import_module(f"{__name__}.{name}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return found

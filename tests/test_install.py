@@ -100,7 +100,7 @@ def test_32_bit_arm_needs_a_msgpack_that_installs_without_a_compiler(machine, fi
 
 
 def test_an_agent_imports_neither_spark_nor_pandas(device):
-    code = "import device_agent.console.command.agent, sys; print(*sys.modules)"
+    code = "import device_agent.console.command.run_agent, sys; print(*sys.modules)"
     modules = printed(device("python", "-c", code)).split()
     assert "device_agent.agent.core" in modules
     assert not {"pyspark", "pandas", "pyarrow", "numpy", "asyncio"} & set(modules)

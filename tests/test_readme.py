@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from device_agent.agent.sources.choice import source_of
-from device_agent.console.command import agent
+from device_agent.console.command import run_agent
 from device_agent.console.configuration.alert_options import caller_of
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
@@ -107,7 +107,7 @@ def test_recorded_files_give_readings_as_shown(tmp_path, monkeypatch):
     Path("cellar.jsonl").write_text('{"time": 1700000000, "temperature": 9}\n')
     begin = 'program = "lasp_edge.examples.greenhouse:program"\ndevice = "a"\ndata-dir = "d"\n'
     Path("fleet.toml").write_text(f'{begin}broker = "mqtt://127.0.0.1"\n{block("recorded files")}')
-    wanted = agent.requested(parsed("lasp-edge agent --config fleet.toml"))
+    wanted = run_agent.requested(parsed("lasp-edge agent --config fleet.toml"))
     plan = load_plan(wanted.arguments.program)
     for spec, room, value in zip(wanted.specs, ["attic", "cellar"], [21, 9], strict=True):
         source = source_of(spec, wanted.context(spec, plan, None, Random(1)))
@@ -244,7 +244,7 @@ def test_the_options_for_alerts_are_those_of_the_agent():
     (command,) = commands(block("alerting"))
     words = shlex.split(command)
     parser = ArgumentParser()
-    agent.add_arguments(parser)
+    run_agent.add_arguments(parser)
     arguments = parser.parse_args(words[2:])
     arguments.alert_command = "true"  # logger is not everywhere
     assert caller_of(arguments, Random(1)) is not None

@@ -1,11 +1,12 @@
 """A small process, without OpenSSL and HTTP: they take some 6 MiB of a small device's memory.
 
 An agent whose broker is reached without TLS does not use them, but `hashlib` and paho import them.
-So the command starts itself again, as this module and in the same process, and keeps them out while
-the agent's own modules are imported: `hashlib` takes the interpreter's own SHA-256; paho finds a
-module `ssl` with only the names of the errors that it looks for, and, unless the environment names
-a proxy for MQTT, neither PySocks nor `urllib.request`, which it uses for proxies alone. Then all
-are let in again: a user's program that imports them gets them, and pays for them.
+So the command starts itself again, as this module and in the same process, before it imports what
+an agent needs, and keeps them out while the agent's own modules are imported: `hashlib` takes the
+interpreter's own SHA-256; paho finds a module `ssl` with only the names of the errors that it looks
+for, and, unless the environment names a proxy for MQTT, neither PySocks nor `urllib.request`, which
+it uses for proxies alone. Then all are let in again: a user's program that imports them gets them,
+and pays for them.
 
 Some other modules, 1 MiB with what they import, are imported by Python's own and by paho for what
 an agent seldom does. They are put off: each is run at the first use of a name in it. From Python
@@ -16,6 +17,7 @@ gives back the other cannot use, 1 MiB after a day's replay. So a small process 
 gives memory back in smaller pieces, unless the environment says otherwise.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -32,6 +34,8 @@ _SMALL_HEAP = {
     "MALLOC_TOP_PAD_": "16384",
 }
 """Settings of glibc, in bytes but for the arenas; other C libraries do not read them."""
+_SECURED = {"LASP_EDGE_AGENT_BROKER": "mqtts"}
+"""Keeps a process from starting again as a small one."""
 _SELDOM = ("inspect", "ipaddress", "uuid")
 """Modules that `dataclasses`, `urllib.parse` and paho import: for classes without a docstring, for
 an address in brackets, for a client without an id."""
@@ -44,16 +48,45 @@ def is_small() -> bool:
     return spec is not None and spec.name == "device_agent.console.small_process"
 
 
-def become_small() -> None:
-    """Start `lasp-edge agent ...` again in this process, unless it is small or no such command."""
+def begin_small() -> None:
+    """Start again where no TLS is to be expected: what an agent imports is so imported once.
+
+    Only the options and the file, once they are understood, say for sure: see `become_fitting`.
+    """
+    texts = _texts() if sys.argv[1:2] == ["agent"] and not is_small() else ""
+    if "mqtt://" in texts and "mqtts" not in texts:
+        become_fitting(secured=False)
+
+
+def become_fitting(*, secured: bool) -> None:
+    """Start `lasp-edge agent ...` again in this process: small, unless its broker wants TLS.
+
+    Nothing happens where it is as it should be, or where this is no such command.
+    """
     as_command = sys.argv[1:2] == ["agent"] and sys.executable and os.name == "posix"
-    if as_command and not is_small():
-        sys.stdout.flush()
-        line = [sys.executable, "-P", "-m", "device_agent.console.small_process", *sys.argv[1:]]
-        environment = _SMALL_HEAP | os.environ
+    if not as_command or is_small() is not secured:
+        return
+    sys.stdout.flush()
+    module = "lasp_edge" if secured else "device_agent.console.small_process"
+    line = [sys.executable, "-P", "-m", module, *sys.argv[1:]]
+    environment = _SECURED | os.environ if secured else _SMALL_HEAP | os.environ
+    if not secured:
         # Ctrl-C waits until the new process can take it: Python would print where it began.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        os.execve(sys.executable, line, environment)  # noqa: S606 - this interpreter, these words
+    os.execve(sys.executable, line, environment)  # noqa: S606 - this interpreter, these words
+
+
+def _texts() -> str:
+    """Return all texts that may name the broker: words, variables, and a file of options."""
+    from pathlib import Path  # noqa: PLC0415 - brings `ipaddress`, and a small process does without
+
+    texts = [*sys.argv[1:], *os.environ.values()]
+    for word, following in zip(sys.argv[1:], [*sys.argv[2:], ""], strict=True):
+        option, _, value = word.partition("=")
+        if option == "--config":
+            with contextlib.suppress(OSError):
+                texts.append(Path(value or following).read_text(errors="replace"))
+    return "\n".join(texts).lower()
 
 
 def _keep_out() -> None:
@@ -105,7 +138,7 @@ if __name__ == "__main__":
         _put_off(_name)
     from lasp_edge.tool.command_line import run_command
 
-    import_module("device_agent.console.command.agent")
+    import_module("device_agent.console.command.run_agent")
     _let_in()
     raise_interrupts()
     sys.exit(run_command("agent", "device_agent.console.command.agent", sys.argv[2:]))

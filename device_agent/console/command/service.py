@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from device_agent.console.command import agent
+from device_agent.console.command import run_agent
 from device_agent.console.configuration import agent_options
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.tool.loading import load_plan
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--name: letters, digits and _.@- are needed, not {arguments.name!r}")
     parser = CommandParser("agent", None)
     agent_options.add_arguments(parser)
-    wanted = agent.requested(parser.parse_args(arguments.agent)).arguments
+    wanted = run_agent.requested(parser.parse_args(arguments.agent)).arguments
     load_plan(wanted.program)
     user = arguments.user or os.environ.get("SUDO_USER") or getpass.getuser()
     data = wanted.data_dir.absolute()

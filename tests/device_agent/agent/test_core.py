@@ -226,7 +226,7 @@ def test_a_program_without_windows_or_handlers_runs(tmp_path):
 
 def test_the_agent_imports_neither_spark_nor_pandas():
     code = (
-        "import sys, device_agent.console.command.agent, device_agent.console.command.status\n"
+        "import sys, device_agent.console.command.run_agent, device_agent.console.command.status\n"
         "heavy = {'pyspark', 'pandas', 'numpy', 'pyarrow', 'deltalake', 'hypothesis'}\n"
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
     )

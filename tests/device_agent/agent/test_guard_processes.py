@@ -11,7 +11,7 @@ import pytest
 
 from device_agent.agent.changes import Changes
 from device_agent.agent.state.store import FILE_NAME, Store
-from device_agent.console.command import agent as command
+from device_agent.console.command import run_agent as command
 from device_agent.console.configuration.arguments import AgentRequest
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.protocol.envelope import FORMAT

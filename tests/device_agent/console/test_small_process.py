@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from device_agent.console import small_process
 from tests.brokers import PATIENCE_S
 
 PROGRAM = """
@@ -83,7 +84,8 @@ def first_lines(folder, wants, *more, broker="mqtt://127.0.0.1:9"):
     (folder / "wanting.py").write_text(PROGRAM.format(wants=wants))
     (folder / "some.jsonl").write_text('{"x": 1}\n')
     words = [
-        *("agent", "wanting:program", "--device", "pi-1", "--broker", broker, "--report", "0.1"),
+        *("agent", "wanting:program", "--device", "pi-1", "--report", "0.1"),
+        *(["--broker", broker] if broker else []),
         *("--data-dir", str(folder / "data"), "--source", f"jsonl:{folder / 'some.jsonl'}"),
         *more,
     ]
@@ -153,4 +155,40 @@ def test_an_agent_imports_what_is_seldom_needed_when_it_is_needed(tmp_path, want
 
 def test_agent_with_tls_has_openssl(tmp_path):
     loaded, _ = first_lines(tmp_path, "", broker="mqtts://127.0.0.1:9")
+    assert loaded.startswith("OPENSSL True\nlibssl")
+
+
+BROKER = 'program = "x:y"\nbroker = "{}"\n'
+AT_ONCE = [
+    (["--broker", "mqtt://h"], "", {}, True),
+    (["--broker=MQTT://h"], "", {}, True),
+    (["--broker", "mqtts://h"], "", {}, False),
+    (["--config", "fleet.toml"], BROKER.format("mqtt://h"), {}, True),
+    (["--config=fleet.toml"], BROKER.format("mqtts://h"), {}, False),
+    (["--config", "fleet.toml"], BROKER.format("env:HOME_BROKER"), {}, False),
+    (["--config", "fleet.toml"], BROKER.format("env:B"), {"B": "mqtt://h"}, True),
+    (["--config", "fleet.toml"], BROKER.format("env:B"), {"B": "mqtts://h"}, False),
+    (["--config", "missing.toml"], "", {}, False),
+    (["--help"], "", {}, False),
+]
+
+
+@pytest.mark.parametrize(("words", "file", "variables", "is_small"), AT_ONCE)
+def test_it_gets_small_before_it_imports_an_agent(
+    tmp_path, monkeypatch, words, file, variables, is_small
+):
+    began = []
+    monkeypatch.chdir(tmp_path)
+    Path("fleet.toml").write_text(file)
+    monkeypatch.setattr(sys, "argv", ["lasp-edge", "agent", *words])
+    monkeypatch.setattr(os, "environ", variables)
+    monkeypatch.setattr(small_process, "become_fitting", lambda *, secured: began.append(secured))
+    small_process.begin_small()
+    assert began == [False] * is_small
+
+
+def test_a_broker_that_turns_out_to_want_tls_gets_a_process_with_openssl(tmp_path):
+    file = tmp_path / "fleet.toml"
+    file.write_text('# not mqtt://\nbroker = "mqt\\u0074s://127.0.0.1:9"\n')
+    loaded, _ = first_lines(tmp_path, "", "--config", str(file), broker=None)
     assert loaded.startswith("OPENSSL True\nlibssl")

@@ -265,7 +265,7 @@ def test_a_key_that_the_roster_knows_as_anothers_is_refused(keys, roster, tmp_pa
 
 def test_without_a_key_nothing_of_it_is_imported(tmp_path):
     code = (
-        "import sys, argparse, device_agent.console.command.agent as a\n"
+        "import sys, argparse, device_agent.console.command.run_agent as a\n"
         "import device_agent.console.command.members as m\n"
         "p = argparse.ArgumentParser(); a.add_arguments(p)\n"
         "print(*[n for n in sys.modules if 'cryptography' in n or 'security.sign' in n])"

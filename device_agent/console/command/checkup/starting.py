@@ -9,7 +9,7 @@ from tempfile import TemporaryFile
 
 from device_agent.agent.state.store import FILE_NAME, existing_store
 from device_agent.console.belonging import need_own
-from device_agent.console.command import agent
+from device_agent.console.command import run_agent
 from device_agent.console.command.checkup.machine import nearest
 from device_agent.console.command.checkup.result import CheckResult, Level, Subject, skipped
 from device_agent.console.configuration.agent_options import settings_of
@@ -24,7 +24,7 @@ def options(subject: Subject) -> Iterator[CheckResult]:
     wanted = subject.wanted
     try:
         if wanted.arguments.config:
-            agent.need(wanted)
+            run_agent.need(wanted)
         settings_of(wanted.arguments)
         caller_of(wanted.arguments, Random(0))
     except (CommandError, ValueError) as error:

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from device_agent.agent.sources.choice import GROUP
-from device_agent.console.command.agent import opened_sources
+from device_agent.console.command.run_agent import opened_sources
 from device_agent.console.configuration.agent_options import DEFAULTS, add_arguments
 from device_agent.console.configuration.arguments import asked
 from lasp_edge.errors import Exit

@@ -13,7 +13,7 @@ import pytest
 from crdts import Replica
 from device_agent.agent.clock import ClockReading
 from device_agent.agent.state.store import Store
-from device_agent.console.command import agent
+from device_agent.console.command import run_agent
 from device_agent.console.command.checkup import contact, machine, sensing
 from device_agent.console.command.checkup.checks import CHECKS, examined
 from device_agent.console.command.checkup.result import Level, Subject
@@ -33,8 +33,8 @@ PROGRAM = "lasp_edge.examples.greenhouse:program"
 
 def subject_of(*words, root=None):
     parser = argparse.ArgumentParser()
-    agent.add_arguments(parser)
-    wanted = asked(parser.parse_args(words), agent.add_arguments, agent.DEFAULTS)
+    run_agent.add_arguments(parser)
+    wanted = asked(parser.parse_args(words), run_agent.add_arguments, run_agent.DEFAULTS)
     return Subject(wanted, **({"root": root} if root else {}))
 
 

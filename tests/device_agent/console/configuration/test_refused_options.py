@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from device_agent.agent.acting.effects import Command, Webhook
-from device_agent.console.command import agent
+from device_agent.console.command import run_agent
 from device_agent.console.configuration.alert_options import caller_of
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
@@ -104,13 +104,15 @@ def test_alert_options_of_a_file_call_out(tmp_path):
     lines = 'alert-command = "true now"\nalert-webhook = "http://x/hook"\nalert-timeout = 2.5\n'
     (tmp_path / "fleet.toml").write_text(FILE + lines)
     parser = CommandParser("agent", None)
-    agent.add_arguments(parser)
+    run_agent.add_arguments(parser)
     words = ["--config", str(tmp_path / "fleet.toml")]
-    wanted = agent.requested(parser.parse_args(words))
+    wanted = run_agent.requested(parser.parse_args(words))
     command, webhook = called(wanted.arguments)
     assert isinstance(command, Command)
     assert isinstance(webhook, Webhook)
     assert (command.words, command.timeout_s) == (["true", "now"], 2.5)
     assert (webhook.url, webhook.timeout_s) == ("http://x/hook", 2.5)
-    typed = agent.requested(parser.parse_args([*words, "--alert-command", f"{sys.executable} -V"]))
+    typed = run_agent.requested(
+        parser.parse_args([*words, "--alert-command", f"{sys.executable} -V"])
+    )
     assert called(typed.arguments)[0].words == [sys.executable, "-V"]
