@@ -9,6 +9,7 @@ True
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple
 
 from simulations import alerted, control, lake_order, tentative
@@ -72,11 +73,11 @@ def hunt(
 ) -> Caught | None:
     """Return the first seed that fails under a bug, and only under it; None if no seed does."""
     USES.clear()
-    trouble = _LAWS.get(bug.needs) or _in_a_world(bug, kinds)
+    trouble = _trouble_of(bug.needs, kinds)
     for seed in seeds:
         with bug.plant():
             found = trouble(seed)
-        if found and not trouble(seed):
+        if found and _holds(bug.needs, kinds, seed):
             return Caught(seed, found[0], tuple(unused()))
     return None
 
@@ -91,12 +92,18 @@ _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
 """What bugs break that need no world: gives the troubles of a seed."""
 
 
-def _in_a_world(bug: PlantedBug, kinds: tuple[str, ...]) -> Callable[[int], Sequence[str]]:
-    """Return what gives the troubles of a seed's world; none where the bug cannot matter in it."""
+def _trouble_of(needs: str, kinds: tuple[str, ...]) -> Callable[[int], Sequence[str]]:
+    """Return what gives the troubles of a seed; none where a bug with these needs cannot matter."""
 
     def trouble(seed: int) -> Sequence[str]:
         scenario = scenario_of(seed, kinds)
-        is_needed = not bug.needs or getattr(scenario, bug.needs)
+        is_needed = not needs or getattr(scenario, needs)
         return run(scenario).trouble if is_needed else ()
 
-    return trouble
+    return _LAWS.get(needs, trouble)
+
+
+@cache
+def _holds(needs: str, kinds: tuple[str, ...], seed: int) -> bool:
+    """Return whether a seed has no trouble of its own: the same answer for all bugs that it has."""
+    return not _trouble_of(needs, kinds)(seed)
