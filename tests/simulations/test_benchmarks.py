@@ -19,6 +19,8 @@ from simulations.benchmarks import (
 from simulations.benchmarks.measure import Line, quantity, rates, show, times
 from simulations.benchmarks.ordered import flamestream, shuffled
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 
 def test_a_ratio_says_how_many_times_better_ours_is():
     ours, slower, faster = rates("adds", "adds/s", 100, {"ours": 2.0, "a": 8.0, "b": 1.0})

@@ -1,7 +1,5 @@
 """The ingest benchmark: every way does the same job and comes to the same numbers."""
 
-import gc
-
 import pytest
 
 from simulations.benchmarks import ingest
@@ -12,11 +10,7 @@ from simulations.benchmarks.recordings import drawn, tiled
 SECOND_US = 1_000_000
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _frozen_again():
-    """What was collected stays out of Python's collector's sight: a measurement ends that."""
-    yield
-    gc.freeze()
+pytestmark = pytest.mark.usefixtures("frozen")
 
 
 @pytest.fixture(scope="module")
