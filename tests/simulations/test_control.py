@@ -43,14 +43,14 @@ def test_a_seed_holds_the_law(seed):
     assert troubles(seed, **SMALL) == ()
 
 
-@pytest.mark.parametrize("seed", sorted(FOUND_BY.values()))
+@pytest.mark.parametrize("seed", [2, 9])
 def test_a_seed_holds_the_law_though_the_gateways_disk_is_lost(seed):
     found = run(seed, **SMALL, disks_lost=2)
     assert found.trouble == ()
     assert found.counts["final"] == found.counts["windows"] > 0
 
 
-@pytest.mark.parametrize("seed", [10, 24, 28])
+@pytest.mark.parametrize("seed", [10, 24])
 def test_a_seed_holds_the_law_of_scans_and_of_windows_over_them(seed):
     found = run(seed, **SMALL, has_streams=True)
     assert found.trouble == ()

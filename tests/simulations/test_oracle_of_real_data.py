@@ -58,13 +58,13 @@ def test_last_hundred_of_real_data_are_the_reference(shared_data, readings):
         reference = {row.pop("device"): row for row in csv.DictReader(lines)}
     by_device = {d: [r for r in readings if r.device == d] for d in reference}
     assert sum(map(len, by_device.values())) == len(readings) == 50_270
+    by_device = {d: of[-3_000:] for d, of in by_device.items()}  # no older ones are in a set
     partials = []
     for device, row in reference.items():
         partials.append(local_partials(temperatures(), "last", by_device[device])[""])
         assert partials[-1] == tuple(int(row[n]) for n in ("count", "total_q", "min_q", "max_q"))
     counts, totals, least, greatest = zip(*partials, strict=True)
-    ends = {device: of[-1_000:] for device, of in by_device.items()}  # older ones are not in a set
-    assert dynamic_partials(temperatures(), "fleet", ends)[""] == (
+    assert dynamic_partials(temperatures(), "fleet", by_device)[""] == (
         sum(counts),
         sum(totals),
         min(least),
@@ -72,11 +72,12 @@ def test_last_hundred_of_real_data_are_the_reference(shared_data, readings):
     )
 
 
-def test_shuffled_and_repeated_messages_give_the_same_windows(readings, minutes):
+def test_shuffled_and_repeated_messages_give_the_same_windows(readings):
     chance = random.Random(3)
-    doubled = [*readings, *chance.sample(readings, 5_000)]
+    some = readings[:8_000]
+    doubled = [*some, *chance.sample(some, 800)]
     chance.shuffle(doubled)
-    assert windows(temperatures(), "minute", doubled) == minutes
+    assert windows(temperatures(), "minute", doubled) == windows(temperatures(), "minute", some)
 
 
 def brute_force(messages, size_us, slide_us, first_us, last_us):

@@ -59,7 +59,7 @@ def landed(fleet):
     return {name: state.value for name, state in fleet.lander.shared.items()}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_devices_hold_the_same_whatever_went_wrong(seed):
     fleet, replay = Fleet(ledger(), size=3, seed=seed, faults=ROUGH), f"replay with seed {seed}"
     added, removed = worked(fleet, Random(seed))
