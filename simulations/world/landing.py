@@ -169,6 +169,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         short_s = self.terms.dead_after_us // SHORT_OUTAGE // SECOND_US
         if self.second > self._left + short_s + 1:
             self.listens_from = self.second
+        self._left = self.second  # it may be gone again before time passes
 
     @abstractmethod
     def take(self, inbox: Inbox, now_us: int) -> Iterable[SinkMessage]:
