@@ -4,9 +4,9 @@ Memory holds about `KEPT_ENTRIES` entries. The dirty ones that are in the store 
 page after page comes into memory, in the order in which they were written, is sent, and may leave
 memory again before it is acknowledged. The next sweep, for what was not acknowledged meanwhile,
 begins after a while that grows as long as nothing lands; entries that every sink has refused come
-along seldom. What the store holds besides is known from its last answer (`Undelivered`), and
-changes only for the better until it is asked again; so a low watermark never speaks of an entry
-that has not landed.
+along ever less often, as those in memory do. What the store holds besides is known from its last
+answer (`Undelivered`), and changes only for the better until it is asked again; so a low watermark
+never speaks of an entry that has not landed.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from device_agent.agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.agent.panes.panes import NEVER_US, Panes
+from device_agent.agent.panes.sender import FIRST_REFUSAL_US, LAST_REFUSAL_US
 from device_agent.agent.panes.sinks import Sinks
 from device_agent.agent.parts import StoreKeeper
 from device_agent.agent.stored_rows import (
@@ -37,8 +38,6 @@ entries keep their place."""
 ASKED_US = 5_000_000
 """Microseconds between two looks at how many entries wait in the store: it reads all of their
 index, 20 ms for a week of them."""
-REFUSED_US = 3_600_000_000
-"""Microseconds between two sweeps that take along what every sink has refused: an hour."""
 
 UNKNOWN = Undelivered(0, 0, 0, 0, NEVER_US)
 """Before the store was asked, anything may wait."""
@@ -67,6 +66,7 @@ class PaneCache:
         self._sweep_due_us = NEVER_US
         self._sweep_us = 0
         self._refused_due_us = NEVER_US
+        self._refused_us = 0
         self._refused_too = True
 
     @property
@@ -178,7 +178,8 @@ class PaneCache:
         if self._sweep_due_us - self._sweep_us <= now_us < self._sweep_due_us:
             return False
         self._after = BEFORE_ALL
-        self._refused_too = not self._refused_due_us - REFUSED_US <= now_us < self._refused_due_us
+        refused_due_us = self._refused_due_us
+        self._refused_too = not refused_due_us - self._refused_us <= now_us < refused_due_us
         return True
 
     def _add_page(self, rows: Sequence[tuple[PaneId, PaneRow]], now_us: int) -> None:
@@ -193,7 +194,9 @@ class PaneCache:
         self._sweep_us = max(first_us, min(2 * self._sweep_us, LAST_TIMEOUT_US))
         self._sweep_due_us = now_us + self._sweep_us
         if self._refused_too:
-            self._refused_due_us = now_us + REFUSED_US
+            longer_us = max(FIRST_REFUSAL_US, 2 * self._refused_us)
+            self._refused_us = min(longer_us, LAST_REFUSAL_US)
+            self._refused_due_us = now_us + self._refused_us
 
     def answered(self, answer: StoreWide, found: int) -> None:
         """Note that a sink has answered: this may concern entries that are in the store alone.
@@ -218,7 +221,7 @@ class PaneCache:
     def sweep_again(self) -> None:
         """Let the store be swept from the beginning, with what was refused."""
         self._after, self._refused_too = BEFORE_ALL, True
-        self._sweep_us = 0
+        self._sweep_us = self._refused_us = 0
 
     def evict(self) -> None:
         """Let the oldest entries go, down to three quarters; the store must hold them all.

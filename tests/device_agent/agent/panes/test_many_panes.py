@@ -2,17 +2,22 @@
 
 import pytest
 
+from crdts import Replica
 from device_agent.agent.panes import cache
 from device_agent.agent.panes.cache import KEPT_ENTRIES, PAGE
 from device_agent.agent.panes.flights import IN_FLIGHT
 from device_agent.agent.panes.sender import FRAME_BYTES
 from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.units import SECOND_US
 from simulations.world.lander import SimulatedLander
+from tests.device_agent.agent.panes.support_fleetlet import starts
 from tests.device_agent.agents import (
     DAY_US,
+    LAKE,
     MINUTE_US,
     NOW_US,
     PANE_US,
@@ -168,3 +173,23 @@ def test_an_entry_whose_answer_waits_for_a_commit_is_sent_to_another_store(tmp_p
     device.landed = SimulatedLander("lake-2", device.program)
     device.settle()
     assert len(device.landed.panes) == 16
+
+
+def test_refused_entries_that_memory_let_go_are_soon_sent_to_a_new_process_again(
+    tmp_path, little_memory
+):
+    """All were sent to it once, and lost on the way; what is new pushed them out of memory."""
+    device = Device(tmp_path)
+    device.landed = SimulatedLander(LAKE, greenhouse(slide_s=20))
+    fill(device, 30)
+    for _ in range(60):
+        device.land(60)
+    assert not device.landed.panes
+    device.landed = device.landed.restarted(device.program, Replica(1, 2, "lander"))
+    device.hear(AckFrame(Replica(1, 2, "lander"), 1, device.name, DEFAULT_SINK, LAKE))
+    lost = [frame for _ in range(20) for frame in device.frames(PaneFrame, device.tick())]
+    assert set(starts(lost)) == set(range(NOW_US, NOW_US + 30 * PANE_US, PANE_US))
+    fill(device, 20, start_us=device.now_us)
+    for _ in range(60):
+        device.land(5)
+    assert len(device.landed.panes) == 50
