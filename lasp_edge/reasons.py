@@ -1,5 +1,7 @@
 """What was raised, and where, as one short line: an error of a user's function, for people.
 
+A tag that an event lacks is named with the event, and with what to write.
+
 >>> try:
 ...     1 // 0
 ... except ZeroDivisionError as error:
@@ -11,8 +13,10 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from types import FrameType
 
 from lasp_edge.errors import pass_interrupt
+from lasp_edge.event import Event
 
 _TEXT = 110
 """Characters of an error's own text, at most: with its place it stays within a counted name."""
@@ -49,7 +53,35 @@ def reason_of(error: BaseException) -> str:
         pass_interrupt(worse)
         text = ""
     words = f"{kind}: {_short(text)}" if text else kind
+    words += _without_tag(error) if type(error) is KeyError else ""
     return f"{words} ({place})" if place else words
+
+
+def _without_tag(error: KeyError) -> str:
+    """Return which event lacks the tag that a function asked for, and what to write.
+
+    The functions that raised it tell: one has the event, and that or one it called names the tag.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    tag = error.args[0] if error.args else None
+    if not isinstance(tag, str):
+        return ""
+    event, named = None, False
+    for frame in frames:
+        found = (each for each in frame.f_locals.values() if isinstance(each, Event))
+        event = next(found, event)
+        named = named or (event is not None and _names(frame, tag))
+    if event is None or not named or tag in event.tags:
+        return ""
+    other = "event.key" if event.key else f"--with-tag {tag}=TEXT"
+    return f": {event.name} has no such tag; use {other} or tags.get({tag!r}, '')"
+
+
+def _names(frame: FrameType, tag: str) -> bool:
+    """Return whether a function has the tag's name in its text, or in a global that it uses."""
+    code = frame.f_code
+    used = (frame.f_globals.get(name) for name in code.co_names)
+    return tag in code.co_consts or any(type(each) is str and each == tag for each in used)
 
 
 def place_of(error: BaseException) -> str:

@@ -147,6 +147,6 @@ class CombinedFold(FoldOfFolds):
             given.append(lowered if len(fold.parts) > 1 else lowered[fold.parts[0]])
             start = stop
         try:
-            return {self.parts[0]: resolution.nearest(self.function(*given))}
+            return {self.parts[0]: resolution.rounded(self.function(*given))}
         except ZeroDivisionError:
             return dict.fromkeys(self.parts)

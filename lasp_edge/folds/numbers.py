@@ -30,7 +30,7 @@ KEPT_VALUES = 2_000
 again, and of one that gives more nothing is remembered. Some 0.3 MB."""
 LARGEST = 10**30
 """Resolutions lie between 1/LARGEST and LARGEST."""
-_DIGITS = 80
+_DIGITS, _MOST_DIGITS = 80, 400
 
 
 class Refused(ValueError):  # noqa: N818 - the field's word for a reading that is not accepted
@@ -98,6 +98,22 @@ class Resolution:
         """
         return self.real(self.quantise(value))
 
+    def rounded(self, value: Any) -> float:
+        """Return the same of a value of any size, which is shown, and is no reading.
+
+        >>> Resolution("0.001").rounded(5_000_000.12345)
+        5000000.123
+
+        Raises:
+            Refused: not a number, or not finite.
+        """
+        if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > _MOST_DIGITS:
+            raise Refused("not finite")  # as a double, and a long fraction
+        try:
+            return self.real(round(self._quotient(value)))
+        except OverflowError:
+            raise Refused("not finite") from None
+
     def quantise(self, value: Any) -> int:
         """Return how many steps `value` is: round-half-even of the exact quotient.
 
@@ -117,17 +133,23 @@ class Resolution:
 
     def quantise_exactly(self, value: Any) -> int:
         """Return the same as `quantise`, by its definition over fractions."""
-        if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-            raise Refused("missing value" if value is None else "not a number")
-        if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _DIGITS:
-            value = 0 if value.adjusted() < 0 else LARGEST**3  # rounds alike, no huge fraction
-        try:
-            quantised = round(Fraction(value) / self.exact)
-        except (ValueError, OverflowError):
-            raise Refused("not finite") from None
+        if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > _DIGITS:
+            value = LARGEST**3  # is out of range alike, and no huge fraction
+        quantised = round(self._quotient(value))
         if not -LIMIT < quantised < LIMIT:
             raise Refused("out of range: choose a coarser resolution")
         return quantised
+
+    def _quotient(self, value: Any) -> Fraction:
+        """Return how many steps a value is, exactly."""
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
+            raise Refused("missing value" if value is None else "not a number")
+        if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < -_DIGITS:
+            value = 0  # rounds alike, and is no huge fraction
+        try:
+            return Fraction(value) / self.exact
+        except (ValueError, OverflowError):
+            raise Refused("not finite") from None
 
     def quantise_column(self, values: Sequence[Any]) -> Sequence[int | Refused]:
         """Return each value's steps, or the refusal in its place."""

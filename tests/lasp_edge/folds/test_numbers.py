@@ -228,3 +228,18 @@ def test_values_that_come_again_are_quantised_as_at_first(distinct):
     assert step.quantise_certain([*column[:3], inf]) is None
     assert step.quantise_certain([*column[:3], True]) is None
     assert step.quantise_certain(column) == truth
+
+
+@given(resolutions, values)
+@example(Resolution("0.001"), 1e300)
+@example(Resolution("1"), Decimal("1e999999999"))
+@example(Resolution("1"), 10**400)
+@example(Resolution("1e-30"), 1e300)
+def test_a_value_of_any_size_is_rounded_as_a_reading_is(resolution, value):
+    rounded, known = outcome(resolution.rounded, value), outcome(resolution.nearest, value)
+    if "coarser resolution" not in str(known):
+        assert rounded == known
+    elif rounded != "refused: not finite":
+        assert rounded == float(round(Fraction(value) / resolution.exact) * resolution.exact)
+    else:
+        assert abs(Fraction(value)) > 10**300 if type(value) is not Decimal else value > 1

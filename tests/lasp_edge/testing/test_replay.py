@@ -384,5 +384,8 @@ def test_what_a_scan_of_the_fleet_raises_is_a_failure(faults):
     found = replay(program, given, faults=faults or ())
     assert len(found.result("odd")) == 1
     missing, zero = found.failures
-    assert missing.startswith("failed: odd: KeyError: 'house' (")
+    assert missing.startswith(
+        "failed: odd: KeyError: 'house': door has no such tag; use --with-tag house=TEXT or "
+        "tags.get('house', '') ("
+    )
     assert zero.startswith("failed: odd: ZeroDivisionError: ")

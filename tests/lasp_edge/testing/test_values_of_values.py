@@ -65,6 +65,17 @@ def test_without_a_sample_and_divided_by_zero_there_is_no_value(cold):
     check_program(program)
 
 
+def test_a_value_of_values_may_have_more_steps_than_a_reading():
+    program, of = halls()
+    values = of["warm fleet"], of["cold fleet"]
+    program.combine("area", lambda warm, cold: warm * cold / 3, *values, resolution="0.001")
+    readings = [("a", "warm", 200_000_000.5, START_S), ("a", "cold", -20_000_000, START_S)]
+    found = replay(program, readings)
+    assert found.failures == []
+    assert found.value("area").number == -1333333336666666.667
+    check_program(program)
+
+
 def test_values_of_each_device_are_combined_on_it():
     program, of = halls()
     values = of["warm here"], of["cold here"]
