@@ -120,14 +120,14 @@ def replaying(
     try:
         _let_know(fleet, entries)
         _take_in(fleet, readings, STEPS if faults == GENTLE else FAULTY_STEPS)
-        fleet.settle()
+        _settle(fleet)
         fleet.step(WAITS_S if plan.alerts else 0)
         first = fleet.running()[0]
         values = {name: _values(first, name) for name in plan.dynamic_folds}
         alerts = {each.name: each.report().get("alerts", {}) for each in fleet.running()}
         for until_us in ends_us(fleet.world, readings):
             pass_time(fleet.world, until_us)
-            fleet.settle()
+            _settle(fleet)
         compared = compare(fleet.world, readings)
         for each in fleet.running():
             alerts[each.name] = alerts[each.name] | _row_alerts(each)
@@ -135,6 +135,18 @@ def replaying(
         yield ReplayedFleet(fleet, compared, values, alerts, variables, _failures(fleet))
     finally:
         fleet.close()
+
+
+def _settle(fleet: Fleet) -> None:
+    """Let a fleet settle.
+
+    Raises:
+        AssertionError: it did not, with what failed in it.
+    """
+    try:
+        fleet.settle()
+    except AssertionError as error:
+        raise AssertionError("; ".join([str(error), *_failures(fleet)])) from None
 
 
 def _values(device: VirtualDevice, name: str) -> dict[str, FoldValue]:

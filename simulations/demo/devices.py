@@ -127,6 +127,11 @@ class Device:
         return int(self.report.get("dirty", 0))
 
     @property
+    def failures(self) -> list[str]:
+        """What functions of the program raised on it, and what it could not send."""
+        return [reason.removeprefix("failed: ") for reason in self.report.get("failures", ())]
+
+    @property
     def is_connected(self) -> bool:
         """Whether it runs, and reports that it has a connection."""
         return self.condition is Condition.RUNNING and bool(self.report.get("connected"))

@@ -5,6 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from lasp_edge.errors import Exit
@@ -16,12 +17,13 @@ from lasp_edge.tool.typed import typed_in
 from lasp_edge.units import SECOND_US
 from simulations.demo.checks import verdicts
 from simulations.demo.evidence import Evidence, Row, newest
-from simulations.demo.site import Site
+from simulations.demo.site import WIDTH, Site
 from simulations.oracle import Reading
 
 ROWS = 2
 EXAMPLE = "lasp_edge.examples.greenhouse:program"
 _MOST_PARTS = 4
+_MOST_FAILURES = 10
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
 _COUNTED = {
     "repeated": "seen before and dropped",
@@ -61,6 +63,7 @@ def finish(site: Site, measured_s: float, pace: str = "") -> int:
     evidence = Evidence.of(site)
     site.say("", *windows_lines(evidence), *rows_lines(evidence), "")
     site.say(counts_line(device.report for device in site.devices.values()))
+    site.say(*failure_lines({device.name: device.failures for device in site.devices.values()}))
     found = verdicts(evidence)
     site.say(*(line for verdict in found[:4] for line in verdict.lines()))
     readings = evidence.all_readings()
@@ -146,6 +149,23 @@ def counts_line(reports: Iterable[Mapping[str, Any]]) -> str:
         why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
         parts.append(f"{reasons.total():,} refused ({why})")
     return f"Readings: {'; '.join(parts)}."
+
+
+def failure_lines(failures: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what failed, and on which devices, on lines that fit a terminal.
+
+    Args:
+        failures: device -> what failed on it.
+    """
+    devices: dict[str, list[str]] = {}
+    for device, reasons in failures.items():
+        for reason in reasons:
+            devices.setdefault(reason, []).append(device)
+    texts = [f"FAILED      {', '.join(each)}: {reason}" for reason, each in devices.items()]
+    more = len(texts) - _MOST_FAILURES
+    texts[_MOST_FAILURES:] = [f"FAILED      {more} more"] if more > 0 else []
+    form: dict[str, Any] = {"subsequent_indent": " " * 12, "break_long_words": False}
+    return [line for text in texts for line in wrap(text, WIDTH, **form)]
 
 
 def traffic_lines(

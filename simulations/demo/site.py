@@ -308,6 +308,8 @@ class Site:
         words = [device.standing() for device in self.devices.values() if not device.is_done]
         if disputed := self._disputed():
             words.append(f"not agreed on {', '.join(disputed[:_MOST_NAMES])}")
+        failed = {reason: None for device in self.devices.values() for reason in device.failures}
+        words += [f"failed: {reason}" for reason in list(failed)[:_MOST_NAMES]]
         return f" ({'; '.join(words)})" if words else ""
 
 

@@ -9,7 +9,13 @@ import pytest
 from lasp_edge.errors import CommandError, Exit
 from lasp_edge.tool.screen import Screen
 from simulations.demo import command
-from simulations.demo.ending import counts_line, json_bytes, traffic_lines, window_lines
+from simulations.demo.ending import (
+    counts_line,
+    failure_lines,
+    json_bytes,
+    traffic_lines,
+    window_lines,
+)
 from simulations.demo.program import program
 from simulations.oracle import Reading
 
@@ -76,6 +82,17 @@ def test_counts_are_in_words_and_lines_of_nobody_count_once():
         "Readings: 1,500 accepted; 1 seen before and dropped; 4 late, placed by their own time; "
         "6 refused (3 missing value, 2 not JSON, 1 not a number)."
     )
+
+
+def test_what_failed_is_there_once_with_its_devices_and_not_a_hundred_times():
+    why = "load: an output of 19 KiB is not sent, and no row is made of it: it may have 16 KiB"
+    assert failure_lines({"a": [why], "b": [why], "c": []}) == [
+        "FAILED      a, b: load: an output of 19 KiB is not sent, and no row is made of",
+        "            it: it may have 16 KiB",
+    ]
+    many = failure_lines({"a": [f"w: ValueError: {n}" for n in range(30)]})
+    assert many[-1] == "FAILED      20 more"
+    assert len(many) == 11
 
 
 def test_the_last_windows_are_shown_for_people():

@@ -19,6 +19,7 @@ from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import PaneId
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
 from lasp_edge.language.declarations import ItemStream
+from lasp_edge.language.halves import scan_of
 from lasp_edge.language.streaming import Leaving
 from lasp_edge.ordered.answers import kept_answers, sent_answers
 from lasp_edge.ordered.cells import (
@@ -194,11 +195,12 @@ class LeavingOutputs:
         if is_leaf:
             life = (self._agent.replica.incarnation, self._agent.beats)
             delta = sent_answers(kept_answers(delta), life)
+        named = scan_of(sent.name) if is_leaf else sent.name
         cells: dict[int, dict[OutputAt, OutputContent | None]] = {}
         answers: Counter[int] = Counter()
         for place, (_, event) in delta.items():
             at = output_at(place)
-            content = None if event is None else self._small(sent.name, at, content_of(event))
+            content = None if event is None else self._small(named, at, content_of(event))
             cells.setdefault(cell_of(place[0]), {})[at] = content
             if is_leaf and is_about_order(place):
                 answers[cell_of(place[0])] += 1
@@ -209,10 +211,17 @@ class LeavingOutputs:
         return answers.total()
 
     def _small(self, name: str, at: OutputAt, content: OutputContent) -> OutputContent | None:
-        """Return an output; one that no entry can hold is left out, and counted."""
+        """Return an output; one that no entry can hold is left out, and counted.
+
+        It is counted by its size in KiB: one that grows with every reading has few names.
+        """
         size = len(encoded(content))
         whole = size if size <= MOST_BYTES // 2 else len(packed_outputs({at: content}))
         if size <= PART_BYTES and whole <= MAX_BINARY_BYTES:
             return content
-        self._agent.counters.note(f"failed: {name}: an output of {size} bytes is too large to send")
+        kib, most_kib = -(-max(size, whole) // 1024), PART_BYTES // 1024
+        self._agent.counters.note(
+            f"failed: {name}: an output of {kib} KiB is not sent, and no row is made of it: it may "
+            f"have {most_kib} KiB; keep counts or sums in it, not all values"
+        )
         return None

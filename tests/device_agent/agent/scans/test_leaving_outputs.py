@@ -64,7 +64,7 @@ def test_an_output_that_no_entry_can_hold_is_left_out_and_counted(tmp_path, monk
     device = Device(tmp_path, changed(text=True))
     read(device, [(1, "a"), (2, "b" * 200), (3, "c")])
     assert [at_s for at_s, content in outputs(device) if content] == [1, 3]
-    assert [name for name in device.counted if "too large to send" in name]
+    assert [name for name in device.counted if "is not sent, and no row" in name]
 
 
 def test_no_promise_goes_beyond_the_next_timer_of_a_scan_that_the_fleet_hears(tmp_path):
