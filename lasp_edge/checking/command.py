@@ -62,6 +62,7 @@ from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, uns
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, ties
@@ -175,6 +176,7 @@ def _looked_at(plan: Plan) -> _Seen:
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + risks_of(plan) + memos + unreachable(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
+    lines += [f"REACH {line}" for line in short_reaches(plan)]
     lines += [f"ROOM  {line}" for line in room.notes]
     return _Seen(remembering + room.wrong, doubts + room.doubts, lines)
 

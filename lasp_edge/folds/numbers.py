@@ -237,7 +237,7 @@ class PlausibleRange(Resolution):
             if bound is not None and not -LIMIT < bound / self.exact < LIMIT:
                 raise ValueError(
                     f"{name}={given}: a reading has fewer than 2**31 steps, and this has more of "
-                    f"{self.text}: choose a resolution of {_coarser(abs(bound))} or coarser"
+                    f"{self.text}: choose a resolution of {finest_step(abs(bound))} or coarser"
                 )
         self._least = -LIMIT if low is None else ceil(low / self.exact)
         self._most = LIMIT if high is None else floor(high / self.exact)
@@ -278,7 +278,7 @@ class PlausibleRange(Resolution):
         return Refused(self._beyond)
 
 
-def _coarser(most: Fraction) -> str:
+def finest_step(most: Fraction) -> str:
     """Return the finest power of ten of which a number has fewer than `LIMIT` steps."""
     exponent = ceil(log10(most / LIMIT))
     exponent += most >= LIMIT * Fraction(10) ** exponent

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -16,6 +16,7 @@ from lasp_edge.tool.times import shown_time
 from lasp_edge.tool.typed import typed_in
 from lasp_edge.units import SECOND_US
 from simulations.demo.checks import verdicts
+from simulations.demo.devices import Device
 from simulations.demo.evidence import Evidence, Row, newest
 from simulations.demo.site import WIDTH, Site
 from simulations.oracle import Reading
@@ -62,8 +63,7 @@ def finish(site: Site, measured_s: float, pace: str = "") -> int:
     site.wait_for_merger()
     evidence = Evidence.of(site)
     site.say("", *windows_lines(evidence), *rows_lines(evidence), "")
-    site.say(counts_line(device.report for device in site.devices.values()))
-    site.say(*failure_lines({device.name: device.failures for device in site.devices.values()}))
+    site.say(*counts_lines(site.devices.values()))
     found = verdicts(evidence)
     site.say(*(line for verdict in found[:4] for line in verdict.lines()))
     readings = evidence.all_readings()
@@ -134,6 +134,11 @@ def rows_lines(evidence: Evidence) -> list[str]:
     return lines
 
 
+def counts_lines(devices: Collection[Device]) -> list[str]:
+    """Return the counts of readings, and what failed on devices."""
+    return [counts_line(device.report for device in devices), *failure_lines(devices)]
+
+
 def counts_line(reports: Iterable[Mapping[str, Any]]) -> str:
     """Return the counts of accepted, late and refused readings, in one line."""
     counts, reasons = Counter[str](), Counter[str]()
@@ -151,17 +156,13 @@ def counts_line(reports: Iterable[Mapping[str, Any]]) -> str:
     return f"Readings: {'; '.join(parts)}."
 
 
-def failure_lines(failures: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return what failed, and on which devices, on lines that fit a terminal.
-
-    Args:
-        failures: device -> what failed on it.
-    """
-    devices: dict[str, list[str]] = {}
-    for device, reasons in failures.items():
-        for reason in reasons:
-            devices.setdefault(reason, []).append(device)
-    texts = [f"FAILED      {', '.join(each)}: {reason}" for reason, each in devices.items()]
+def failure_lines(devices: Iterable[Device]) -> list[str]:
+    """Return what failed, and on which devices, on lines that fit a terminal."""
+    names: dict[str, list[str]] = {}
+    for device in devices:
+        for reason in device.failures:
+            names.setdefault(reason, []).append(device.name)
+    texts = [f"FAILED      {', '.join(each)}: {reason}" for reason, each in names.items()]
     more = len(texts) - _MOST_FAILURES
     texts[_MOST_FAILURES:] = [f"FAILED      {more} more"] if more > 0 else []
     form: dict[str, Any] = {"subsequent_indent": " " * 12, "break_long_words": False}

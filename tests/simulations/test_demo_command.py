@@ -3,6 +3,7 @@
 import argparse
 import io
 import json
+from typing import NamedTuple
 
 import pytest
 
@@ -84,13 +85,20 @@ def test_counts_are_in_words_and_lines_of_nobody_count_once():
     )
 
 
+class Failed(NamedTuple):
+    """What is read of a device here."""
+
+    name: str
+    failures: list[str]
+
+
 def test_what_failed_is_there_once_with_its_devices_and_not_a_hundred_times():
     why = "load: an output of 19 KiB is not sent, and no row is made of it: it may have 16 KiB"
-    assert failure_lines({"a": [why], "b": [why], "c": []}) == [
+    assert failure_lines([Failed("a", [why]), Failed("b", [why]), Failed("c", [])]) == [
         "FAILED      a, b: load: an output of 19 KiB is not sent, and no row is made of",
         "            it: it may have 16 KiB",
     ]
-    many = failure_lines({"a": [f"w: ValueError: {n}" for n in range(30)]})
+    many = failure_lines([Failed("a", [f"w: ValueError: {n}" for n in range(30)])])
     assert many[-1] == "FAILED      20 more"
     assert len(many) == 11
 

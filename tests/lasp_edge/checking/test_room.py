@@ -1,9 +1,12 @@
 """`check` says how many readings a partial has room for, before a device refuses one."""
 
+import re
+
 import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Column, Fold, Op, Program, folds
+from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
 from lasp_edge.examples import greenhouse, hothouse, machines, talk
 
@@ -78,3 +81,23 @@ def test_a_set_needs_room_for_as_many_as_it_keeps(bound, lines):
 @pytest.mark.parametrize("example", [greenhouse, hothouse, machines, talk])
 def test_sound_programs_are_silent(example):
     assert room_of(example.program.plan()) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("event", "reach"),
+    [
+        ({"resolution": "1e-6", "unit": "Pa"}, 'end at 2,147 Pa.*resolution="0.0001"'),
+        ({"resolution": "1e-6", "unit": "Pa", "least": 0, "most": 2_000}, ""),
+        ({"resolution": "1e-6", "unit": "°C"}, ""),
+        ({"resolution": "1e-6"}, "end at 2,147, which"),
+        ({"resolution": "0.01"}, ""),
+        ({"resolution": "1", "unit": "B"}, 'end at 2,147,483,648 B.*resolution="1000"'),
+        ({"text": True}, ""),
+    ],
+)
+def test_a_step_too_fine_for_its_unit_is_said_with_how_far_it_reaches(event, reach):
+    program = Program("reach")
+    program.event("x", **event)
+    lines = short_reaches(program.plan())
+    assert bool(lines) == bool(reach)
+    assert not reach or re.search(reach, lines[0])
