@@ -9,7 +9,9 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from crdts import Counter, GCounter
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.writes import variables_named
 
 
 def uncallable(plan: Plan) -> list[str]:
@@ -36,6 +38,27 @@ def fleet_readers(plan: Plan) -> list[str]:
         f"handlers of event {event} name {', '.join(names)}: what update.value gives is what this "
         "device knows at that time; what they make of it is not computed again anywhere else"
         for event, names in sorted(plan.reads.items())
+    ]
+
+
+def recounting(plan: Plan) -> list[str]:
+    """Return a line for each handler that counts, and that runs again for what it has counted."""
+    revised = "runs again for a row that a late reading revises"
+    given = [
+        (f"on_result of {name}", handler, revised)
+        for name, handlers in plan.functions.results.items()
+        for handler in handlers
+    ]
+    given += [
+        (f"on_threshold of {awaited.variable}", handler, "runs again after a restart")
+        for awaited, handler in zip(plan.awaited, plan.functions.reached, strict=True)
+    ]
+    return [
+        f"{what} counts in {variable.name}, and {why}: that counts twice; let it add to a set, "
+        "such as a GSet, whose size is the count"
+        for what, handler, why in given
+        for variable in variables_named(handler)
+        if isinstance(variable.bottom, Counter | GCounter)
     ]
 
 

@@ -4,9 +4,10 @@ from functools import partial
 
 import pytest
 
-from crdts import BoundedLWWSet, GSet
+from crdts import BoundedLWWSet, Counter, GSet
 from lasp_edge import Program, folds
-from lasp_edge.checking.handlers import fleet_readers, uncallable, unfilled, unstepped
+from lasp_edge.checking.handlers import fleet_readers, recounting, uncallable, unfilled, unstepped
+from lasp_edge.dataflow import cardinality
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.testing import check_program
 from tests.lasp_edge.support_programs import averaged
@@ -72,6 +73,32 @@ def test_a_handler_that_reads_the_fleets_value_is_named(house):
     (line,) = fleet_readers(house.plan())
     assert line.startswith("handlers of event temperature name everywhere: ")
     assert house.plan().reads == {"temperature": ("everywhere",)}
+
+
+def test_a_handler_that_counts_what_comes_again_is_named(house):
+    counted = house.declare(Counter(), "counted")
+    row = house.result(house.map("temperature", lambda event: event.value, "m", resolution="1"))
+
+    @house.on_event("temperature")
+    def read(event, update):
+        update(counted, Counter.increment)
+        update(house.seen, GSet.add, str(event.value))
+
+    house.on_result(row)(lambda row, update: update(house.seen, GSet.add, str(row.time_us)))
+    house.on_threshold(house.seen, cardinality(3))(lambda value, update: None)
+    assert recounting(house.plan()) == []
+    house.on_result(row)(lambda row, update: update(counted, Counter.increment))
+    house.on_threshold(house.seen, cardinality(3))(lambda _, update: count(update))
+
+    def count(update):
+        update(counted, Counter.decrement)
+
+    late, again = recounting(house.plan())
+    assert late.startswith("on_result of m counts in counted, and runs again for a row that a late")
+    assert again.startswith("on_threshold of seen counts in counted, and runs again after a rest")
+    assert again.endswith(
+        "that counts twice; let it add to a set, such as a GSet, whose size is the count"
+    )
 
 
 def test_a_variable_that_nothing_fills_is_named_until_something_does():
