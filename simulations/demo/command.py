@@ -42,7 +42,8 @@ LIVE_PROGRAM = "simulations.demo.program:program"
 WAIT_S = 15.0
 """X of the gateway: longer than a device takes to be back from a short outage, and to deliver."""
 _OF_A_RECORDING = (
-    *("time", "time-unit", "time-zone", "device", "event", "tag", "retract", "chaos", "seed"),
+    *("time", "time-unit", "time-zone", "device", "event", "tag", "retract", "retain-days"),
+    *("chaos", "seed"),
 )
 REPLAY_PROGRAM = "lasp_edge.examples.greenhouse:program"
 
@@ -63,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--event", action="append", default=[], metavar="NAME=FIELD", help="repeat for each event")
     add("--tag", action="append", default=[], metavar="NAME=FIELD", help="repeat for each tag")
     add("--retract", metavar="FIELD", help="where it is true, an equal line is taken back")
+    days = "how far behind the newest a reading may be; all of a file in another order (default 7)"
+    add("--retain-days", type=float, metavar="D", help=days)
     add("--speed", default="max", metavar="N|max", help="times faster than recorded (default max)")
     add("--max-agents", type=int, default=32, metavar="N", help="refuse more devices (default 32)")
     add("--chaos", action="store_true", help="accidents: kill and cut off at random")
@@ -80,7 +83,7 @@ def play(arguments: argparse.Namespace, screen: Screen) -> int:
     Raises:
         CommandError: the arguments cannot work, or something is missing.
     """
-    cast = _cast(arguments)
+    cast = cast_of(arguments)
     seed = None
     if arguments.chaos:
         seed = SystemRandom().randrange(2**32) if arguments.seed is None else arguments.seed
@@ -116,7 +119,7 @@ def _signals_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _cast(arguments: argparse.Namespace) -> Cast:
+def cast_of(arguments: argparse.Namespace) -> Cast:
     """Return the participants.
 
     Raises:
@@ -162,4 +165,7 @@ def _recorded(arguments: argparse.Namespace, has_spark: bool) -> Cast:  # noqa: 
         value = getattr(arguments, option.replace("-", "_")) or ()
         for each in [value] if isinstance(value, str) else value:
             words += [f"--{option}", each]
-    return Cast(spec, plan, devices, words, arguments.lake, has_spark)
+    days = arguments.retain_days
+    retained = [] if days is None else ["--retain-days", f"{days:g}"]
+    words += retained
+    return Cast(spec, plan, devices, words, arguments.lake, has_spark, retained=retained)

@@ -29,8 +29,6 @@ _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected
 _COUNTED = {
     "repeated": "seen before and dropped",
     "late": "late, placed by their own time",
-    "too_late": "older than what is kept, and refused",
-    "in_the_future": "ahead of the clock, and refused",
 }
 # Every agent reads the whole file, so each counts the lines that are nobody's.
 _OF_THE_FILE = {

@@ -67,6 +67,7 @@ class Cast:
         is_ours: the program is the demo's own, so its parameters are known.
         wait_s: for how long windows wait for devices before they are shown; None for no wait.
         interval_s: how often devices publish: a demo is looked at.
+        retained: arguments of the merger about how late readings may be.
     """
 
     spec: str
@@ -78,6 +79,7 @@ class Cast:
     is_ours: bool = False
     wait_s: float | None = None
     interval_s: float = 1.0
+    retained: Sequence[str] = ()
 
 
 class Merger:
@@ -164,7 +166,7 @@ class Site:
         self._processes, self._command, self._commands = processes, command, 0
         self._table: LiveTable | None = LiveTable(cast.plan, now_s)
         self.lake = cast.lake or processes.folder / "lake"
-        roster = ["--broker", broker.url, "--roster", ",".join(cast.devices)]
+        roster = ["--broker", broker.url, "--roster", ",".join(cast.devices), *cast.retained]
         self.merger = Merger(processes.new("merger", command), cast, self.lake, roster)
         words = ["agent", cast.spec, *cast.sources, "--keep-readings"]
         words += ["--interval", f"{cast.interval_s:g}"]

@@ -61,6 +61,16 @@ def test_what_is_not_there_is_not_found():
     assert refused("no_such_module:program").exit_code == Exit.NOT_FOUND
 
 
+def test_of_a_file_that_is_not_in_order_agents_and_gateway_retain_what_is_asked_for(recorded):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    words = ["--replay", recorded, *REPLAY, "--no-cloud"]
+    assert "--retain-days" not in command.cast_of(parser.parse_args(words)).sources
+    cast = command.cast_of(parser.parse_args([*words, "--retain-days", "30"]))
+    assert list(cast.sources)[-2:] == list(cast.retained) == ["--retain-days", "30"]
+    assert "--retain-days is about a recorded file" in str(refused("--retain-days", "30"))
+
+
 def test_more_devices_than_agents_are_refused(recorded):
     error = refused("--replay", recorded, *REPLAY, "--max-agents", "8")
     assert "has 9 devices" in str(error)

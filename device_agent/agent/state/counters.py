@@ -20,7 +20,8 @@ OTHER = "other reasons"
 REFUSED: Final = "refused: "
 """What the counted reason of each refused reading begins with."""
 _OUT_OF_TIME: Final = {
-    "too_late": "older than what is retained (--retain-days)",
+    "too_late": "older than what is retained (--retain-days; is the file in the order of "
+    "its times?)",
     "in_the_future": "ahead of the clock by more than --max-skew (are --time-zone and --time-unit "
     "right? is the clock? timedatectl)",
 }

@@ -187,7 +187,7 @@ def plainly(status: dict[str, Any]) -> str:
         f"  accepted       {status['accepted']}",
         f"  repeated       {status['repeated']} (dropped: the same reading came before)",
         f"  late           {status['late']} (accepted; windows were revised)",
-        f"  too late       {status['too_late']} (refused: older than what is retained)",
+        f"  too late       {status['too_late']} (refused: older than --retain-days allows)",
         f"  in the future  {status['in_the_future']} (refused: ahead of the clock)",
         f"  refused        {status['refused']}",
     ]
