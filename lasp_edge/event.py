@@ -63,13 +63,13 @@ def key_text(parts: tuple[str | int, ...]) -> str:
     return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
 
 
-def key_parts(key: str) -> str | tuple[str | int, ...]:
+def key_parts(key: str | tuple[str | int, ...]) -> str | tuple[str | int, ...]:
     """Return the parts of a key that was given as a tuple; of another one the text itself.
 
-    >>> key_parts('["attic",2]'), key_parts("attic")
-    (('attic', 2), 'attic')
+    >>> key_parts('["attic",2]'), key_parts("attic"), key_parts(("attic", 2))
+    (('attic', 2), 'attic', ('attic', 2))
     """
-    if not key.startswith("["):
+    if isinstance(key, tuple) or not key.startswith("["):
         return key
     try:
         parts = json.loads(key)

@@ -26,6 +26,10 @@ from lasp_edge.reasons import reason_of
 
 MOST_RINGS = 100
 """Timers that are rung after each event, at most."""
+YEAR_1980_US = 315_532_800_000_000
+"""A test may begin its times at 0, and there a timer can be early."""
+MANY_TIMES = 100
+"""A timer that is less than this part of its event's time is in seconds or milliseconds."""
 ENDLESS = "and so its timer: it rings without end; let due give None, or a later time, after it"
 """What a timer does that sets itself again."""
 
@@ -36,6 +40,7 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
     state = scan.zero
     for event in events:
         state = _tried(found, "step", f"at {event.value!r}", scan.step, state, event)
+        _note_unit(found, scan, state, event.time_us)
         for _ in range(MOST_RINGS):
             due_us = scan.due(state)
             if due_us is None or due_us > event.time_us:
@@ -45,6 +50,17 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
     if due_us is not None:
         _rung(found, scan, state, due_us)
     return list(found.values())
+
+
+def _note_unit(found: dict[str, str], scan: Scan, state: Any, time_us: int) -> None:
+    """Note a timer that is decades before the event that has set it: it is in another unit."""
+    due_us = scan.due(state)
+    if due_us is not None and due_us * MANY_TIMES < time_us > YEAR_1980_US:
+        found.setdefault(
+            "due",
+            f"due gives {due_us}, and the event that has set it is at {time_us}: a time in "
+            "microseconds since 1970 is needed, such as event.time_us + 60 * 1_000_000, or None",
+        )
 
 
 def _rung(found: dict[str, str], scan: Scan, state: Any, due_us: int) -> Any:

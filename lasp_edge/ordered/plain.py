@@ -15,6 +15,7 @@ in Python, and who takes them for the same would keep the outputs of another one
 """
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import msgpack
@@ -47,14 +48,14 @@ def decoded(data: bytes) -> Any:
 
 
 def plain_of(value: Any) -> Any:
-    """Return what a function gave as a plain value: a Decimal as the nearest double.
+    """Return what a function gave as a plain value: a Decimal or a Fraction as the nearest double.
 
     Decimal's logarithms are rounded alike on every machine; those of the `math` module are not.
 
     Raises:
         ValueError: it is not plain.
     """
-    found = float(value) if type(value) is Decimal else value
+    found = float(value) if type(value) is Decimal or type(value) is Fraction else value
     check_plain(found)
     return found
 

@@ -20,6 +20,8 @@ GivenValue: TypeAlias = str | float | Decimal
 """A number or its text, or one of the choices."""
 GivenParameters: TypeAlias = Mapping[Any, GivenValue | Mapping[Any, GivenValue]]
 """A name, or (name, device) -> a value, or time -> the value from then on."""
+LATEST_S = 253_402_300_800
+"""Seconds since the epoch, at most: to the year 9999. A time in milliseconds is more."""
 EXAMPLE = '{"alarm_above": "30"}, or {"alarm_above": {1764028800: "30"}} from that time on'
 
 
@@ -75,6 +77,11 @@ def given_time_us(time: Any) -> int:
         seconds = float("nan")
     if not isfinite(seconds):
         raise ValueError(f"a datetime, or seconds since the epoch, is needed, not {time!r}")
+    if abs(seconds) > LATEST_S:
+        raise ValueError(
+            f"a time in seconds since the epoch is needed, not {time!r}; is it in milliseconds or "
+            "microseconds? write time / 1000, or time / 1_000_000"
+        )
     time_us: int = round(time * SECOND_US)
     return time_us
 

@@ -117,6 +117,12 @@ def _say_empty(outcome: SampledRun) -> int:
             f"{', '.join(kinds)}; take another --seed, or --faults without these"
         )
         return Exit.FINE
+    if not outcome.compared.known.total() and not outcome.failures and not outcome.counts_why:
+        _say(
+            "nothing was compared: what the program asks for was not read, so fleet and oracle "
+            "both have nothing; more --hours, or readings more often by --every, may have it"
+        )
+        return Exit.FINE
     _say("FAILED: nothing was compared")
     return Exit.DIFFERS
 

@@ -192,8 +192,10 @@ def hot(*settings):
 
 
 def test_parameters_have_the_values_that_were_set(capsys):
-    assert hot("alarm_above=1000") == Exit.DIFFERS
-    assert "nothing to compare of window hot: no reading counted" in capsys.readouterr().out
+    assert hot("alarm_above=1000") == Exit.FINE
+    said = capsys.readouterr().out
+    assert "nothing to compare of window hot: no reading counted" in said
+    assert "\nnothing was compared: " in said
     assert hot("alarm_above=1000", "offset=2000@60") == Exit.FINE
     said = capsys.readouterr().out
     assert "1 of 1 windows are what the oracle says" in said, "from a minute on all count"
@@ -300,3 +302,25 @@ def test_devices_that_do_not_hear_each_other_are_run_in_groups(tmp_path, monkeyp
 def test_devices_that_share_variables_must_hear_each_other(capsys):
     assert simulate("--apart") == Exit.USAGE
     assert "--apart is for programs with windows only" in capsys.readouterr().err
+
+
+SELDOM = """
+from lasp_edge import Program, scans
+
+program = Program("seldom")
+door = program.event("door", resolution="1")
+odd = scans.pattern(*[lambda event: event.value == 11] * 9, within_s=5)
+program.result(program.scan("odd", source=door, scan=odd))
+"""
+
+
+def test_where_fleet_and_oracle_both_have_nothing_it_has_not_failed(tmp_path, monkeypatch, capsys):
+    (tmp_path / "seldom.py").write_text(SELDOM)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "seldom", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    words = ["seldom", "--devices", "2", "--hours", "0.01"]
+    assert run_command("simulate", "simulations.simulate.command", words) == Exit.FINE
+    said = capsys.readouterr().out
+    assert "nothing to compare of result odd: no reading counted\n" in said
+    assert "\nnothing was compared: what the program asks for was not read, so fleet" in said

@@ -126,6 +126,27 @@ def test_a_timer_that_sets_itself_again_is_named_before_it_rings_for_ever():
     assert "it rings without end; let due give None" in line
 
 
+@pytest.mark.parametrize("in_a_second", [1, 1_000])
+def test_a_timer_in_another_unit_than_microseconds_is_named(in_a_second):
+    class Silent(scans.Scan):
+        name, parts, zero = "silent", {"at": "1"}, None
+
+        def step(self, state, event):
+            return event.time_us * in_a_second // 10**6 + 60 * in_a_second, []
+
+        def due(self, state):
+            return state
+
+        def ring(self, state, time_us):
+            return None, [1]
+
+    program = Program("pumps")
+    program.result(program.scan("s", source=program.event("x", resolution="1"), scan=Silent))
+    (line,) = tried_streams(program.plan()).wrong
+    assert line.startswith("scan s: due gives 1700000060")
+    assert "a time in microseconds since 1970 is needed, such as event.time_us + 60 * 1_00" in line
+
+
 def test_tags_that_are_asked_for_are_named():
     found = tried_streams(program_with(scans.last(2), key=lambda e: e.tags["tap"]).plan())
     assert found.tags == {"litres": {"tap": ["scan scanned"]}}

@@ -170,6 +170,7 @@ def test_a_reading_that_is_refused_is_named():
     [
         ([], {}, "a reading is needed"),
         ([("pi-1", "temperature", 20)], {}, "reading 0: a device, an event, a value, a time"),
+        ([("pi-1", "temperature", 20, START_S * 1000)], {}, "reading 0: .* is it in milliseconds"),
         ([("pi-1", "temperature", 20, "noon")], {}, "reading 0: a datetime, or seconds since"),
         ([("pi-1", "temperature", 20, datetime(2025, 1, 1))], {}, "reading 0: .*a time zone"),  # noqa: DTZ001
         ([("pi-1", "temperature", 20, 1)], {"time": "ts"}, "time: options are for a file"),
@@ -254,7 +255,7 @@ def test_a_size_is_that_of_the_fleet():
         ({"limit": [30]}, r"'limit': a number or a text is needed, not \[30\]"),
         ({"limit": {"noon": 30}}, "'limit': a datetime, or seconds since the epoch, is needed"),
         ({"limit": {datetime(2025, 1, 1): 30}}, "'limit': a datetime with a time zone is needed"),  # noqa: DTZ001
-        ({"limit": {1e30: 30}}, "'limit': a time from 1900 to 9999 is needed"),
+        ({"limit": {1e30: 30}}, "'limit': a time in seconds since the epoch is needed"),
         ({"mode": "dusk"}, "'mode': one of day, night is needed, not 'dusk'"),
         ({("span_s", "attic"): 30}, "'span_s' is one for the whole fleet"),
         ({"span_s": 0}, "parameters: window 'hot': "),

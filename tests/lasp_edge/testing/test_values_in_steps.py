@@ -1,6 +1,7 @@
 """A value that has a step is that step's multiple for all: map, filter, scan, window and result."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
@@ -39,6 +40,10 @@ def mapped(program, warm):
     return program.map(warm, lambda event: Decimal(str(event.value)), "tenths", resolution="0.1")
 
 
+def thirds(program, warm):
+    return program.map(warm, lambda event: Fraction(str(event.value)), "tenths", resolution="0.1")
+
+
 def flat(program, warm):
     return program.flat_map(warm, lambda event: [event.value], "tenths", resolution="0.1")
 
@@ -56,7 +61,7 @@ def run(program, values=WARM):
     return replay(program, given)
 
 
-@pytest.mark.parametrize("made", [mapped, flat, united])
+@pytest.mark.parametrize("made", [mapped, thirds, flat, united])
 def test_a_filter_sees_the_value_that_a_window_counts(made):
     found = run(program_of(made))
     assert [row["value"] for row in found.result("above")] == [20.4, 20.1]
