@@ -7,7 +7,7 @@ seconds. The broker retains and confirms the commands that it publishes.
 import argparse
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Self
 
@@ -19,7 +19,9 @@ from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import Connected, Disconnected, Event, Link, Message
 from lasp_edge.protocol.commands import CommandFrame
-from lasp_edge.protocol.frames import AskFrame
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.repeating import CORRECT_US
 from lasp_edge.protocol.topics import Topics, level, topic_of
 from lasp_edge.security.access import Role
@@ -122,9 +124,14 @@ def check_device(device: str) -> str:
         raise UsageError(str(error)) from None
 
 
+def filters_of(topics: Topics, frames: Iterable[type[Frame]]) -> list[str]:
+    """Return the filters for some kinds of frames, of all devices."""
+    return [topics.every(FRAME_KINDS[frame.kind].topic) for frame in frames]
+
+
 def member_filters(topics: Topics, device: str) -> list[str]:
     """Return the filters for one device, and for which other devices are there."""
-    return [filter_of(topics, device), topics.every("presence")]
+    return [filter_of(topics, device), *filters_of(topics, [PresenceFrame])]
 
 
 def was_received(devices: KnownDevices) -> Exit:
@@ -284,6 +291,7 @@ def watching(arguments: argparse.Namespace, *, connects: bool = True) -> FleetSe
     """Return a session that listens to all that a fleet publishes for people."""
     view = fleet_view(arguments)
     topics = view.topics
-    kinds = ["presence", "beat", "member", *(["var"] if view.plan else [])]
-    filters = [f"{topics.root}/out/#", f"{topics.root}/fleet/#", *map(topics.every, kinds)]
+    frames: list[type[Frame]] = [PresenceFrame, BeatFrame, CommandFrame]
+    frames += [VariableFrame] if view.plan else []
+    filters = [f"{topics.root}/out/#", f"{topics.root}/fleet/#", *filters_of(topics, frames)]
     return FleetSession(arguments, view, filters, connects=connects, asks=True)

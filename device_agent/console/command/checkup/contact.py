@@ -8,11 +8,13 @@ import argparse
 from typing import NamedTuple
 
 from device_agent.agent.runtime import fresh_nonce
-from device_agent.console.command.session import FleetSession
+from device_agent.console.command.session import FleetSession, filters_of
 from device_agent.console.configuration.arguments import AgentRequest
 from device_agent.console.view.devices import KnownDevices
 from device_agent.console.view.fleet_view import FleetView
 from lasp_edge.errors import BrokerUnreachable, CommandError
+from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 
@@ -42,7 +44,8 @@ def contact_with(wanted: AgentRequest, fleet: str) -> BrokerContact:
     arguments = argparse.Namespace(**vars(wanted.arguments) | {"listen": LISTEN_S})
     try:
         view = FleetView(Topics(fleet or _NO_FLEET), fresh_nonce())
-        filters = [view.topics.every(kind) for kind in ("presence", "beat")] if fleet else []
+        frames = (PresenceFrame, BeatFrame, CommandFrame) if fleet else ()
+        filters = filters_of(view.topics, frames)
         with FleetSession(arguments, view, filters, Role.DEVICE, wanted.environment) as session:
             session.listen(lambda: True)
             is_cut_off = session.is_cut_off

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from device_agent.console.command import get, watch
+from device_agent.console.command import get, retire, watch
 from device_agent.console.command.session import FleetSession
 from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, UsageError
 from lasp_edge.examples.greenhouse import program
@@ -77,6 +77,13 @@ def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys, broke
     assert json.loads(capsys.readouterr().out)["parts"]["mean"] == 6.5 / 3
     with pytest.raises(CommandError, match="no device publishes results; name the program"):
         run(get, broker, "global_average", "--fleet", "greenhouse", "--wait", "0")
+
+    run(retire, broker, "shed", PROGRAM, "--force", "--listen", "0.5")
+    capsys.readouterr()
+    assert run(get, broker, "global_average", PROGRAM) == Exit.FINE
+    assert capsys.readouterr().out == "1.50\n", "without the retired one"
+    assert run(watch, broker, PROGRAM, "--once", "--wait", "0.5") == Exit.FINE
+    assert capsys.readouterr().out.startswith("fleet greenhouse: 1 device")
 
 
 @pytest.mark.parametrize(
