@@ -7,6 +7,7 @@ the commands that it did not receive for some time, soon where somebody seems to
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
+from shlex import quote
 from typing import Any, Final
 
 from crdts import ControlLog, Membership, Version
@@ -25,6 +26,19 @@ OVERRULED: Final = (
 )
 OVERRULED_US: Final = 3_600 * SECOND_US
 """Microseconds for which that is an alarm: an hour, as operators look now and then."""
+
+
+def retired_notice(device: str, fleet: str, broker: str = "URL") -> str:
+    """Return the sentence for a device that is retired.
+
+    >>> retired_notice("attic", "greenhouse").partition("type ")[2].partition(",")[0]
+    'lasp-edge admit attic --fleet greenhouse --broker URL'
+    """
+    return (
+        "this device is retired: what it measures from then on counts nowhere; to count it again, "
+        f"type lasp-edge admit {quote(device)} --fleet {quote(fleet)} --broker {broker}, with an "
+        "operator's login where the broker asks for one"
+    )
 
 
 class OperatorCommands(Part):
@@ -60,6 +74,7 @@ class OperatorCommands(Part):
         self._retired: dict[str, Version] | None = None
         self._on_members, self._on_control = on_members, tuple(on_control)
         on_members(self.membership, sorted(self.membership.entries))
+        self._note_own()
         self._renew_control()
 
     @property
@@ -91,6 +106,7 @@ class OperatorCommands(Part):
                 self._changes.facts.add(Facts(membership=new.membership))
                 self._retired = None
                 self._on_members(self.membership, frame.subject)
+                self._note_own()
             else:
                 self._changes.facts.add(Facts(control=self.known.control.copy()))
                 self._renew_control()
@@ -104,6 +120,14 @@ class OperatorCommands(Part):
             )
         self._repeating.hear(frame.subject, now_us, is_newest=is_newest)
         self.due_us = self._repeating.next_us
+
+    def _note_own(self) -> None:
+        """Note for people that this device is retired, as long as it is."""
+        me, notices = self._agent.replica.device, self._agent.notices
+        if me in self.retired:
+            notices.begin("retired", retired_notice(me, self._agent.topics.fleet))
+        else:
+            notices.end("retired")
 
     def _renew_control(self) -> None:
         self.control = self.known.control.mark

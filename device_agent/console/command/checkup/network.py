@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from crdts import Replica
+from device_agent.agent.fleet.commands import retired_notice
 from device_agent.agent.fleet.programs import other_programs
 from device_agent.agent.state.store import FILE_NAME, existing_store
 from device_agent.console.belonging import is_used
@@ -35,8 +36,12 @@ def broker(subject: Subject) -> Iterator[CheckResult]:
 
 
 def name(subject: Subject) -> Iterator[CheckResult]:
-    """Whether no other agent has this device's name."""
+    """Whether no other agent has this device's name, and nobody has retired it."""
     device, known = subject.wanted.arguments.device, subject.contact.devices
+    if known is not None and device in known.commands.membership.retired:
+        url = broker_of(subject.wanted.arguments, subject.wanted.environment)
+        plain = str(url._replace(user=None, password=None))
+        yield CheckResult(Level.WRONG, retired_notice(device, known.topics.fleet, plain))
     if not device or subject.data_dir is None or known is None:
         yield skipped("--device NAME, --data-dir DIR, MODULE:PROGRAM and a --broker that answers")
         return

@@ -229,6 +229,19 @@ def test_a_device_that_is_retired_itself_goes_on_and_knows(device):
     assert fleet(device).partial == (4, 8900)
 
 
+def test_a_device_that_is_retired_itself_notes_what_to_type_until_it_is_admitted(device):
+    own, name = device.core.replica, device.core.agent.topics.fleet
+    device.hear(word(replica=own, seq=1))
+    for _ in range(2):
+        (line,) = device.core.report()["notices"]
+        assert line.startswith("this device is retired: ")
+        assert f"type lasp-edge admit {own.device} --fleet {name} --broker " in line
+        device.tick()
+        device.restart()
+    device.hear(word(2, replica=own, seq=1, retired=False))
+    assert device.core.report()["notices"] == []
+
+
 def test_a_beat_says_the_newest_durable_pane_entry(tmp_path):
     device = Device(tmp_path)
     device.tick()

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from crdts import Replica
+from crdts import Replica, Version
 from device_agent.agent.clock import ClockReading
 from device_agent.agent.state.store import Store
 from device_agent.console.command import run_agent
@@ -27,6 +27,7 @@ from lasp_edge.release import RELEASE
 from lasp_edge.tool.command_line import main
 from tests.brokers import broker_program, free_port, mosquitto, until_connected, until_true
 from tests.device_agent.agents import Device
+from tests.support_commands import member_command
 
 PROGRAM = "lasp_edge.examples.greenhouse:program"
 
@@ -294,6 +295,13 @@ def test_broker_name_and_fleet(  # noqa: PLR0915 - one history at one broker
     assert fleet.says.startswith("shed runs another program (ab12), release 0.0.1; here it is")
     present(Replica(9, 9, "kitchen"), same, online=False)
     assert said(*words)[1].level is Level.WARNING
+    retired = member_command(Replica(1, 5, "operator"), 1, "kitchen", 1, True, Version(9, 9, 0))  # noqa: FBT003
+    assert other.publish(topic_of(retired, Topics("greenhouse")), retired.encode(), retain=True)
+    until_true(lambda: other.in_flight == 0)
+    name = said(*words)[1]
+    assert (name.level, "this device is retired: " in name.says) == (Level.WRONG, True)
+    plain = guarded.replace("kitchen@", "")
+    assert f"type lasp-edge admit kitchen --fleet greenhouse --broker {plain}, with" in name.says
     other.stop(0)
 
 
