@@ -8,10 +8,10 @@
 - `calling`: calls the user's functions
 - `outputs`: outputs of scans, as events
 - `log`: the items of one key in order, replayed from a change until the state agrees again; `tail`:
-  what timers brought since the last of them
+  what timers brought since the last of them; `runs`: of a device's half, with a state for hundreds
 - `stages`: map, filter, flat_map, union, and a scan by key; `graph`: stages one after the other
 - `cells`: items, packed in cells of ten seconds; `item_store`: what an evaluator stores of them
-- `engine`: the live end of a graph, and what came late, block by block
+- `engine`: the live end of a graph, and what came late, block by block; `cutting`: where it cuts
 - `results`: what leaves: rows that are tentative, final or revised
 - `inputs`: what an engine takes; `sent_items`, `sent_outputs`: how it travels
 - `sent_rows`: how rows of results travel and land

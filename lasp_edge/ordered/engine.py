@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lasp_edge.event import StreamItem
 from lasp_edge.ordered.cells import CELL_US, CellId
-from lasp_edge.ordered.cutting import cut_by_age, cut_by_count
+from lasp_edge.ordered.cutting import CutPolicy
 from lasp_edge.ordered.deltas import Delta, differences, follow
 from lasp_edge.ordered.graph import StreamGraph
 from lasp_edge.ordered.inputs import (
@@ -28,12 +28,6 @@ from lasp_edge.ordered.inputs import (
 )
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
 from lasp_edge.ordered.log import BEFORE_ALL_US
-
-KEPT_PARTS = 8
-"""Of the items that may be live, this part stays in memory at a cut, if it lies before the
-frontier: most of what is late comes among them."""
-AGAIN_PARTS = 4
-"""After this part of them a cut is tried again that the frontier did not allow."""
 
 
 class StreamPlan(NamedTuple):
@@ -84,11 +78,10 @@ class StreamEngine:
     Args:
         plan: the streams.
         store: holds their items and states.
-        live_most: items in memory from which on there is a cut.
-        live_us: there is one, too, once an item in memory lies so far behind the frontier; None:
-            they stay, however old they are.
+        live_most, live_us: when there is a cut; see `CutPolicy`.
 
     Attributes:
+        cuts: says where they are.
         events: the names of those that the streams are made from.
         graph: the live end.
         since_us: the last cut; items before it are in the store alone.
@@ -97,10 +90,8 @@ class StreamEngine:
     def __init__(
         self, plan: StreamPlan, store: ItemStore, live_most: int, live_us: int | None = None
     ) -> None:
-        self._plan, self._store, self._live_us = plan, store, live_us
-        self.events = sorted(plan.events)
-        self._live_most, self._kept = live_most, max(1, live_most // KEPT_PARTS)
-        self._again = max(1, live_most // AGAIN_PARTS)
+        self._plan, self._store = plan, store
+        self.events, self.cuts = sorted(plan.events), CutPolicy(live_most, live_us)
         self.graph = plan.graph()
         self.since_us = BEFORE_ALL_US
         self._cells: dict[CellId, InputCell] = {}
@@ -108,8 +99,7 @@ class StreamEngine:
         self._young: dict[int, set[CellId]] = {}
         self._lasting: set[CellId] = set()
         self._newest_us = BEFORE_ALL_US
-        self._count, self._next_cut = 0, live_most
-        self._look_us = BEFORE_ALL_US
+        self._count = 0
         self._stored: EngineProgress | None = None
         self._era = 0
 
@@ -343,13 +333,7 @@ class StreamEngine:
         frontier_us = self.graph.frontier_us
         if frontier_us is None:
             return
-        at_us = 0
-        if self._count >= self._next_cut:
-            self._next_cut = self._count + self._again
-            at_us = cut_by_count(self._cells, frontier_us, self._kept)
-        elif self._live_us is not None and frontier_us >= self._look_us:
-            self._look_us = frontier_us + self._live_us // 8
-            at_us = cut_by_age(self._cells, frontier_us, self._live_us)
+        at_us = self.cuts.at_us(self._cells, self._count, frontier_us)
         if at_us <= max(self.since_us, 0):
             return
         before = self._store.cut_at(self.since_us) if self.since_us > 0 else None
@@ -364,7 +348,8 @@ class StreamEngine:
         self._store.put_cut(Cut(at_us, self.graph.cut(at_us), FOR_EVER_US))
         self._lasting = {where for where in self._lasting if where in self._cells}
         self._young = {each: cells for each, cells in self._young.items() if each >= at_us}
-        self.since_us, self._next_cut = at_us, self._live_most
+        self.since_us = at_us
+        self.cuts.restart()
 
     def _put_cell(self, where: CellId, cell: InputCell, block_end_us: int) -> None:
         """Store a cell until its block has ended, and longer than its items last."""

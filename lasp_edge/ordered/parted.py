@@ -32,17 +32,19 @@ Source: Flumina (`synchronised`), without its tree of workers and its mailboxes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Final
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.answers import ANSWER, WAITS, PartAnswer, part_answer
 from lasp_edge.ordered.deltas import Delta, same_event
+from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
 from lasp_edge.ordered.places import OF_DEVICE, Place
 from lasp_edge.ordered.plain import check_plain, encoded
+from lasp_edge.ordered.runs import ROW, SHARED, RunLog
 from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.ordered.sent_outputs import OutputAt
 from lasp_edge.ordered.stages import KeyOf, ScanStage, StreamStage
@@ -50,12 +52,9 @@ from lasp_edge.ordered.synchronised import Synchronised
 
 FIRST: Final = b"first"
 """The basis of the share of the first state."""
-ROW: Final = "r"
 SHARE: Final = "s"
-"""What halves of a scan give, beside answers: a row of it, and the share behind an event in order.
-They are short, since each row travels with one."""
-_SHARED: Final = ""
-"""The name of an event in order, as a device's half sees it; events of programs have others."""
+"""What stands first in the share behind an event in order, which an evaluator's half gives beside
+rows."""
 _DIGEST_BYTES: Final = 8
 
 
@@ -89,17 +88,20 @@ class LeafScan(Scan[Any]):
     Args:
         scan: the scan.
         stepper: steps as the scan does, in the steps of its values.
+
+    Attributes:
+        stepper: it.
     """
 
     name = "leaf"
 
     def __init__(self, scan: Synchronised[Any], stepper: Scan[Any] | None = None) -> None:
-        self._stepper = stepper or scan
+        self.stepper = stepper or scan
         self._tells = not scan.is_share_constant
         self.zero = (FIRST, scan.share(scan.zero), False)
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
-        if event.name == _SHARED:
+        if event.name == SHARED:
             known, share, basis = event.value
             after = (basis, share, False) if known else ()
             if not state:
@@ -108,7 +110,7 @@ class LeafScan(Scan[Any]):
             return after, [(ANSWER, state[0], state[1:2] if state[2] else (), goes_on)]
         if not state:
             return state, ()
-        after, values = self._stepper.step(state[1], event)
+        after, values = self.stepper.step(state[1], event)
         return (state[0], after, True), [(ROW, value) for value in values]
 
 
@@ -137,25 +139,35 @@ class LeafStage(ScanStage):
         stepper: Scan[Any] | None = None,
     ) -> None:
         # Its stream tells whose its outputs are, so no name travels with each.
-        super().__init__(LeafScan(scan, stepper), "", partial(_key_of, key), device)
+        self._half = LeafScan(scan, stepper)
+        super().__init__(self._half, "", key, device)
         self._shares, self._branches = scan, tuple(branches)
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
         *events, shared = deltas
-        whole = _branched(events, self._branches)
-        for at, change in shared.items():
+        changes, moved = self._by_key(_branched(events, self._branches))
+        for at, (old, new) in sorted(shared.items(), key=lambda each: ordered_place(each[0])):
             place = ordered_place(at)
-            old, new = (each and self._shown(place, each) for each in change)
-            whole[place] = (old, new)
-        delta = super().push([whole], frontier_us) if whole else {}
+            if old is not None and (new is None or new.key != old.key):
+                moved = True
+                changes.setdefault(old.key, []).append((place, None))
+            if new is not None:
+                changes.setdefault(new.key, []).append((place, self._shown(place, new)))
+        if shared:
+            for each in changes.values():
+                each.sort(key=itemgetter(0))
+        delta = self._applied((changes, moved), frontier_us)
         return {self._sent(place, change): change for place, change in delta.items()}
+
+    def _made_log(self, key: str, base: Checkpoint | None) -> RunLog:
+        return RunLog(self._half, self._half.stepper, key, self.failures, base)
 
     def _shown(self, place: Place, event: Event[Any]) -> Event[Any]:
         """Return a published event in order as the scan steps it."""
         known, share = event.value
         if self._shares.is_share_constant:
             known, share = True, self._shares.empty
-        return event._replace(name=_SHARED, value=(known, share, basis_of(place, share)))
+        return event._replace(name=SHARED, value=(known, share, basis_of(place, share)))
 
     def _sent(self, place: Place, change: tuple[Event[Any] | None, Event[Any] | None]) -> Place:
         event = change[1] or change[0]
@@ -163,10 +175,6 @@ class LeafStage(ScanStage):
         if event.value[0] == ROW:
             return place
         return sent_at((*place[:3], place[3][:-1])).place(self.device)
-
-
-def _key_of(key: KeyOf | None, event: Event[Any]) -> str:
-    return event.key if event.name == _SHARED or key is None else key(event)
 
 
 def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Delta:

@@ -21,7 +21,7 @@ import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
@@ -35,6 +35,19 @@ from lasp_edge.ordered.scan import Scan
 
 KeyOf = Callable[[Event[Any]], str]
 _place_of = itemgetter(0)
+
+
+class KeyLog(Protocol):
+    """The items of one key of a scan; see `ScanLog`."""
+
+    steps: int
+
+    @property
+    def due_us(self) -> int | None: ...
+    def __len__(self) -> int: ...
+    def apply(self, changes: Sequence[ItemChange], frontier_us: int | None) -> Delta: ...
+    def advance(self, frontier_us: int) -> Delta: ...
+    def cut(self, time_us: int) -> Checkpoint: ...
 
 
 class StreamStage(ABC):
@@ -198,7 +211,7 @@ class ScanStage(StreamStage):
         super().__init__()
         self.scan, self.name, self.key, self.device = scan, name, key, device
         self._timed = scan.timed
-        self.logs: dict[str, ScanLog] = {}
+        self.logs: dict[str, KeyLog] = {}
         self._due_us: dict[str, int] = {}
         self._timers: list[tuple[int, str]] = []
 
@@ -208,8 +221,14 @@ class ScanStage(StreamStage):
         return sum(log.steps for log in self.logs.values())
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
+        return self._applied(self._by_key(deltas[0]), frontier_us)
+
+    def _applied(
+        self, keyed: tuple[dict[str, list[ItemChange]], bool], frontier_us: int | None
+    ) -> Delta:
+        """Let the logs take what `_by_key` gave; return how that changes the outputs."""
         whole: Delta = {}
-        by_key, moved = self._by_key(deltas[0])
+        by_key, moved = keyed
         for key, changes in by_key.items():
             log = self.logs.get(key)
             if log is None:
@@ -225,14 +244,17 @@ class ScanStage(StreamStage):
                 self._set_timer(key)
         return whole
 
-    def log(self, key: str, base: Checkpoint | None = None) -> ScanLog:
+    def log(self, key: str, base: Checkpoint | None = None) -> KeyLog:
         """Return the log of a key; a new one goes on from `base`, if it is given."""
         log = self.logs.get(key)
         if log is None:
-            named = LogName(self.name, key, self.device)
-            log = self.logs[key] = ScanLog(self.scan, named, self.failures, base)
+            log = self.logs[key] = self._made_log(key, base)
             self._set_timer(key)
         return log
+
+    def _made_log(self, key: str, base: Checkpoint | None) -> "KeyLog":
+        named = LogName(self.name, key, self.device)
+        return ScanLog(self.scan, named, self.failures, base)
 
     @property
     def due_us(self) -> int | None:

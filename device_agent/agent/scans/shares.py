@@ -134,6 +134,7 @@ class Shares(Part):
         self._owed = (-1, BOTTOM_US)
         self._stored: dict[tuple[str, int], tuple[str, int]] = {}
         self._cells: dict[tuple[str, int], TakenCell] = {}
+        self._last_us = dict.fromkeys(self._events.values(), 0)
 
     def history(self, device: str, read: Read) -> PartedHistory:
         """Return what a device's store holds of the streams."""
@@ -190,6 +191,8 @@ class Shares(Part):
             for event in self._events.values()
             for cell_us, cell in history.taken(event, 0, FOR_EVER_US)
         }
+        for event, cell_us in self._stored:
+            self._last_us[event] = max(self._last_us[event], cell_us)
         newest = [(cell_us, of) for (_, cell_us), (of, _) in self._stored.items()]
         self.followed = max(newest, default=(0, ""))[1]
 
@@ -259,6 +262,7 @@ class Shares(Part):
                 continue
             cell = TakenCell(self.followed, version, before.number + 1, places)
             self._cells[event, cell_us] = cell
+            self._last_us[event] = max(self._last_us[event], cell_us)
             found += _differences(event, before, cell)
         return found
 
@@ -273,7 +277,9 @@ class Shares(Part):
     ) -> StreamChanges:
         """Let an engine take readings, and how the places have changed; store these."""
         self._follow(now_us)  # where readings come all the time, nobody has asked `is_waiting`
-        outcome = engine.take([*taken, *self.changes(history, floor_us)], low_us)
+        changes = self.changes(history, floor_us)
+        engine.cuts.know(min(self._last_us.values()))
+        outcome = engine.take([*taken, *changes], low_us)
         self.put(history)
         return outcome
 
