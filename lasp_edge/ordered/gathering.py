@@ -9,8 +9,8 @@ them whose basis follows from them; so a turn costs by what has changed.
   device that counts answers by another one.
 - A place is **open** while it is not marked, or a device that counts has not answered it so, or
   has not gone on from the share behind it, or has not promised since then what was final before:
-  its promise waits for all that it has revised there. All before the first open place is settled:
-  final is a prefix.
+  its promise waits for all that it has revised there; and until the frontier has passed it, since
+  more devices may count until then. All before the first open place is settled: final is a prefix.
 
 Answers are kept of open places alone: all have answered the others by the basis of their marks.
 """
@@ -100,6 +100,7 @@ class Gathering:
         self._due_us: int | None = None
         self._frontier_us: int | None = None
         self._unpromised: set[Place] = set()
+        self._unpassed: set[Place] = set()
         self.changed: set[Place] = set()
         self.news: set[Place] = set()
 
@@ -165,10 +166,14 @@ class Gathering:
         self._touch_beside(place)
         self._of_key[key].remove(place)
         del self.records[place]
-        self._open.pop(place, None)
-        self._touched.discard(place)
-        self._unpromised.discard(place)
+        self._let_go(place)
         self._note(place)
+
+    def _let_go(self, place: Place) -> None:
+        """Look at a place no more."""
+        self._open.pop(place, None)
+        for places in (self._touched, self._unpromised, self._unpassed):
+            places.discard(place)
 
     def _touch_beside(self, place: Place) -> None:
         """Look again behind a place that comes or goes; the one before is needed until another."""
@@ -216,6 +221,7 @@ class Gathering:
             self._touched |= self._open.keys()
         elif promises != self._promises or frontier_us != self._frontier_us:
             self._touched |= self._unpromised
+        self._touched |= {place for place in self._unpassed if _has_passed(frontier_us, place)}
         self._promises, self._frontier_us, self._due_us = promises, frontier_us, due_us
         touched, self._touched = self._touched, set()
         found: dict[Place, bytes] = {}
@@ -229,6 +235,7 @@ class Gathering:
         """Return the mark that a place is to have, and let it be open or not."""
         record, basis = self.records[place], self.basis(place)
         self._unpromised.discard(place)
+        self._unpassed.discard(place)
         if basis is None:
             return record.mark
         answers = self._open.get(place)
@@ -248,12 +255,15 @@ class Gathering:
         return b"" if record.mark == basis and is_contradicted else record.mark
 
     def _close(self, place: Place, record: OrderedRecord, given: list[PartAnswer]) -> None:
-        """Let a place that is whole be open no longer, if all have gone on and promised since."""
+        """Let a whole place be open no longer, if all have gone on, and promised past it since."""
         goes_on = self._answer_of_all(place, record).goes_on
         if not all(each.has_gone_on_from(goes_on) for each in given):
             return
         if not all(map(self.is_promised, given)):
             self._unpromised.add(place)
+            return
+        if not _has_passed(self._frontier_us, place):
+            self._unpassed.add(place)
             return
         self._open.pop(place, None)
         self._put(place, record._replace(answered=True))
@@ -292,9 +302,7 @@ class Gathering:
         for key, of_key in self._of_key.items():
             count = bisect_left(of_key, (below_us, "", (), ()))
             for place in of_key[:count]:
-                self._open.pop(place, None)
-                self._touched.discard(place)
-                self._unpromised.discard(place)
+                self._let_go(place)
             for place in of_key[: max(0, count - 1)]:
                 del self.records[place]
             self._of_key[key] = of_key[max(0, count - 1) :]
@@ -302,10 +310,10 @@ class Gathering:
     def asked(self) -> set[Place]:
         """Return the places where devices may lack a share: of others they have shown their answer.
 
-        Those are the open ones that lack more than a promise, those before them, and the last one
+        Those are the open ones that lack more than promises, those before them, and the last one
         of each key. Where the share is always the same, who has answered a place lacks nothing.
         """
-        unanswered = self._open.keys() - self._unpromised
+        unanswered = self._open.keys() - self._unpromised - self._unpassed
         if self._scan.is_share_constant:
             return unanswered
         found = unanswered | {of_key[-1] for of_key in self._of_key.values() if of_key}
@@ -314,6 +322,10 @@ class Gathering:
             at = bisect_left(of_key, place)
             found |= set(of_key[max(0, at - 1) : at])
         return found
+
+
+def _has_passed(frontier_us: int | None, place: Place) -> bool:
+    return frontier_us is not None and place[0] < frontier_us
 
 
 def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:

@@ -239,3 +239,14 @@ def a_gateway_that_was_put_back_publishes_below_what_it_had() -> Iterator[None]:
 
     with replaced(PartedScans, "overtake", overtake), replaced(PartedScans, "_next", following):
         yield
+
+
+@of_parted
+def who_has_answered_first_closes_a_place() -> Iterator[None]:
+    """A device is off while another one answers, and is back before F has passed: it has more."""
+
+    def has_passed(_frontier_us: int | None, _place: Place) -> bool:
+        return True
+
+    with replaced(gathering, "_has_passed", has_passed):
+        yield

@@ -1,7 +1,8 @@
-"""What is published again of events in order: where a device may lack a share, nowhere else."""
+"""Which events in order are settled, by whose answers, and which are published again."""
 
 import pytest
 
+from lasp_edge.event import Event
 from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised
 from lasp_edge.ordered.parted import FIRST, basis_of
@@ -10,6 +11,7 @@ from tests.lasp_edge.scans.support_synchronised import Epochs, ValueBarrier
 FIRST_END = (10, "desk", ("b", "", 1), (1,))
 LAST_END = (20, "desk", ("b", "", 2), (1,))
 DEVICES = ("d1", "d2")
+PLACE = (10, "a", ("b", "", 1), (0,))
 
 
 def asked(kind, promised_us, *, goes_on=True):
@@ -42,3 +44,37 @@ def test_who_has_not_gone_on_may_lack_that_share_and_the_one_before():
 
 def test_where_the_share_is_always_the_same_an_answer_shows_that_nothing_is_lacking():
     assert asked(ValueBarrier, 25) == (set(), 20)
+
+
+def answer(device):
+    return PartAnswer(device, FIRST, (), incarnation=1, beats=0)
+
+
+def settled_us(gathering, frontier_us, *devices):
+    """Return what is settled where these devices count, and all have promised up to a time."""
+    gathering.marks(dict.fromkeys(devices, Promised(1, 1, frontier_us)), frontier_us)
+    return gathering.settled_us(frontier_us)
+
+
+def test_who_counts_before_the_frontier_passes_an_event_in_order_has_to_answer_it():
+    """It was off, and no promise of it counted, when the other one answered."""
+    record = OrderedRecord("", known=True, share=0, mark=FIRST)
+    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: {"a": answer("a")}})
+    assert settled_us(gathering, 5, "a") == 5
+    assert settled_us(gathering, 10, "a") == 10
+    assert not gathering.asked()
+    assert settled_us(gathering, 15, "a", "b") == 10
+    assert gathering.asked() == {PLACE}
+    answers = tuple(map(answer, "ab"))
+    event = Event("b", (1.0, answers, FIRST, PLACE), 10, "a", {}, "")
+    gathering.take({PLACE: (None, event)}, {})
+    assert settled_us(gathering, 15, "a", "b") == 15
+    assert gathering.records[PLACE].answered
+
+
+def test_an_event_in_order_is_settled_with_the_frontier_that_passes_it():
+    record = OrderedRecord("", known=True, share=0, mark=FIRST)
+    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: {"a": answer("a")}})
+    assert settled_us(gathering, 10, "a") == 10
+    assert settled_us(gathering, 11, "a") == 11
+    assert settled_us(gathering, 12, "a", "b") == 12  # who counts later does not open it
