@@ -65,6 +65,7 @@ _CONTEXT = (
     "the precision of Decimal is set for one thread alone; write `with localcontext(prec=..):` in "
     "the function that needs it"
 )
+_CUT = "int() cuts, and 0.29 * 100 is 28.999999999999996; write round(...)"
 _READING_FILES: Final = frozenset({"read_text", "read_bytes"})
 _CONTEXTS: Final = re.compile(r"(decimal\.)?(setcontext\(|getcontext\(\)\.\w+ = )")
 _NEEDED: Final = {"fromtimestamp": 2, "astimezone": 1}
@@ -310,6 +311,8 @@ def _in_text(function: FunctionType) -> Iterator[str]:
             given = len(each.args) + len(each.keywords)
             if given < _NEEDED.get(each.func.attr, 0):
                 yield f"{ast.unparse(each)}: {_ZONE}"
+        elif isinstance(each, ast.Call) and _cuts_product(each):
+            yield f"{ast.unparse(each)}: {_CUT}"
     names = {*_names(function.__code__)}
     for name, value in _made_at_import(function):
         if name in names:
@@ -317,6 +320,15 @@ def _in_text(function: FunctionType) -> Iterator[str]:
             yield from (f"{name}, made at import of {risk}" for risk in _named(function, code))
     if any(function.__globals__.get(name) is Decimal for name in names):
         yield from _contexts(function)
+
+
+def _cuts_product(call: ast.Call) -> bool:
+    """Return whether it is `int(x * y)`, of which no side is a Decimal."""
+    is_int = isinstance(call.func, ast.Name) and call.func.id == int.__name__
+    products = (each for each in call.args if isinstance(each, ast.BinOp))
+    return is_int and any(
+        isinstance(each.op, ast.Mult) and not _is_decimal(each) for each in products
+    )
 
 
 def _made_at_import(function: FunctionType) -> Iterator[tuple[str, ast.expr]]:

@@ -47,6 +47,8 @@ class Powers:
         (lambda event: Decimal(event.value) / 7, ["getcontext().prec = 28"]),
         (lambda event: 10 ** (Decimal(event.value) / 10), ["getcontext().prec = 28"]),
         (lambda event: event.value**2 * Decimal(2), ["**", "getcontext().prec = 28"]),
+        (lambda event: int(event.value * 100), ["int(event.value * 100)"]),
+        (lambda event: int(event.value / 10) + round(event.value * 100), []),
         (lambda event: event.value * FACTOR, []),
     ],
 )
