@@ -12,6 +12,7 @@ In the order in which a declaration goes through it:
 - `planning`: from the complete draft to the plan; `plan`: `Plan`, from which every tier starts
 - `windowing`: windows, as they are declared, with or without parameters
 - `parameters`: values that operators change; `forms`, `regimes`: windows and panes under their log
+- `retracting`: which readings can be taken back
 - `described`: what results mean, as plain data; `shown_names`: the names above their columns
 - `meaning`: the meaning of a variable's values; `writes`: which variables a handler's code names
 - `updates`: runs a plan's handlers over an event, and checks the changes that they ask for

@@ -9,6 +9,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, in_order
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.retracting import keeps_all
 from lasp_edge.language.updates import run_handlers
 
 NO_TAGS: Mapping[str, str] = {}
@@ -71,9 +72,12 @@ def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
     samples = []
     known: set[Any] = set()
     found = [(reading, *_identified(plan, reading)) for reading in readings]
-    gone = {identity for reading, identity, _ in found if reading.retracted}
+    back = {name for name in plan.events if keeps_all(plan, name) is None}
+    gone = {each for reading, each, _ in found if reading.retracted and reading.event in back}
     for reading, identity, steps in found:
-        if identity is None or identity in gone or (identity in known and not reading.stamped):
+        if identity is None or identity in gone or reading.retracted:
+            continue
+        if identity in known and not reading.stamped:
             continue
         event = plan.events[reading.event]
         value = reading.value if event.text else float(steps * event.resolution.exact)

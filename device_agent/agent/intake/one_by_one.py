@@ -26,8 +26,6 @@ from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.updates import Mutation, ValueOf, run_handlers
 from lasp_edge.reasons import reason_of
 
-NOT_REVISABLE = "not_revisable: nothing that can take a reading back is made from this event"
-
 
 class OneByOne:
     """Accepts readings of any kind, one after the other.
@@ -197,8 +195,8 @@ class OneByOne:
         """
         route = self._routes[name]
         quantised = route.quantise(value)
-        if not route.revisable:
-            raise Refused(NOT_REVISABLE)
+        if route.keeps_all:
+            raise Refused(f"not_revisable: {route.keeps_all}")
         if type(own_us) is not int:
             raise Refused("a retraction needs the time of what it takes back")
         if own_us < self._progress.floor_us:

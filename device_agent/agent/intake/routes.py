@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from lasp_edge.folds.numbers import LIMIT, Refused
 from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.retracting import keeps_all
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 
 TEXT_BYTES = 1_024
@@ -67,8 +68,7 @@ class Route:
         kept: windows that are not plain are made from it (`device_agent.agent.rebuilding`): so
             readings that were stamped on arrival are kept as identities, too.
         passed_on: that, or streams are made from it.
-        revisable: a reading can be taken back: streams, or windows that are not plain, are made
-            from it, and all that is made from it, or from them, has an inverse.
+        keeps_all: why no reading can be taken back; None where each can be.
         by_column: no function of the user's sees its readings one by one.
     """
 
@@ -87,7 +87,7 @@ class Route:
         streamed = event.name in plan.evaluated_events
         leaves = event.name in plan.item_streams
         self.passed_on = streamed or leaves or self.kept
-        self.revisable = self.passed_on and _is_revisable(plan, event.name)
+        self.keeps_all = keeps_all(plan, event.name)
         handled = bool(plan.functions.handlers.get(event.name))
         self.needs_event = keyed or handled or event.text
         own = [f for f in plan.local_folds.values() if not f.made_of and not f.fold.is_built_in]
@@ -95,12 +95,3 @@ class Route:
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)
         self.by_column = infallible and not self.needs_event and not self.validate_each
-
-
-def _is_revisable(plan: Plan, event: str) -> bool:
-    """Return whether all that is made from an event can take a reading back."""
-    if plan.collections.get(event) or plan.functions.handlers.get(event):
-        return False
-    made = {event, *(stream.name for stream in plan.streams.values() if event in stream.events)}
-    folds = [window.fold for window in plan.windows.values() if window.source.name in made]
-    return all(column.op.is_signed for fold in folds for column in fold.columns)
