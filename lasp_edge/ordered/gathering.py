@@ -114,7 +114,8 @@ class Gathering:
                 continue
             if place not in self.records:
                 self.records[place] = OrderedRecord(new.key)
-                self._note(place)
+                self.changed.add(place)
+                self.news.add(place)
                 insort(self._of_key.setdefault(new.key, []), place)
                 self._touch_beside(place)
             _, answers, mark, _ = new.value
@@ -157,17 +158,13 @@ class Gathering:
             if not self._scan.is_share_constant and not same(before[1:3], record[1:3]):
                 self.news.add(place)
 
-    def _note(self, place: Place) -> None:
-        """Note that an event in order is there, or is there no more."""
-        self.changed.add(place)
-        self.news.add(place)
-
     def _remove(self, place: Place, key: str) -> None:
         self._touch_beside(place)
         self._of_key[key].remove(place)
         del self.records[place]
         self._let_go(place)
-        self._note(place)
+        self.changed.add(place)
+        self.news.add(place)
 
     def _let_go(self, place: Place) -> None:
         """Look at a place no more."""
