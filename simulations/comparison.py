@@ -179,7 +179,13 @@ def compare(world: World, readings: Iterable[Reading], *, are_lost: bool = False
     for name in plan.windows:
         known = windows(plan, name, counting, log, frontiers_us)
         truth = {at: window.partial for at, window in known.items()}
-        found.add(f"window {name}", lander.windows(plan, name, gone), truth)
+        landed = lander.windows(plan, name, gone)
+        if landed.keys() - truth and any(each.retracted for each in counting):
+            unrevised = [each._replace(retracted=False) for each in counting]
+            # A row stays where all of its readings were taken back.
+            for at in windows(plan, name, unrevised, log, frontiers_us).keys() - truth:
+                truth |= {at: plan.windows[name].fold.zero} if at in landed else {}
+        found.add(f"window {name}", landed, truth)
     _compare_rows(found, world, counting, frontiers_us, are_lost=are_lost)
     _compare_values(found, world, by_device)
     _compare_row_alerts(found, world, counting, frontiers_us)

@@ -57,6 +57,23 @@ def test_what_cannot_be_taken_back_counts_and_is_named_with_what_keeps_it(tmp_pa
     ]
 
 
+def test_a_window_of_which_all_was_taken_back_keeps_a_row_of_nothing(tmp_path):
+    program = Program("meter")
+    litres = program.event("litres")
+    flow = program.scan("flow", source=litres, scan=scans.differences(), per_device=True)
+    fold = folds.struct(n=folds.count(), mean=folds.mean())
+    program.window("read", source=litres, fold=fold, size_s=60)
+    program.window("used", source=flow, fold=folds.sum(), size_s=60)
+    lines = [{"ts": START_S, "litres": 5}, {"ts": START_S + 100, "litres": 9}]
+    lines.append({**lines[0], "wrong": True})
+    recording = tmp_path / "meter.jsonl"
+    recording.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    found = replay(program, recording, time="ts", retract="wrong")
+    assert [(row["n"], row["mean"]) for row in found.window("read")] == [(0, None), (1, 9)]
+    assert [row["sum"] for row in found.window("used")] == [0]
+    assert found.failures == []
+
+
 def test_time_passes_for_scans_over_the_fleet_beside_those_of_devices():
     program = Program("both")
     a, means = program.event("a"), scans.time_weighted_mean(every_s=30, hold_s=60)
