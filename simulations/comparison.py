@@ -46,9 +46,19 @@ from simulations.world.world import World
 
 KINDS = {"window": "windows", "result": "rows", "value": "values", "alert": "alerts"}
 """Kind of what is compared -> what it consists of, for people."""
-WAITS_S = 40
+_WAITS_S = 40
 """Seconds for which a fleet at rest with alerts is watched on: after a start devices wait half a
-minute before they act on values, and a condition may have to hold for a time, up to this long."""
+minute before they act on values."""
+_HOLDS_S = 120
+"""Seconds for which a condition is waited for that has to hold for a time, at most."""
+
+
+def watched_on_s(plan: Plan) -> int:
+    """Return for how many seconds a fleet at rest is watched on, until alerts have turned."""
+    triggers = [each.trigger for each in plan.alerts.values() if each.trigger is not None]
+    holds_s = [-(-each.for_us // SECOND_US) for each in triggers]
+    waits_s = max((each for each in holds_s if each <= _HOLDS_S), default=0)
+    return _WAITS_S + waits_s if plan.alerts else 0
 
 
 @dataclass
@@ -164,7 +174,7 @@ def compare(world: World, readings: Iterable[Reading], *, are_lost: bool = False
             the fleet are held against the oracle of the readings that landed.
     """
     found, plan = Comparison(), world.plans[0]
-    for _ in range(WAITS_S if plan.alerts else 0):
+    for _ in range(watched_on_s(plan)):
         world.step()
     gone = world.operator.commands.membership.retired
     by_device: dict[str, list[Reading]] = {name: [] for name in world.devices if name not in gone}
@@ -311,7 +321,7 @@ def _compare_alert(
     made = plan.dynamic_folds.get(watched.variable)
     local = made.source if made else plan.local_folds[watched.variable]
     values = {of: truth for (each, of), truth in truths.items() if each == watched.variable}
-    if not values or watched.trigger.for_us >= WAITS_S * SECOND_US:
+    if not values or watched.trigger.for_us > _HOLDS_S * SECOND_US:
         why = "its value is not compared" if not values else "its condition has to hold for long"
         found.not_compared.append(f"alert {name}: {why}")
         return

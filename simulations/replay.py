@@ -31,7 +31,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.units import SECOND_US
-from simulations.comparison import WAITS_S, Comparison, compare
+from simulations.comparison import Comparison, compare, watched_on_s
 from simulations.fleet import GENTLE, Fleet
 from simulations.oracle import Reading, rows
 from simulations.oracle.streams import emitted
@@ -121,7 +121,7 @@ def replaying(
         _let_know(fleet, entries)
         _take_in(fleet, readings, STEPS if faults == GENTLE else FAULTY_STEPS)
         _settle(fleet)
-        fleet.step(WAITS_S if plan.alerts else 0)
+        fleet.step(watched_on_s(plan))
         first = fleet.running()[0]
         values = {name: _values(first, name) for name in plan.dynamic_folds}
         alerts = {each.name: each.report().get("alerts", {}) for each in fleet.running()}

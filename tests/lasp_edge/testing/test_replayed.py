@@ -57,6 +57,19 @@ def test_what_cannot_be_taken_back_counts_and_is_named_with_what_keeps_it(tmp_pa
     ]
 
 
+def test_an_alert_goes_on_whose_condition_has_to_hold_for_a_minute():
+    program = Program("oven")
+    heat = program.event("heat")
+    last = program.declare_dynamic(BoundedLWWSet(bound=1), "last", measures=heat)
+    program.collect(heat, into=last)
+    fleet = program.fold_dynamic(program.fold(last, folds.mean(), "here"), "fleet")
+    program.alert("hot", fleet, above=28, for_s=60)
+    program.alert("cold", fleet, below=10, for_s=60)
+    found = replay(program, [("a", "heat", 29, START_S)])
+    assert {row["alert"]: row["state"] for row in found.alerts} == {"hot": "on", "cold": "off"}
+    assert "2 of 2 alerts are what the oracle says" in found.compared
+
+
 def test_a_window_of_which_all_was_taken_back_keeps_a_row_of_nothing(tmp_path):
     program = Program("meter")
     litres = program.event("litres")
