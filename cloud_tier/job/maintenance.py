@@ -127,6 +127,8 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str], into: str = "")
         if into:
             panes = panes.withColumn(PANE_DATE, sql.expr(_date(into)))
         others = merge.joined(stored.where(f"NOT ({one_of('kind', [PANE])})"), job.landed_names)
+        if made.few:  # Else each kind of them reads the table again, and joins all of it.
+            others = made.rows(others.toArrow()).frame()
         promises = others.where(one_of("kind", [PROMISE]))
         at_step = sql.expr(_AT_STEP)
         kept = [
