@@ -147,8 +147,8 @@ def test_total_of_many_devices_may_exceed_64_bits(spark):
     assert int(found["total"]) == 5 * (2**62 - 1)
 
 
-@pytest.mark.parametrize("few", [True, False])
-def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path, few):
+def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path):
+    """Of many rows; tests/cloud_tier/job/test_sketches.py has it of few."""
     lake = LakeUnderTest(spark, PROGRAM, tmp_path)
     lake.step(Device(PROGRAM, "pi-0").accept([]))
     lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
@@ -157,7 +157,7 @@ def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path, few):
         for name in PROGRAM.windows
     ]
     step_windows = StepWindows(lake.job, ControlState.of(lake.job), starts)
-    with frames(spark, few=few) as made:
+    with frames(spark, few=False) as made:
         finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}))
         views = (made.view(lattice), made.view(written))
         changed = windows.recomputed(made, *views, step_windows, finality).frame()
