@@ -49,46 +49,63 @@ def read(device, value, at_s, room="attic"):
     )
 
 
-@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
-def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(
-    spark, tmp_path, monkeypatch, most
-):
-    """However few rows a step reads into the driver: the others go through Spark as they lie."""
-    monkeypatch.setattr(frames, "MOST_ROWS", most)
-    seed = 0
+def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(spark, tmp_path, monkeypatch):
+    """However few rows a step reads into the driver: the others go through Spark as they lie.
+
+    And one batch after a restart, as under a fresh checkpoint, changes nothing.
+    """
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    seed, usual = 0, frames.MOST_ROWS
     readings = readings_of(seed)
     rows = history(PROGRAM, readings, seed) + [tick(n, BEGIN_US + seconds(100 + n)) for n in (1, 2)]
-    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
-    for batch in batches(rows, seed, count=3 if most else 2):  # a step of many rows takes 10 s
+    for batch, most in zip(batches(rows, seed, count=3), (usual, 0, usual), strict=True):
+        monkeypatch.setattr(frames, "MOST_ROWS", most)
         lake.step(batch)
     assert lake.current() == true_windows(PROGRAM, readings), f"replay with seed={seed}"
     assert max(s.count("final") for s in lake.statuses().values()) <= 1
-
-
-def test_one_batch_after_a_restart_under_a_fresh_checkpoint_changes_nothing(lake):
-    readings = readings_of(7)
-    rows = history(PROGRAM, readings)
-    lake.step(rows[::2])
-    lake.step(rows[1::2])
     before = lake.rows(lake.lake.windows)
     lake.restart()
     outcome = lake.step(rows)
     assert outcome.windows == outcome.globals == 0
     assert lake.rows(lake.lake.windows) == before
-    assert lake.current() == true_windows(PROGRAM, readings)
 
 
 def test_window_goes_from_tentative_to_final_to_revised(lake):
-    device = Device(PROGRAM, "pi-0")
-    lake.step(read(device, 20.0, 1))
-    lake.step([device.promise(START_US + MINUTE_US - 1, BEGIN_US), tick(1, BEGIN_US)])
+    """And the frontier is recorded with what it made final, or with nothing."""
+    device, early_us = Device(PROGRAM, "pi-0"), START_US - MINUTE_US
+    lake.step([*read(device, 20.0, 1), device.promise(early_us, BEGIN_US), tick(1, BEGIN_US)])
+    assert {row["status"] for row in lake.rows(lake.lake.windows)} == {"tentative"}
+    known = lake.known
+    lake.restart()
+    assert lake.known._replace(control=known.control) == known
+    assert known.frontier == recorded_frontier(lake.lake) == early_us
+    lake.step([device.promise(START_US + MINUTE_US - 1, BEGIN_US)])
+    assert lake.statuses()["by_room", "attic", START_US] == ["tentative"]
     lake.step([device.promise(START_US + MINUTE_US, BEGIN_US)])
-    lake.step(read(device, 30.0, 2))
+    assert lake.known.frontier == recorded_frontier(lake.lake) == START_US + MINUTE_US
+    late = [*read(device, 30.0, 2), *read(device, 20.0, 2, "cellar")]
+    lake.step(late)
     rows = lake.revisions("by_room", START_US, "attic")
     assert [row["status"] for row in rows] == ["tentative", "final", "revised"]
     assert [row["revision"] for row in rows] == [0, 1, 2]
     assert [int(row["total_q"]) for row in rows] == [2000, 2000, 5000]
-    assert [row["frontier"] for row in rows] == [None, *[START_US + MINUTE_US] * 2]
+    assert [row["frontier"] for row in rows] == [early_us, *[START_US + MINUTE_US] * 2]
+    # The first reading of a room is behind the frontier.
+    assert [r["status"] for r in lake.revisions("by_room", START_US, "cellar")] == ["final"]
+    before = [lake.version(path) for path in (lake.lake.windows, lake.lake.globals)]
+    lake.step(late)
+    assert [lake.version(path) for path in (lake.lake.windows, lake.lake.globals)] == before
+    lose_history(lake.lake.windows)
+    assert recorded_frontier(lake.lake) == START_US + MINUTE_US
+
+
+def lose_history(path):
+    """Have a table be one file, and forget all commits but the last."""
+    table = DeltaTable(path)
+    assert table.optimize.compact()["numFilesRemoved"] > 1
+    table.create_checkpoint()
+    for commit in sorted(Path(path, "_delta_log").glob("*.json"))[:-1]:
+        commit.unlink()
 
 
 def test_what_a_former_program_passed_over_becomes_final_when_the_newer_one_is_back(lake):
@@ -111,35 +128,6 @@ def test_what_a_former_program_passed_over_becomes_final_when_the_newer_one_is_b
     assert (outcome.windows, lake.known.passed) == (0, None)
 
 
-def test_first_reading_behind_the_frontier_makes_a_final_window(lake):
-    device = Device(PROGRAM, "pi-0")
-    lake.step([device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
-    lake.step(read(device, 20.0, 1))
-    assert [r["status"] for r in lake.revisions("by_room", START_US, "attic")] == ["final"]
-
-
-def test_touched_and_passed_in_one_batch_is_final_at_once(lake):
-    device = Device(PROGRAM, "pi-0")
-    rows = read(device, 20.0, 1)
-    lake.step([*rows, device.promise(START_US + 2 * MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
-    assert {tuple(s) for s in lake.statuses().values()} == {("final",)}
-
-
-def test_row_records_who_was_expected_and_who_was_not_waited_for(spark, tmp_path):
-    lake = LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0", "pi-1", "pi-2"])
-    device = Device(PROGRAM, "pi-0")
-    lake.step([*read(device, 20.0, 1), tick(1, BEGIN_US + 2 * MINUTE_US, BEGIN_US)])
-    lake.step([device.promise(START_US + MINUTE_US, BEGIN_US + 2 * MINUTE_US)])
-    (first, final) = lake.revisions("by_room", START_US, "attic")
-    assert (first["status"], final["status"]) == ("tentative", "final")
-    assert (final["devices_in"], final["devices_expected"], final["excluded"]) == (
-        1,
-        3,
-        "pi-1,pi-2",
-    )
-    assert (final["devices_awaited"], final["devices_excluded"]) == (0, 2)
-
-
 @pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
 def test_a_tentative_row_lists_the_devices_that_it_waits_for(spark, tmp_path, monkeypatch, most):
     """Nobody, while no device has sent all that belongs to it."""
@@ -160,14 +148,16 @@ def test_a_tentative_row_lists_the_devices_that_it_waits_for(spark, tmp_path, mo
     ]
 
 
-def test_a_row_without_a_thousand_dead_devices_has_their_number_and_eight_names(spark, tmp_path):
+def test_row_records_who_was_expected_and_of_a_thousand_dead_ones_eight_names(spark, tmp_path):
     dead = [f"pi-{number}" for number in range(1, 1_001)]
     lake = LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0", *dead])
     device = Device(PROGRAM, "pi-0")
     lake.step([*read(device, 20.0, 1), tick(1, BEGIN_US + 2 * MINUTE_US, BEGIN_US)])
     lake.step([device.promise(START_US + MINUTE_US, BEGIN_US + 2 * MINUTE_US)])
-    final = lake.revisions("by_room", START_US, "attic")[-1]
-    assert (final["status"], final["devices_excluded"]) == ("final", 1_000)
+    first, final = lake.revisions("by_room", START_US, "attic")
+    assert (first["status"], final["status"]) == ("tentative", "final")
+    assert (final["devices_in"], final["devices_expected"]) == (1, 1_001)
+    assert (final["devices_awaited"], final["devices_excluded"]) == (0, 1_000)
     assert final["excluded"].split(",") == sorted(dead)[:8]
 
 
@@ -218,10 +208,7 @@ def test_floor_lets_old_windows_be(spark, tmp_path):
     assert repair(lake.spark, lake.job, lake.known) == 0
 
 
-@pytest.mark.parametrize(("at_s", "missed"), [(160, 0), (159, 1)])
-def test_window_takes_late_readings_until_its_end_is_out_of_retention(
-    spark, tmp_path, at_s, missed
-):
+def test_window_takes_late_readings_until_its_end_is_out_of_retention(spark, tmp_path):
     """The frontier is at 240 s and 60 s are retained: [160, 180) is the first window of 20 s."""
     program = Program("p")
     event = program.event("temperature", resolution="0.01")
@@ -229,9 +216,11 @@ def test_window_takes_late_readings_until_its_end_is_out_of_retention(
     lake = LakeUnderTest(spark, program.plan(), tmp_path, roster=["pi-0"], retain_us=MINUTE_US)
     device = Device(PROGRAM, "pi-0")
     lake.step([device.promise(START_US + 4 * MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
-    late = Reading("pi-0", "temperature", 5, START_US + seconds(at_s), {})
-    outcome = lake.step(_plain_device(lake.program)([late]))
-    assert (outcome.too_late, outcome.windows) == (missed, 1 - missed)
+    sent = _plain_device(lake.program)
+    for at_s, missed in ((159, 1), (160, 0)):
+        late = Reading("pi-0", "temperature", 5, START_US + seconds(at_s), {})
+        outcome = lake.step(sent([late]))
+        assert (outcome.too_late, outcome.windows) == (missed, 1 - missed)
 
 
 def test_window_that_is_longer_than_retention_becomes_final(spark, tmp_path):
@@ -249,66 +238,25 @@ def test_window_that_is_longer_than_retention_becomes_final(spark, tmp_path):
     assert lake.statuses()["hours", "", start_us] == ["tentative", "final"]
 
 
-@pytest.mark.parametrize("dies_in", ["append_windows", "append_globals"])
-def test_batch_that_died_between_commits_is_done_again(lake, monkeypatch, dies_in):
-    device = Device(PROGRAM, "pi-0")
-    rows = read(device, 20.0, 1)
-    rows += [device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)]
+def test_batch_that_died_between_commits_is_done_again(lake, monkeypatch):
+    device, end_us = Device(PROGRAM, "pi-0"), START_US + 2 * MINUTE_US
+    rows = [*read(device, 20.0, 1), device.promise(end_us, BEGIN_US), tick(1, BEGIN_US)]
 
     def die(*_):
         raise RuntimeError("killed")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(steps, dies_in, die)
-        with pytest.raises(RuntimeError, match="killed"):
-            lake.step(rows)
-    lake.restart()
+    for dies_in in ("append_windows", "append_globals"):
+        with monkeypatch.context() as patch:
+            patch.setattr(steps, dies_in, die)
+            with pytest.raises(RuntimeError, match="killed"):
+                lake.step(rows)
+        lake.restart()
     lake.step(rows)
     assert lake.current() == true_windows(PROGRAM, device.readings)
-    statuses = lake.statuses()
-    assert statuses["by_room", "attic", START_US] == ["final"]
-    assert max(map(len, statuses.values())) == 1, "nothing was revised by doing it again"
+    final_at_once = {tuple(each) for each in lake.statuses().values()}
+    assert final_at_once == {("final",)}, "nothing was revised by doing it again"
     assert len(lake.rows(lake.lake.globals)) == 1
-    assert lake.known.frontier == START_US + MINUTE_US
-
-
-def test_frontier_is_recorded_with_the_windows_that_it_made_final(lake):
-    device = Device(PROGRAM, "pi-0")
-    rows = read(device, 20.0, 1)
-    lake.step([*rows, device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
-    known = lake.known
-    lake.restart()
-    assert lake.known._replace(control=known.control) == known
-    assert known.frontier == START_US + MINUTE_US
-
-
-def test_frontier_is_recorded_also_when_it_made_nothing_final(lake):
-    device = Device(PROGRAM, "pi-0")
-    early_us = START_US - MINUTE_US
-    lake.step([*read(device, 20.0, 1), device.promise(early_us, BEGIN_US), tick(1, BEGIN_US)])
-    assert {row["status"] for row in lake.rows(lake.lake.windows)} == {"tentative"}
-    assert recorded_frontier(lake.lake) == early_us
-
-
-def test_frontier_survives_the_loss_of_the_tables_history(lake):
-    device = Device(PROGRAM, "pi-0")
-    rows = read(device, 20.0, 1)
-    lake.step([*rows, device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
-    lake.step(read(device, 30.0, 2))
-    table = DeltaTable(lake.lake.windows)
-    assert table.optimize.compact()["numFilesRemoved"] > 1
-    table.create_checkpoint()
-    for commit in sorted(Path(lake.lake.windows, "_delta_log").glob("*.json"))[:-1]:
-        commit.unlink()
-    assert recorded_frontier(lake.lake) == START_US + MINUTE_US
-
-
-def test_nothing_new_makes_no_commit_on_windows_and_globals(lake):
-    rows = read(Device(PROGRAM, "pi-0"), 20.0, 1)
-    lake.step(rows)
-    before = [lake.version(path) for path in (lake.lake.windows, lake.lake.globals)]
-    lake.step(rows)
-    assert [lake.version(path) for path in (lake.lake.windows, lake.lake.globals)] == before
+    assert lake.known.frontier == end_us
 
 
 def test_empty_batch_does_nothing(lake):
