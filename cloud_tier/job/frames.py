@@ -50,7 +50,8 @@ _SLOWER: Final = (
     "org.apache.spark.sql.delta.optimizer.RangePartitionIdRewrite",
 )
 """Spark's and Delta's rules that cost more than they save where rows are few: they move rows
-between tasks again, optimize the whole plan a second time, or find nothing in a step's queries."""
+between tasks again, optimize the whole plan a second time, find nothing in a step's queries, or
+simplify what few rows are computed with."""
 _FEW: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

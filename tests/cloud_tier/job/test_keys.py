@@ -297,7 +297,7 @@ def test_compaction_drops_what_newer_entries_replace_and_keeps_the_view(lake):
     membership |= membership.retire("pi-1", Version(1, 7, 3))
     membership |= membership.admit("pi-1")
     words = [member_row(membership, "pi-1"), tick(1, BEGIN_US)]
-    for batch in batches(rows, 3, count=4):
+    for batch in batches(rows, 3, count=2):
         lake.step([*batch, *words])
     assert lake.globals_there() == truth(owners, membership)
     compact(lake.spark, lake.job, ["1970-01-01"])
