@@ -63,7 +63,7 @@ class Drivers:
         Path(self.tables.root, JOB_LOCK).unlink(missing_ok=True)
         driver = Process(self.folder, name)
         self.started.append(driver)
-        lake = ["--lake", self.tables.root, "--no-lander", "--trigger", "0.1"]
+        lake = ["--lake", self.tables.root, "--no-lander", "--trigger", "0.5"]
         driver.run(["cloud", SPEC, *lake, *self.options])
         return driver
 
@@ -96,7 +96,8 @@ def ended(drivers):
 
 
 def test_frozen_drivers_that_wake_end_in_one_line_and_no_revision_is_twice(tmp_path):
-    with ended(Drivers(tmp_path, tmp_path / "lake")) as drivers:
+    # Who is to end some time has a JVM that starts quickly.
+    with ended(Drivers(tmp_path, tmp_path / "lake", ["--until-idle", "3600"])) as drivers:
         check_frozen(drivers, "lattice")
 
 
