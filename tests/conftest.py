@@ -44,25 +44,27 @@ BORROWS = (
 IN_SPARK = {
     "lakes": (
         *BORROWS,
+        "tests/cloud_tier/job/test_time_travel.py",
+        "tests/cloud_tier/spark/",
+        "tests/end_to_end/test_every_fold.py",
+        "tests/end_to_end/test_streamed.py",
+        "tests/end_to_end/test_strangers.py",
+    ),
+    "replays": (
         "tests/cloud_tier/job/test_agreement.py",
         "tests/cloud_tier/job/test_own_combine.py",
         "tests/cloud_tier/job/test_restored.py",
         "tests/cloud_tier/job/test_shared.py",
         "tests/cloud_tier/job/test_sketches.py",
         "tests/cloud_tier/job/test_streaming.py",
-        "tests/cloud_tier/job/test_time_travel.py",
-        "tests/cloud_tier/spark/",
-        "tests/end_to_end/test_every_fold.py",
         "tests/end_to_end/test_lost_lake.py",
         "tests/end_to_end/test_recorded_data.py",
-        "tests/end_to_end/test_streamed.py",
-        "tests/end_to_end/test_strangers.py",
     ),
     "the job": ("tests/cloud_tier/job/",),
 }
-"""Where the tests of shared sessions are; the groups take about equally long. There are two, as a
-session's start, and compiling what steps need, takes a core for half a minute. The steps of many
-rows are all in one group: the first of them takes half a minute more, and the others a third."""
+"""Where the tests of shared sessions are; the groups take about equally long. There are three: a
+session's start, and compiling what steps need, takes a core for half a minute, and a group that is
+left alone at the end leaves cores idle."""
 LONGEST = (
     "tests/simulations/test_demo_end_to_end.py",
     "tests/end_to_end/test_accidents.py",
