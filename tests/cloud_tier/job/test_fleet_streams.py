@@ -250,7 +250,7 @@ def test_a_table_that_somebody_restored_is_filled_again_from_landing(spark, tmp_
     """A merge of it is lost, with its items, rows and cuts; late items lie before and behind it."""
     monkeypatch.setattr(streams_module, "LIVE_ITEMS", 12)
     rng, fleet = Random(5), Fleet(spark, tmp_path)
-    tables, versions = fleet.lake.lake, []
+    tables, versions, names = fleet.lake.lake, [], ("lattice", "results")
     for n, name in enumerate(("", "", "lattice", "", "results")):
         entries = [entry for at in range(9) for entry in drawn(fleet, rng, 9 * n + at)]
         batch, lines = fleet.batch(entries, 36 * n), []
@@ -264,9 +264,7 @@ def test_a_table_that_somebody_restored_is_filled_again_from_landing(spark, tmp_
         fleet.lake.restart()
         told = {"trigger_s": 0.05, "until_idle_s": 0.1, "say": lines.append}
         Run(spark, fleet.lake.job, None, **told).run()
-        versions.append(
-            {name: DeltaTable(f"{tables.root}/{name}").version() for name in ("lattice", "results")}
-        )
+        versions.append({at: fleet.lake.version(f"{tables.root}/{at}") for at in names})
         restored = [line for line in lines if "is an earlier one" in line]
         assert [f"the table {name} is" in line for line in restored] == [True] * bool(name)
         fleet.check(statuses=False)
