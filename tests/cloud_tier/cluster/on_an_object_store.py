@@ -14,6 +14,7 @@ from io import StringIO
 import pytest
 
 from cloud_tier.lake.tables import LakeTables
+from cloud_tier.spark.session import LOG_OPTION
 from lasp_edge.errors import Exit
 from simulations.processes.process import COMMAND
 from tests.brokers import free_port
@@ -85,10 +86,11 @@ def as_documented(number):
 
 
 def of_this_store(url):
-    """Return the options of a job by which it finds a store that is not Amazon's."""
+    """Return the options of a job by which it finds a store not Amazon's, and starts quickly."""
     here = {
         "spark.hadoop.fs.s3a.endpoint": url,
         "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.driver.extraJavaOptions": f"{LOG_OPTION} {LIGHT}",
     }
     return [word for setting in here.items() for word in ("--conf", "=".join(setting))]
 
@@ -115,12 +117,10 @@ def test_a_lake_in_an_object_store_equals_the_recomputation(store, site, tmp_pat
     until_true(site.landed, site.standing)
     job += [
         *of_this_store(store),
-        "--conf",
-        f"spark.driver.extraJavaOptions={LIGHT}",
         "--master",
         "local[2]",
         "--trigger",
-        "0.2",
+        "0.5",
         "--roster",
         ",".join(site.devices),
     ]
