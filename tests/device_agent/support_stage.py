@@ -58,16 +58,18 @@ def lasp_edge(*words: object, cwd: Path | None = None) -> subprocess.CompletedPr
     )
 
 
-def asked(*words: object) -> str:
-    """Return what a command prints that reads files alone; nothing where it fails.
-
-    It runs in this process: one of its own takes a core for half a second, each time that a test
-    looks whether something has happened.
-    """
+def typed(*words: object) -> subprocess.CompletedProcess:
+    """Run a command to its end in this process: one of its own takes a core for half a second."""
     printed, trouble = io.StringIO(newline=""), io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(trouble):
         code = main(list(map(str, words)))
-    return printed.getvalue() if code == Exit.FINE else ""
+    return subprocess.CompletedProcess(words, code, printed.getvalue(), trouble.getvalue())
+
+
+def asked(*words: object) -> str:
+    """Return what a command prints; nothing where it fails."""
+    done = typed(*words)
+    return done.stdout if done.returncode == Exit.FINE else ""
 
 
 class Lander:

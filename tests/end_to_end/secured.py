@@ -20,8 +20,8 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool import broker_command
 from simulations.oracle import Reading, windows
 from simulations.processes.broker import PrivateBroker
-from tests.brokers import PATIENCE_S, Mosquitto, broker_program, free_port, until_true
-from tests.device_agent.support_stage import MAIN, NAME, PROGRAM
+from tests.brokers import Mosquitto, broker_program, free_port, until_true
+from tests.device_agent.support_stage import MAIN, NAME, PROGRAM, asked, typed
 from tests.support_missing import lacks
 
 DEVICES = ("kitchen", "attic")
@@ -106,7 +106,7 @@ class Processes(ABC):
     def kept(self, gateway: str) -> dict[tuple[str, int], tuple[int, int]]:
         """Return count and sum of a gateway's windows by key and start; of one that runs, too."""
         words = ("windows", "warm", "--gateway", self.directory / gateway, "--csv")
-        rows = csv.DictReader(io.StringIO(self.command(*words)))
+        rows = csv.DictReader(io.StringIO(asked(*words)))
         return {
             (row["key"], int(row["start_us"])): (int(row["count"]), int(row["total_q"]))
             for row in rows
@@ -134,19 +134,18 @@ class Processes(ABC):
     def status(self, device: str) -> dict:
         """Return what `lasp-edge status --json` says of an agent."""
         words = ["status", "--data-dir", self.directory / device, "--json"]
-        return json.loads(self.command(*words))
+        return json.loads(asked(*words))
 
     def command(self, *words: object) -> str:
-        """Run a command to its end and return what it printed."""
-        line = [sys.executable, "-c", MAIN, *map(str, words)]
-        done = subprocess.run(
-            line,
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        """Run a command to its end, in this process, and return what it printed."""
+        path = sys.path[:]
+        sys.modules.pop(NAME, None)  # another fleet's program
+        try:
+            with contextlib.chdir(self.directory):
+                done = typed(*words)
+        finally:
+            sys.modules.pop(NAME, None)
+            sys.path[:] = path
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -42,25 +42,25 @@ class Attacked(OpenFleet):
         words = ("lander", f"{NAME}:program", "--lake", directory / "lake", *self.login("lander"))
         self.lander = self.process("lander", *words)
         self.agents = {device: self.agent(device) for device in ("kitchen", "attic")}
-        self.heard = []
+        self.heard, self.genuine = [], []
         self.challenges = count(1)
         self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"))
         self.value = self.report("kitchen")["values"]["global_average"]["total_q"]
 
     def hear(self):
-        """Keep what came; always true."""
-        self.heard += messages(self.spy.poll(0.05))
+        """Keep what came, and the genuine frames of it; always true."""
+        came = messages(self.spy.poll(0.05))
+        self.heard += came
+        for message in came:
+            with contextlib.suppress(ValueError):
+                frame = decode(message.payload)
+                if GENUINE.match(frame.sender.device):
+                    self.genuine.append(frame)
         return True
 
     def frames(self, kind=object):
         """Return the genuine frames of a kind that were heard, oldest first."""
-        found = []
-        for message in self.heard:
-            with contextlib.suppress(ValueError):
-                frame = decode(message.payload)
-                if isinstance(frame, kind) and GENUINE.match(frame.sender.device):
-                    found.append(frame)
-        return found
+        return [frame for frame in self.genuine if isinstance(frame, kind)]
 
     def send(self, topic, payload, *, retain=False):
         publish_when_possible(self.attacker, topic, payload, retain=retain)

@@ -112,6 +112,7 @@ def test_all_that_sign_agree_and_all_that_travels_is_signed(running):
 
 def test_frames_that_others_sign_or_nobody_are_refused_and_counted(running):
     fleet, _ = running
+    until_true(lambda: fleet.agreed(*DEVICES))
     before = value(fleet)
     kitchen = Replica(900, 5, "kitchen")
     forged = [

@@ -218,6 +218,8 @@ def opened_sources(
         except BrokenSourceError as error:
             broken.append(f"source {spec.name}: {error}")
         except ValueError as error:
+            for source in sources:
+                source.close()
             in_file = wanted.arguments.config and not wanted.arguments.source
             text = str(error)
             text = f"{spec.found_at}: {re.sub(DASHES, '', text)}" if in_file else text

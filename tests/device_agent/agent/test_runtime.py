@@ -15,7 +15,7 @@ from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.topics import topic_of
 from simulations.oracle import Reading, dynamic_partials
 from tests.brokers import PATIENCE_S
-from tests.device_agent.support_stage import NAME, PROGRAM, Agent, Stage, lasp_edge
+from tests.device_agent.support_stage import NAME, PROGRAM, Agent, Stage, asked, typed
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -51,7 +51,7 @@ def test_two_agents_agree_land_everything_and_say_goodbye(stage):
         )
         assert status["last_settled"]["global_average"]["devices"] == 2
         assert status["replica"]["incarnation"] == 1
-        plain = lasp_edge("status", "--data-dir", agent.data).stdout
+        plain = asked("status", "--data-dir", agent.data)
         assert "accepted       3000" in plain
 
 
@@ -72,11 +72,11 @@ def reads_on(stage: Stage, agent: Agent, count: int) -> bool:
 
 
 def test_an_agent_that_is_killed_again_and_again_loses_and_doubles_nothing(stage):
-    recorded = stage.record("a", 12_000)
+    recorded = stage.record("a", 6_000)
     random = Random(6)
     kills = 0
     agent = stage.replay("a")
-    while kills < 8 and reads_on(stage, agent, random.randint(1, 2_000)):
+    while kills < 4 and reads_on(stage, agent, random.randint(1, 2_000)):
         agent.end(signal.SIGKILL)
         kills += 1
         agent = stage.replay("a")
@@ -152,10 +152,9 @@ def test_the_data_of_another_device_are_refused(stage):
     stage.record("a", 10)
     first = stage.replay("a", "--exit-when-done")
     stage.lander.serve(lambda: first.process.poll() is not None)
-    printed = lasp_edge(
+    printed = typed(
         *("agent", f"{NAME}:program", "--device", "b", "--broker", stage.broker.url),
         *("--data-dir", first.data, "--source", "host"),
-        cwd=stage.directory,
     )
     assert (printed.returncode, "belongs to device 'a'" in printed.stderr) == (Exit.USAGE, True)
 
@@ -165,11 +164,10 @@ def test_the_data_of_another_program_are_refused_and_left_as_they_are(stage):
     first = stage.replay("a", "--exit-when-done")
     stage.lander.serve(lambda: first.process.poll() is not None)
     before = first.status()
-    (stage.directory / "garden.py").write_text(PROGRAM.format(name="garden"))
-    printed = lasp_edge(
-        *("agent", "garden:program", "--device", "a", "--broker", stage.broker.url),
+    (stage.directory / "garden_of_others.py").write_text(PROGRAM.format(name="garden"))
+    printed = typed(
+        *("agent", "garden_of_others:program", "--device", "a", "--broker", stage.broker.url),
         *("--data-dir", first.data, "--source", "host"),
-        cwd=stage.directory,
     )
     assert printed.returncode == Exit.USAGE
     assert f"readings of the program '{NAME}'; give 'garden' a --data-dir" in printed.stderr
@@ -244,11 +242,13 @@ def test_clocks_that_the_broker_kept_move_no_clock(stage):
     ],
     ids=" ".join,
 )
-def test_arguments_that_cannot_work_are_refused_in_one_line(stage, words):
-    printed = lasp_edge(
-        *("agent", f"{NAME}:program", "--device", "a", "--broker", stage.broker.url),
-        *("--data-dir", stage.directory / "a", *words),
-        cwd=stage.directory,
+def test_arguments_that_cannot_work_are_refused_in_one_line(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "refusing.py").write_text(PROGRAM.format(name="refusing"))
+    printed = typed(
+        *("agent", "refusing:program", "--device", "a", "--broker", "mqtt://127.0.0.1:9"),
+        *("--data-dir", tmp_path / "a", *words),
     )
     assert printed.returncode == Exit.USAGE
     assert len(printed.stderr.splitlines()) == 1
@@ -256,7 +256,7 @@ def test_arguments_that_cannot_work_are_refused_in_one_line(stage, words):
 
 @pytest.mark.parametrize("command", ["readings", "status"])
 def test_looking_where_no_agent_was_ends_with_3(tmp_path, command):
-    assert lasp_edge(command, "--data-dir", tmp_path).returncode == Exit.NOT_FOUND
+    assert typed(command, "--data-dir", tmp_path).returncode == Exit.NOT_FOUND
 
 
 def test_an_agent_stays_below_thirty_mebibytes(stage):

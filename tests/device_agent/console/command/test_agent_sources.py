@@ -17,7 +17,7 @@ from lasp_edge.link import BrokerUrl
 from simulations.processes.broker import PrivateBroker
 from tests.brokers import broker_program
 from tests.device_agent.agents import greenhouse
-from tests.device_agent.support_stage import lasp_edge
+from tests.device_agent.support_stage import lasp_edge, typed
 
 PROGRAM = """
 from crdts import BoundedLWWSet
@@ -66,7 +66,7 @@ def test_a_file_that_was_put_in_another_order_loses_no_cursor(home):
         (home / "fleet.toml").write_text(HEAD + "".join(tables))
         done = lasp_edge("agent", "--config", "fleet.toml", cwd=home)
         assert done.returncode == Exit.FINE, done.stderr
-    kept = lasp_edge("readings", "--data-dir", home / "data").stdout.splitlines()
+    kept = typed("readings", "--data-dir", home / "data").stdout.splitlines()
     rows = [(row["source"], row["value"]) for row in map(json.loads, kept)]
     assert sorted(rows) == [("b", 11), ("b", 12), ("jsonl:a.jsonl", 1), ("jsonl:a.jsonl", 2)]
 

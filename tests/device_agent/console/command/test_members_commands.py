@@ -20,7 +20,7 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.command_line import main
 from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
-from tests.device_agent.support_stage import lasp_edge
+from tests.device_agent.support_stage import typed
 from tests.support_commands import member_command, member_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -218,11 +218,11 @@ def test_the_other_agents_count_a_retired_one_no_more_and_an_admitted_one_again(
         report = staying.newest()
         return report["retired"], report["values"]["global_average"]["devices"]
 
-    done = lasp_edge("retire", *words, cwd=stage.directory)
+    done = typed("retire", *words)
     assert (done.returncode, done.stderr) == (Exit.FINE, "")
     assert "b is retired\n  it counts up to pane entry " in done.stdout
     stage.lander.serve(lambda: devices() == (["b"], 1))
-    assert lasp_edge("admit", *words, cwd=stage.directory).stdout == "b counts again\n"
+    assert typed("admit", *words).stdout == "b counts again\n"
     stage.lander.serve(lambda: devices() == ([], 2))
 
 
