@@ -15,8 +15,11 @@ setup: $(STAMP)  ## bring all that demo and test need: .venv, Java, Spark, Delta
 demo: setup  ## watch a small fleet agree, from sensor to lake
 	$(VENV)/bin/lasp-edge demo
 
-test: setup  ## format, lint, types, arrows, then every test
-	@$(MAKE) --no-print-directory --jobs --output-sync format lint types arrows collected
+test: setup  ## format, lint and arrows, then every test, and types beside them
+	@$(MAKE) --no-print-directory --jobs --output-sync format lint arrows collected
+	@$(MAKE) --no-print-directory --jobs types tests
+
+tests:
 	$(VENV)/bin/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder
 
 wheel: $(VENV)/.made  ## build dist/lasp_edge-*.whl, which pip installs on any machine
@@ -62,4 +65,4 @@ $(CLUSTER): $(STAMP)
 	$(VENV)/bin/python $(INSTALL) -e ".[cluster]"
 	@touch $@
 
-.PHONY: help setup demo test wheel reference test-cluster format lint types arrows collected clean
+.PHONY: help setup demo test tests wheel reference test-cluster format lint types arrows collected clean
