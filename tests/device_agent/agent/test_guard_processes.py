@@ -17,7 +17,7 @@ from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.protocol.envelope import FORMAT
 from tests.brokers import until_true
 from tests.device_agent.agents import Device, rooms
-from tests.device_agent.support_stage import NAME, lasp_edge
+from tests.device_agent.support_stage import NAME, asked
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -128,7 +128,7 @@ def test_an_agent_starts_on_a_damaged_store_and_status_says_where_it_is_kept(sta
     assert (agent.data / f"{FILE_NAME}.damaged-1").is_file()
     (failure,) = [f for f in again.status()["failures"] if f.startswith("store: ")]
     assert "agent.sqlite.damaged-1" in failure
-    said = lasp_edge("status", "--data-dir", agent.data).stdout
+    said = asked("status", "--data-dir", agent.data)
     assert f"FAILED         1 {failure}" in said
     (line,) = [line for line in said.splitlines() if "DAMAGED" in line]
     kept_bytes = sum(file.stat().st_size for file in agent.data.glob("*damaged*"))
@@ -136,7 +136,7 @@ def test_an_agent_starts_on_a_damaged_store_and_status_says_where_it_is_kept(sta
     command = line.partition("to delete it, type: ")[2]
     subprocess.run(shlex.split(command), check=True)
     assert list(agent.data.glob("*damaged*")) == []
-    assert "DAMAGED" not in lasp_edge("status", "--data-dir", agent.data).stdout
+    assert "DAMAGED" not in asked("status", "--data-dir", agent.data)
 
 
 def test_damage_that_shows_while_an_agent_runs_lets_it_start_anew(tmp_path, monkeypatch):
