@@ -21,7 +21,7 @@ from simulations.oracle import Reading, local_partials, windows
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agents import LAKE, Device, entry_of, greenhouse
 
-SEEDS = range(40)
+SEEDS = range(12)
 STEPS = 120
 
 

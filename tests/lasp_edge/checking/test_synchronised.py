@@ -23,11 +23,10 @@ def wrong(kind, **options):
     return {text.removeprefix("scan found: ")[:2]: text for text in found}
 
 
-@pytest.mark.parametrize("resolution", ["1", "0.1"])
 @pytest.mark.parametrize("kind", SCANS)
-def test_sound_programs_are_silent(kind, resolution):
-    assert wrong(kind, resolution=resolution) == {}
-    assert wrong(kind, resolution=resolution, key=lambda event: str(event.value % 2)) == {}
+def test_sound_programs_are_silent(kind):
+    assert wrong(kind, resolution="1") == {}
+    assert wrong(kind, resolution="0.1", key=lambda event: str(event.value % 2)) == {}
 
 
 class WholeShare(Outliers):
