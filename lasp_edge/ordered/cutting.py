@@ -20,7 +20,7 @@ frontier: most of what is late comes among them."""
 AGAIN_PARTS = 4
 """After this part of them a cut is tried again that the frontier did not allow."""
 WAITING_TIMES = 16
-"""So many times as many items may be live behind the last event in order that is known: 20 MB."""
+"""So many times as many items may be live behind the last event in order that is known: 15 MB."""
 
 
 class CutPolicy:
