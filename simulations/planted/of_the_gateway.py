@@ -5,7 +5,8 @@ from functools import partial
 from typing import Any, Final
 
 from device_agent.gateway import store as gateway_store
-from device_agent.gateway.kept import FleetChanges, KeptEntry
+from device_agent.gateway.core import GatewayCore
+from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.run import GatewayRun
 from device_agent.gateway.store import FleetStore
@@ -112,4 +113,16 @@ def a_list_of_names_is_written_with_commas_alone() -> Iterator[None]:
         return ",".join(names)
 
     with replaced(gateway_store, "names_text", names_text):
+        yield
+
+
+@_of_gateways
+def a_gateway_keeps_the_members_that_it_began_with() -> Iterator[None]:
+    """A device is retired, the gateway restarts, the broker has forgotten it: it is waited for."""
+    right = GatewayCore._state_after  # noqa: SLF001
+
+    def state_after(self: GatewayCore, accepted: Accepted) -> FleetState:
+        return right(self, accepted)._replace(membership=self._state.membership)
+
+    with replaced(GatewayCore, "_state_after", state_after):
         yield

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from crdts import Lattice
 from device_agent.gateway.core import WaitingTerms
-from device_agent.gateway.kept import FleetChanges
+from device_agent.gateway.kept import FleetChanges, FleetState
 from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
 from device_agent.gateway.store import FleetStore
 from lasp_edge.language.plan import Plan
@@ -180,6 +180,28 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
             read = store.row(at)
             if read is not None and read != written:  # it may be pruned
                 yield f"{self.name} wrote {written}, and its file has {read}"
+        yield from self._not_kept(store.restored())
+
+    def _not_kept(self, state: FleetState) -> Iterator[str]:
+        """Yield what its run goes by, and the next one would not: each turn ends with a commit."""
+        if self._run is None:
+            return
+        acceptance, core = self._run.acceptance, self._run.core
+        witness = acceptance.witness
+        goes_by = {
+            "membership": acceptance.membership,
+            "control": acceptance.commands.control,
+            "frontier_us": core.coverage.frontier,
+            "steps": core.waiting.steps,
+            "held": core.windows.held.spans,
+            "witnessed": {device: witness.line(device) for device in state.witnessed},
+        }
+        for name, known in goes_by.items():
+            kept = getattr(state, name)
+            if kept != known:
+                yield f"{self.name} goes by {name} {known}, and its file has {kept}"
+        if dict(state.promises.entries) != core.promises:
+            yield f"{self.name} goes by promises that its file does not have"
 
     @property
     def is_running(self) -> bool:

@@ -11,6 +11,7 @@ from device_agent.gateway.store import FILE_NAME, FleetStore, existing_fleet
 from device_agent.gateway.table import found, meaning_of
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.protocol.acks import FORMER_STORES, FormerStore
 from lasp_edge.protocol.waiting import Step
 from lasp_edge.protocol.window_rows import COUNTED, COVERED, FleetRow, WindowStart
 from lasp_edge.tool.command_line import main
@@ -182,3 +183,13 @@ def test_steps_are_kept_until_they_are_of_no_use(store):
     store.commit(FleetChanges(state=FleetState(steps=frozenset([first, second]))))
     store.commit(FleetChanges(state=FleetState(steps=frozenset([first]))))
     assert store.restored() == FleetState(steps=frozenset([first]))
+
+
+def test_a_file_names_the_last_stores_before_it_and_their_last_commits(tmp_path):
+    names = [f"s-{number}" for number in range(FORMER_STORES + 3)]
+    for name in names:
+        store = FleetStore(tmp_path)
+        former = store.begin(name)
+        store.commit(FleetChanges(state=FleetState(frontier_us=len(former) + 1)))
+        store.close()
+    assert former == tuple(FormerStore(name, 2) for name in names[2:-1])
