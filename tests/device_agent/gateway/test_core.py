@@ -125,6 +125,20 @@ def test_rows_of_results_are_acknowledged_and_not_kept():
     assert [seq for frame in acknowledged for seqs in frame.taken for seq in seqs.runs] == [(1, 1)]
 
 
+def test_a_pane_below_the_floor_counts_in_the_windows_that_end_above_it():
+    terms = WaitingTerms(["pi-0"], retain_us=MINUTE_US)
+    gateway, device, window = GatewayUnderTest(PLAN, terms=terms), Device(PLAN, "pi-0"), "totals"
+    size_us, slide_us = PLAN.windows[window].size_us, PLAN.windows[window].slide_us
+    gateway.step([*read(device, 20.0, 1), tick(1, BEGIN_US)])
+    gateway.step([device.promise(START_US + DAY_US, BEGIN_US)])
+    floor_us, before = START_US + DAY_US - MINUTE_US, len(gateway.rows)
+    late_us = floor_us - SECOND_US
+    gateway.step(read(device, 30.0, (late_us - START_US) // SECOND_US))
+    firsts_us = range(late_us // slide_us * slide_us - size_us + slide_us, late_us + 1, slide_us)
+    found = {row.at.start_us for row in gateway.rows[before:] if row.at.window == window}
+    assert found == {each for each in firsts_us if each + size_us >= floor_us}
+
+
 def test_windows_below_the_floor_stay_as_they_are_and_what_is_too_late_is_counted(monkeypatch):
     monkeypatch.setattr(core_module, "PRUNE_EVERY_US", MINUTE_US)
     terms = WaitingTerms(["pi-0"], retain_us=MINUTE_US, history_us=2 * MINUTE_US)

@@ -264,3 +264,14 @@ def test_a_restart_promises_no_more_than_the_panes_start(tmp_path):
     device.read([21.0], [device.now_us + MINUTE_US])
     device.tick(BEAT_S)
     assert device.low_us == START_US
+
+
+def test_what_was_promised_stays_promised_where_another_store_is_promised_less(device):
+    device.read([20.0])
+    device.land(20)
+    device.land(2)
+    promised_us = device.core.intake.progress.promised_us
+    assert promised_us == device.low_us
+    device.acknowledge(lake="lake-2")
+    device.tick(60)
+    assert device.low_us < promised_us == device.core.intake.progress.promised_us
