@@ -125,6 +125,11 @@ def test_a_device_repeats_the_greatest_commit_of_a_lake_also_after_a_restart(dev
         (beat, *_) = device.frames(BeatFrame, device.tick(600))
         assert [low.commit for low in beat.lows] == [7]
         device.restart()
+    device.tick(0)
+    device.acknowledge(lake="lake-2")
+    device.tick(0)
+    (*_, beat) = device.frames(BeatFrame, device.tick(600))
+    assert [low.commit for low in beat.lows] == [0], "the next lake has none of them"
 
 
 def follows(device, store, commit):
@@ -148,6 +153,8 @@ def test_a_store_that_follows_gets_again_what_it_lacks_of_what_was_acknowledged(
     frames = device.frames(PaneFrame, device.tick(60))
     ack = ack_of(device.name, *frames, sink=("lake", "second start"))
     device.hear(replace(ack, number=7))
+    greeting = ack_of(device.name, sink=("lake", "second start"))
+    device.hear(replace(greeting, number=9))  # of nothing that it took
     device.tick(60)
     device.restart()
     assert follows(device, "third start", commit)
