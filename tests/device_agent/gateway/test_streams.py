@@ -275,6 +275,20 @@ def test_a_row_that_waited_for_long_enough_is_tentative(keeper):
     fleet.check()
 
 
+def test_what_was_taken_stays_taken_where_rows_wait_for_longer_after_a_restart(keeper):
+    fleet = Fleet(doors(), keeper)
+    fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-1", 400, 8)])
+    (row,) = fleet.rows("all")
+    fleet.gateway.terms = NEVER
+    for _ in range(2):
+        fleet.restart()
+        fleet.land([fleet.reads("pi-2", 900, 6)])
+    assert list(fleet.rows("all")) == [row]
+    fleet.land([fleet.reads("pi-1", 400, 8, state=RETRACTED)])
+    fleet.land([], 2_000)
+    fleet.check()
+
+
 def test_a_restart_forgets_no_item_that_waits(keeper):
     fleet = Fleet(doors(), keeper, NEVER)
     fleet.land([fleet.reads("pi-0", 1, 5), fleet.reads("pi-1", 3, 8)])
