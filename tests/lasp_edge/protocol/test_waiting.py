@@ -20,6 +20,7 @@ from lasp_edge.protocol.waiting import (
     steps_of,
     waits_of,
 )
+from lasp_edge.units import SECOND_US
 
 WAIT_US = 20
 STEPS = st.lists(st.builds(Step, st.integers(0, 100), st.integers(0, 100)), max_size=12)
@@ -88,3 +89,10 @@ def test_a_windows_own_x_goes_before_that_of_the_sink():
     assert waits == {"usual": 15, "own": 1_500_000, "sure": NEVER_US}
     assert listen_us(waits, DEAD_AFTER_US) == LISTEN_US
     assert listen_us({"usual": 0}, DEAD_AFTER_US) == DEAD_AFTER_US
+
+
+def test_of_several_steps_that_have_waited_the_furthest_is_due():
+    wait_us = 4_096 * SECOND_US  # steps within a second are one
+    steps = [Step(10 * SECOND_US, 5 * SECOND_US), Step(12 * SECOND_US, 7 * SECOND_US)]
+    waiting = WindowWaiting.of([wait_us]).joined(steps, wait_us + 12 * SECOND_US)
+    assert waiting.due_us(wait_us) == 7 * SECOND_US
