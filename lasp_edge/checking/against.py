@@ -167,7 +167,8 @@ def _values(old: ProgramSummary, new: ProgramSummary, kept: list[str]) -> Iterat
         elif before != stream:
             yield (
                 f"value {name} is computed again from the samples that are there, and all devices "
-                f"send it again; {_MIXED} each counts the devices of its own program alone"
+                f"send it again; {_MIXED} they do not agree on it: each counts of a device of the "
+                "other one what it sent last under its own program, if it did"
             )
         else:
             kept.append(f"value {name}")

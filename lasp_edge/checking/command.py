@@ -79,6 +79,11 @@ STUCK_S = 120
 
 A number to a huge power cannot be interrupted in another way."""
 
+_TEXTLESS = (
+    "no text of a function is stored: whether keys, handlers and folds mean the same under one "
+    "version is compared with --against FILE.py"
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -216,7 +221,8 @@ def _against(plan: Plan, arguments: argparse.Namespace) -> list[str]:
             kept = kept.replace("as it is:", "as it is, if the changed texts mean the same:", 1)
         return [*found, *texts, kept]
     ran: RanProgram = program_in(where) if where else program_in_lake(arguments.lake)
-    return [f"against {ran.whose}", *ran.notes, *changes(ran.summary, new)]
+    notes = [*ran.notes, *[_TEXTLESS] * bool(texts_of(plan))]
+    return [f"against {ran.whose}", *notes, *changes(ran.summary, new)]
 
 
 def _choices(plan: Plan, arguments: argparse.Namespace) -> list[str]:

@@ -33,6 +33,11 @@ def house(name="house", **changed):
     return ProgramSummary.of(program.plan())
 
 
+AGAIN = (
+    "value fleet is computed again from the samples that are there, and all devices send it again; "
+    "as long as devices of both programs run they do not agree on it: each counts of a device of "
+    "the other one what it sent last under its own program, if it did"
+)
 CHANGES = {
     "nothing": ({}, {}, []),
     "a unit": (
@@ -53,7 +58,7 @@ CHANGES = {
             "window w begins again: it means something else, and each device makes it again of",
             "window up begins again: it means something else, and it is made again of the readings",
             "variable samples is converted",
-            "value fleet is computed again from the samples that are there",
+            AGAIN,
             "stream risen means something else: each device computes it again",
             "result risen: its rows are sent again",
         ],

@@ -83,6 +83,16 @@ def test_each_place_says_what_becomes_of_its_data(kind, house, capsys):
         assert notes[-1] == "1 pane entries are not delivered yet: they are sent in any case"
 
 
+def test_a_place_has_no_texts_of_functions_and_says_so(house, capsys):
+    gateway(house / "data", load_plan("house_ran:program"))
+    text = PROGRAM.format(step="0.1", bound=100, window="by_minute")
+    keyed = text.replace("size_s=60", "size_s=60, key=lambda event: event.device")
+    (house / "house_keyed.py").write_text(keyed)
+    assert main(["check", "house_keyed:program", "--against", "data"]) == Exit.FINE
+    note = capsys.readouterr().out.splitlines()[1]
+    assert note.startswith("no text of a function is stored: whether keys, handlers and folds mean")
+
+
 @pytest.mark.parametrize("kind", [agent, gateway])
 def test_a_damaged_place_is_named_in_one_line(kind, house, capsys):
     kind(house / "data", load_plan("house_ran:program"))
