@@ -70,7 +70,8 @@ def _without_tag(error: KeyError) -> str:
     for frame in frames:
         found = (each for each in frame.f_locals.values() if isinstance(each, Event))
         event = next(found, event)
-        named = named or (event is not None and _names(frame, tag))
+        is_theirs = event is not None and is_users(frame.f_code.co_filename)
+        named = named or (is_theirs and _names(frame, tag))
     if event is None or not named or tag in event.tags:
         return ""
     other = "event.key" if event.key else f"--with-tag {tag}=TEXT"

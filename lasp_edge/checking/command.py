@@ -143,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if arguments.examples < 0:
         raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
-    tags = _tags(arguments.tag)
+    tags = tags_typed(arguments.tag)
     _need_former(arguments)
     plan = load_plan(arguments.program)
     if arguments.plan or arguments.against is not None:
@@ -250,7 +250,7 @@ def _fields(plan: Plan, arguments: argparse.Namespace) -> RecordFields:
     return RecordFields(arguments.time, arguments.device_field, events)
 
 
-def _tags(texts: list[str] | None) -> dict[str, str] | None:
+def tags_typed(texts: list[str] | None) -> dict[str, str] | None:
     """Return the tags of the made-up readings; None where functions get those that they ask for.
 
     Raises:

@@ -21,7 +21,7 @@ the fleet cost that do not wait for all devices is its replay ratio (`replays`).
 
 import io
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from random import Random
 from typing import Any
 
@@ -32,6 +32,7 @@ from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.trial import MADE_UP_TAG, Findings
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
+from lasp_edge.folds.fields import FieldsFold
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import whole_graph
@@ -78,6 +79,12 @@ def tried_streams(
             _price_of_order(plan, asked, found)
     for event in sorted(plan.streamed_events):
         of_event = {_title(plan, n) for n, each in plan.streams.items() if event in each.events}
+        of_event |= {
+            f"window {window.name}"
+            for window in plan.windows.values()
+            if window.source.name in plan.streams
+            and event in plan.streams[window.source.name].events
+        }
         of_tags = found.tags.setdefault(event, {})
         for tag, users in sorted(asked.users.items()):
             if users & of_event:
@@ -158,10 +165,10 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
             if endless:
                 return False
         deltas[name] = stage.push(given, _AFTER_US) | stage.advance(_AFTER_US)
-        count = sum(map(len, given))
+        _show_windows(plan, name, deltas[name], asked)
+        count, failed = sum(map(len, given)), stage.failures.total
         if not count:
             found.doubts.append(f"{asked.user}: nothing made-up reaches it")
-        failed = stage.failures.total
         if failed:
             place, why = min(stage.failures.places.items())
             always = failed >= count and not deltas[name]
@@ -176,6 +183,25 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
             broken = broken_laws(scan, list(_by_key(node, given).values()), plan.events)
             found.wrong += [f"{asked.user}: {law}" for law in broken.wrong]
     return True
+
+
+def _show_windows(plan: Plan, stream: str, outputs: Delta, asked: _AskedTags) -> None:
+    """Have the windows over a stream see its outputs: it becomes known which tags they ask for.
+
+    What they raise is found by the run of the whole.
+    """
+    user = asked.user
+    for window in plan.windows.values():
+        if window.source.name != stream:
+            continue
+        asked.user = f"window {window.name}"
+        for _, event in _tried_items([outputs]):
+            with suppress(Exception):
+                plan.functions.key(window.name, event)
+            if isinstance(window.fold, FieldsFold):
+                with suppress(Exception):
+                    window.fold.lift_event(event)
+    asked.user = user
 
 
 def _shown(given: list[Delta], place: Place) -> str:

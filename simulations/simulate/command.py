@@ -31,6 +31,7 @@ from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 from crdts import ControlLog
+from lasp_edge.checking.command import tags_typed
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.parameters import is_value
 from lasp_edge.language.plan import Plan
@@ -84,6 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="values of parameters; NAME=VALUE@SECONDS for one from that virtual second on",
     )
+    parser.add_argument(
+        "--tag",
+        action="append",
+        metavar="NAME=VALUE",
+        help="all readings have these tags alone (default: whatever functions ask for)",
+    )
     parser.add_argument("--plot", type=Path, help="write an HTML page with the run's course")
 
 
@@ -92,6 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan, scenario = load_plan(arguments.program), _scenario(arguments)
     if arguments.plot:
         _need_writable(arguments.plot)
+    arguments.tags = tags_typed(arguments.tag)
     arguments.entries = _entries(plan, arguments.set, scenario.steps)
     outcome = _groups(plan, arguments) if arguments.apart else _one_fleet(plan, scenario, arguments)
     _wipe_progress()
@@ -136,7 +144,8 @@ def _need_writable(plot: Path) -> None:
 
 
 def _one_fleet(plan: Plan, scenario: Scenario, arguments: argparse.Namespace) -> SampledRun:
-    return sampled_run(plan, scenario, arguments.every, arguments.entries, _progress)
+    given = (arguments.every, arguments.entries, _progress, arguments.tags)
+    return sampled_run(plan, scenario, *given)
 
 
 def _entries(plan: Plan, words: Sequence[str], steps: int) -> ControlLog:
@@ -250,13 +259,15 @@ def _fail(
         + (f" --interval {arguments.interval}" if arguments.interval > 1 else "")
         + (" --apart" if arguments.apart else "")
         + (f" --set {' '.join(arguments.set)}" if arguments.set else "")
+        + "".join(f" --tag {name}={text}" for name, text in (arguments.tags or {}).items())
         + (f" --faults {faults}" if faults else "")
     )
     if scenario.size * scenario.steps > SMALL or arguments.apart:
         return
-    every, entries = arguments.every, arguments.entries
+    given = arguments.every, arguments.entries
     alike = fails_alike(
-        outcome.trouble, lambda one: sampled_run(plan, replace(one), every, entries).trouble
+        outcome.trouble,
+        lambda one: sampled_run(plan, replace(one), *given, tags=arguments.tags).trouble,
     )
     small = shrunk(scenario, alike)
     _say("the faults that matter:\n  " + "\n  ".join(lines(small)))

@@ -1,7 +1,7 @@
 """A run of a simulated program: readings and faults, then healed, settled and compared."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -96,9 +96,19 @@ def sampled_run(
     every_steps: int,
     entries: ControlLog = NO_ENTRIES,
     progress: Progress = lambda *_: None,
+    tags: Mapping[str, str] | None = None,
 ) -> SampledRun:
-    """Run a program in a fleet, and return the outcome; operators make each entry at its time."""
-    sensors = Sensors(plan, every_steps)
+    """Run a program in a fleet, and return the outcome; operators make each entry at its time.
+
+    Args:
+        plan: of the program.
+        scenario: of the world.
+        every_steps: steps between two readings of an event.
+        entries: of parameters.
+        progress: is given the step, and how many there are.
+        tags: of all readings; None: what functions of the program ask for.
+    """
+    sensors = Sensors(plan, every_steps, tags)
     world = World(scenario, plan=plan, sensors=sensors)
     for at, entry in entries.entries.items():
         step = max(1, (at.from_us - START_US) // STEP_US)

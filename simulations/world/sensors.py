@@ -3,6 +3,7 @@
 The tags that a program's functions ask for are found by calling them.
 """
 
+from collections.abc import Mapping
 from random import Random
 
 from device_agent.agent.intake.batch import Batch
@@ -25,15 +26,19 @@ class Sensors:
     Args:
         plan: whose events are read.
         every_steps: steps between two readings of an event.
+        tags: of all readings; None: what functions of the program ask for, with drawn values.
 
     Attributes:
         readings: those that a device's store has acknowledged.
     """
 
-    def __init__(self, plan: Plan, every_steps: int) -> None:
+    def __init__(self, plan: Plan, every_steps: int, tags: Mapping[str, str] | None = None) -> None:
         self._plan = plan
         self._every = max(1, every_steps)
-        self._tags = sorted(tag_choices(plan, set(asked_tags(plan))).items())
+        if tags is None:
+            self._tags = sorted(tag_choices(plan, set(asked_tags(plan))).items())
+        else:
+            self._tags = sorted((tag, (text,)) for tag, text in tags.items())
         known = constants(plan)
         self._named = {each.name: values_of(each, *known) for each in plan.events.values()}
         self.readings: list[Reading] = []

@@ -42,3 +42,16 @@ def test_an_output_that_time_brought_has_its_key_in_place_of_tags():
 
 def of_tags_of(event):
     return event.tags["room"]
+
+
+def test_what_our_own_code_names_is_no_tag_of_a_users():
+    code = compile("def see(event, f):\n    return f(event) or '1'", is_ours_file(), "exec")
+    found: dict = {}
+    exec(code, found)
+    with pytest.raises(KeyError) as raised:
+        found["see"](Event("warm", 21.5, 1, "pi-1", {"kind": "1"}), lambda e: NAMES[e.tags["kind"]])
+    assert reason_of(raised.value).startswith("KeyError: '1' (")
+
+
+def is_ours_file():
+    return reason_of.__code__.co_filename

@@ -13,6 +13,7 @@ from lasp_edge import Program, folds, scans
 from lasp_edge.errors import Exit
 from lasp_edge.examples import greenhouse
 from lasp_edge.tool.command_line import run_command
+from lasp_edge.tool.loading import load_plan
 from simulations.comparison import Comparison
 from simulations.planted.of_delivery import the_lander_adds_what_comes_twice
 from simulations.simulate import command
@@ -324,3 +325,28 @@ def test_where_fleet_and_oracle_both_have_nothing_it_has_not_failed(tmp_path, mo
     said = capsys.readouterr().out
     assert "nothing to compare of result odd: no reading counted\n" in said
     assert "\nnothing was compared: what the program asks for was not read, so fleet" in said
+
+
+PRICED = """
+from lasp_edge import Program, folds
+
+program = Program("priced")
+litres = program.event("litres", resolution="1")
+price = lambda event: {"car": 2, "truck": 3}[event.tags["kind"]]
+line = folds.regression(lambda event: int(event.tags["lane"]), price, steps=("1", "1"))
+program.window("fares", source=litres, fold=line, size_s=10)
+"""
+
+
+def test_tags_that_only_fields_of_a_fold_ask_for_are_drawn_or_given(tmp_path, monkeypatch, capsys):
+    (tmp_path / "priced.py").write_text(PRICED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "priced", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert {"kind", "lane"} == {*asked_tags(load_plan("priced"))}
+    words = ["priced", "--devices", "2", "--hours", "0.01", "--tag", "kind=car", "--tag", "lane=7"]
+    assert run_command("simulate", "simulations.simulate.command", words) == Exit.FINE
+    said = capsys.readouterr().out
+    assert re.search(r"^([1-9]\d*) of \1 windows are what the oracle says$", said, re.MULTILINE)
+    assert run_command("simulate", "simulations.simulate.command", ["priced", "--tag", "x"]) == 2
+    assert "--tag NAME=VALUE is needed" in capsys.readouterr().err
