@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from crdts import Counter, GCounter
+from lasp_edge.checking.determinism import inner_codes
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.writes import variables_named
 
@@ -48,6 +49,7 @@ def recounting(plan: Plan) -> list[str]:
         (f"on_result of {name}", handler, revised)
         for name, handlers in plan.functions.results.items()
         for handler in handlers
+        if not _tells_revisions_apart(handler)
     ]
     given += [
         (f"on_threshold of {awaited.variable}", handler, "runs again after a restart")
@@ -55,11 +57,17 @@ def recounting(plan: Plan) -> list[str]:
     ]
     return [
         f"{what} counts in {variable.name}, and {why}: that counts twice; let it add to a set, "
-        "such as a GSet, whose size is the count"
+        "such as a GSet, whose size is the count" + ", or look at row.revision" * (why == revised)
         for what, handler, why in given
         for variable in variables_named(handler)
         if isinstance(variable.bottom, Counter | GCounter)
     ]
+
+
+def _tells_revisions_apart(handler: Callable[..., Any]) -> bool:
+    """Return whether a handler of rows looks at what tells a row from its revision."""
+    names = {name for _, code in inner_codes(handler) for name in code.co_names}
+    return not names.isdisjoint({"status", "revision"})
 
 
 def unfilled(plan: Plan) -> list[str]:

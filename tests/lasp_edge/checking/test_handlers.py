@@ -86,6 +86,7 @@ def test_a_handler_that_counts_what_comes_again_is_named(house):
 
     house.on_result(row)(lambda row, update: update(house.seen, GSet.add, str(row.time_us)))
     house.on_threshold(house.seen, cardinality(3))(lambda value, update: None)
+    house.on_result(row)(lambda row, update: row.revision or update(counted, Counter.increment))
     assert recounting(house.plan()) == []
     house.on_result(row)(lambda row, update: update(counted, Counter.increment))
     house.on_threshold(house.seen, cardinality(3))(lambda _, update: count(update))
