@@ -58,7 +58,15 @@ from lasp_edge.checking.alerts import unreachable
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.determinism import risks_of
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
-from lasp_edge.checking.handlers import fleet_readers, recounting, uncallable, unfilled, unstepped
+from lasp_edge.checking.handlers import (
+    fleet_readers,
+    recounting,
+    uncallable,
+    unfilled,
+    unread,
+    unstepped,
+    valueless,
+)
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
@@ -180,7 +188,7 @@ def _looked_at(plan: Plan) -> _Seen:
     """Return what is seen of a program without running it."""
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
-    doubts += memos + unreachable(plan)
+    doubts += memos + unreachable(plan) + unread(plan) + valueless(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]
     lines += [f"ROOM  {line}" for line in room.notes]

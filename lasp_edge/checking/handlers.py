@@ -11,6 +11,8 @@ from typing import Any
 
 from crdts import Counter, GCounter
 from lasp_edge.checking.determinism import inner_codes
+from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.language.halves import HALVES
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.writes import variables_named
 
@@ -79,6 +81,34 @@ def unfilled(plan: Plan) -> list[str]:
         for name, meaning in sorted(plan.meanings.items())
         if name in sources and not meaning.events
     ]
+
+
+def unread(plan: Plan) -> list[str]:
+    """Return a line for each stream of which nothing is made."""
+    read = {source for stream in plan.streams.values() for source in stream.sources}
+    read |= {window.source.name for window in plan.windows.values()} | {*plan.stream_results}
+    return [
+        f"nothing is made of {stream.operator} {name}: program.result({name!r}), a window over it "
+        "or a stream that reads it is missing"
+        for name, stream in plan.streams.items()
+        if name not in read and stream.operator not in HALVES
+    ]
+
+
+def valueless(plan: Plan) -> list[str]:
+    """Return a line for each event whose range has room for one or two of its steps alone."""
+    found = []
+    for name, event in sorted(plan.events.items()):
+        known = event.plausible
+        least, most = (0, 0) if known is None else (known.nearest(-LIMIT), known.nearest(LIMIT))
+        few = 1 + event.is_unstepped  # a resolution that was written may be meant: 0 or 1
+        if known is not None and most - least < few:
+            values = " and ".join(f"{event.resolution.real(n):g}" for n in range(least, most + 1))
+            found.append(
+                f"readings of {name} can only be {values}: {known.span} is less than a few steps "
+                f"of {event.resolution.text}; give event({name!r}, resolution=) a finer one"
+            )
+    return found
 
 
 def unstepped(plan: Plan) -> list[str]:

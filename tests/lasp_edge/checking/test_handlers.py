@@ -6,8 +6,17 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter, GSet
 from lasp_edge import Program, folds
-from lasp_edge.checking.handlers import fleet_readers, recounting, uncallable, unfilled, unstepped
+from lasp_edge.checking.handlers import (
+    fleet_readers,
+    recounting,
+    uncallable,
+    unfilled,
+    unread,
+    unstepped,
+    valueless,
+)
 from lasp_edge.dataflow import cardinality
+from lasp_edge.examples import machines
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.testing import check_program
 from tests.lasp_edge.support_programs import averaged
@@ -120,3 +129,34 @@ def test_an_event_without_a_step_is_named_and_one_of_whole_numbers_is_not():
     program.event("note", text=True)
     (line,) = unstepped(program.plan())
     assert line.startswith("readings of temperature count as whole numbers, 21.4 as 21: event('tem")
+
+
+def test_a_stream_of_which_nothing_is_made_is_named():
+    program = Program("forgot")
+    door = program.event("door", resolution="1")
+    twice = program.map(door, lambda event: 2 * event.value, "twice", resolution="1")
+    program.map(twice, lambda event: event.value + 1, "more", resolution="1")
+    program.window("w", source=door, fold=folds.sum(), size_s=60, where=lambda event: event.value)
+    (line,) = unread(program.plan())
+    assert line.startswith("nothing is made of map more: program.result('more'), a window over it")
+    program.result("more")
+    assert unread(program.plan()) == unread(machines.program.plan()) == []
+
+
+@pytest.mark.parametrize(
+    ("event", "values"),
+    [
+        ({"least": 0, "most": 1}, "0 and 1"),
+        ({"least": 0, "most": 1, "resolution": "1"}, ""),
+        ({"least": 0, "most": 2, "resolution": "5"}, "0"),
+        ({"least": 0, "most": 100}, ""),
+        ({}, ""),
+        ({"text": True}, ""),
+    ],
+)
+def test_a_range_of_one_or_two_steps_is_named(event, values):
+    program = Program("coarse")
+    program.event("level", **event)
+    lines = valueless(program.plan())
+    assert bool(lines) == bool(values)
+    assert not values or lines[0].startswith(f"readings of level can only be {values}: 0 to ")
