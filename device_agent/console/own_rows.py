@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from device_agent.agent.state.store import Store, existing_store
-from device_agent.console.own_windows import OwnWindow, own_windows
+from device_agent.console.own_windows import OwnWindow, known_from_us, own_windows
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.evaluation.rows import stored_rows
@@ -51,7 +51,7 @@ def ran(directory: str) -> RanProgram:
     notes = []
     if facts.floor_us is not None and facts.high_us is not None:
         notes.append(
-            f"it still has its readings from {shown_time(facts.floor_us)} to "
+            f"it still has its readings from {shown_time(known_from_us(facts))} to "
             f"{shown_time(facts.high_us)}: of these it makes again what begins again"
         )
     if any(source.stamped for source in restored.sources.values()):

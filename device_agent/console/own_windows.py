@@ -8,6 +8,7 @@ entries that the device has received (`lasp_edge.language.regimes`).
 from typing import Any, NamedTuple
 
 from crdts import ControlLog
+from device_agent.agent.changes import Facts
 from device_agent.agent.state.store import Store
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
@@ -24,7 +25,8 @@ class OwnWindow(NamedTuple):
     """One window of one key over this device's readings.
 
     Attributes:
-        closed: a reading from after its end was accepted; a late one would still change it.
+        closed: a reading from after its end was accepted, and no earlier one is known to lack; a
+            late one would still change it.
         fold: it lowers the partial.
     """
 
@@ -90,12 +92,26 @@ def own_windows(store: Store, plan: Plan, window: Window, last: int) -> list[Own
                 if start_us >= first_us:
                     _, partial = found.get((start_us, pane.key), (form, form.fold.zero))
                     found[start_us, pane.key] = (form, form.fold.combine(partial, row.partial))
-    high_us = facts.high_us or 0
+    high_us, whole_us = facts.high_us or 0, _whole_from_us(facts, window)
     return [
-        OwnWindow(key, start_us, end_us, partial, end_us <= high_us, form.fold)
+        OwnWindow(
+            key, start_us, end_us, partial, whole_us <= start_us <= end_us <= high_us, form.fold
+        )
         for (start_us, key), (form, partial) in sorted(found.items(), key=lambda item: item[0])
         for end_us in [start_us + form.size_us]
     ]
+
+
+def known_from_us(facts: Facts) -> int:
+    """Return from when on all readings are in a store: a life whose store was lost had earlier."""
+    doubts = facts.doubts or {}
+    return max([facts.floor_us or 0, *(doubt_us + 1 for doubt_us in doubts.values())])
+
+
+def _whole_from_us(facts: Facts, window: Window) -> int:
+    """Return from when on all readings are in a window's panes, also those of a former program."""
+    doubts, begun_us = facts.doubts or {}, dict(facts.begun or ()).get(window.stream, 0)
+    return max([begun_us, *(doubt_us + 1 for doubt_us in doubts.values())])
 
 
 def _first_of(regimes: WindowRegimes, last_us: int, count: int) -> int:

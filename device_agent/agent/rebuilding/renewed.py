@@ -7,10 +7,10 @@ readings say what belongs into each pane, and the entries of all lives what is t
 replica adds the difference, where the fold has one (`rest_of`). Until all is built the low
 watermark waits.
 
-Readings that got their time on arrival are not kept, and of those before a lost store, or of an
-event of which some were taken back, not all is known. Then nothing is built, and frames state from
-when on all readings are in the panes of such a window. A gateway names the device in the rows of
-windows that begin before.
+Readings that got their time on arrival are not kept, and where some were taken back, not all is
+known. Then nothing is built. Of the time up to which a lost life had read not all is known, either:
+only what lies wholly behind it is built. Frames state from when on all readings are in the panes of
+such a window. A gateway names the device in the rows of windows that begin before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -113,13 +113,40 @@ class RenewedWindows(Part):
 
     def read(self, store: StoreReader, now_us: int) -> None:
         """Build some panes of each window."""
-        doubt_us = self._intake.highs.furthest_doubt_us()
-        if doubt_us is not None and doubt_us >= self._intake.progress.floor_us:
-            self._next_us.clear()  # what a lost life had read is not known
+        self._leave_out_doubtful()
         for window in list(self._windows()):
             left = READINGS_AT_ONCE
             while window.name in self._next_us and left > 0:
                 left -= self._build_some(window, store, now_us)
+
+    def _leave_out_doubtful(self) -> None:
+        """Build nothing of what a lost life had read, and state from when on all is known."""
+        for window in self._windows():
+            first_us = self._sure_us(window)
+            if first_us is None:
+                continue
+            if first_us >= self.begun[window.stream]:
+                self._next_us.pop(window.name, None)
+                self._begin(window, first_us)
+            elif window.name in self._next_us:
+                self._next_us[window.name] = max(first_us, self._next_us[window.name])
+
+    def _sure_us(self, window: Window) -> int | None:
+        """Return the first pane of which no lost life had read anything; None: all are such."""
+        doubt_us = self._intake.highs.furthest_doubt_us()
+        if doubt_us is None or doubt_us < self._intake.progress.floor_us:
+            return None
+        return (doubt_us // window.span_us + 1) * window.span_us
+
+    def _begin(self, window: Window, begun_us: int | None) -> None:
+        """Note from when on all readings are in a window's panes; None: in all of them."""
+        if begun_us is None:
+            del self.begun[window.stream]
+        elif begun_us != self.begun[window.stream]:
+            self.begun[window.stream] = begun_us
+        else:
+            return
+        self._is_noted = False
 
     def _build_some(self, window: Window, store: StoreReader, now_us: int) -> int:
         """Build the next panes of a window; return how many readings were looked at."""
@@ -131,8 +158,7 @@ class RenewedWindows(Part):
         if end_us >= self.begun[window.stream]:
             del self._next_us[window.name]
             if window.stream not in self._lack:
-                del self.begun[window.stream]
-            self._is_noted = False
+                self._begin(window, self._sure_us(window))
         return looked_at
 
     def _regimes(self, window: Window) -> Iterable[WindowRegimes]:

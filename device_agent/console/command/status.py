@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from device_agent.agent.changes import SinkRow
+from device_agent.agent.changes import Facts, SinkRow
 from device_agent.agent.notices import CLONED
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.state.counters import OUTCOMES
@@ -25,6 +25,7 @@ from device_agent.storage.damage import damaged_files, deletion_line, kept_bytes
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.shown_names import shown_names
+from lasp_edge.language.summary import ProgramSummary
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.screen import aligned, number
@@ -111,6 +112,7 @@ def status_of(store: Store) -> dict[str, Any]:
             name: settled._asdict() for name, settled in (facts.settled or {}).items()
         },
         "alerts": _alerts(facts.acted or {}),
+        "windows_whole_from": _whole_from(facts),
         "retired": list(facts.membership.retired) if facts.membership else [],
         "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
         "damaged_stores": [_damaged(files) for files in damaged_files(store.path)],
@@ -118,6 +120,18 @@ def status_of(store: Store) -> dict[str, Any]:
         "floor_us": facts.floor_us,
         "high_us": facts.high_us,
         "sources": {name: row._asdict() for name, row in sorted(restored.sources.items())},
+    }
+
+
+def _whole_from(facts: Facts) -> dict[str, str]:
+    """Return the windows that lack earlier readings, and from when on all are in them."""
+    if not facts.begun or facts.summary is None:
+        return {}
+    windows, begun = ProgramSummary.from_text(facts.summary).windows, dict(facts.begun)
+    return {
+        name: _at(begun[window.stream])
+        for name, window in windows.items()
+        if window.stream in begun
     }
 
 
@@ -218,6 +232,11 @@ def plainly(status: dict[str, Any]) -> str:
         for reason, total in status["frames_left_aside"].items()
     ]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
+    lines += [
+        f"  LACKS          window {name} lacks readings of before {time} UTC, which this device no "
+        "longer knows: rows that begin earlier are without them"
+        for name, time in status["windows_whole_from"].items()
+    ]
     lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
     lines += map(_of_damaged, status["damaged_stores"])
     lines += [

@@ -1,12 +1,17 @@
 """Windows that a program did not have before: what the device still has is in their panes."""
 
 import random
+from shutil import rmtree
 
 import pytest
 
+from crdts import Replica
 from device_agent.agent.rebuilding import renewed
 from device_agent.agent.settings import Settings
+from device_agent.console.command.status import plainly, status_of
+from device_agent.console.own_windows import own_windows
 from lasp_edge import Program, folds
+from lasp_edge.protocol.fencing import ProcessReport
 from lasp_edge.protocol.frames import BeatFrame
 from tests.device_agent.agents import NOW_US, Device
 
@@ -117,6 +122,66 @@ def test_readings_that_were_stamped_are_missing_and_each_beat_says_since_when(tm
     site.run(program(20))
     site.read(5, stamped=True)
     assert site.begun() == {window.stream: high_us + 1}, "also after a restart"
+
+
+@pytest.fixture
+def replaced(tmp_path):
+    """A device whose card was replaced after 44 s; and up to when it had read before that."""
+    site = Changed(tmp_path / "store", program(10))
+    device = site.device
+    site.read(44)
+    lost = ProcessReport(device.core.replica, device.core.fence.source_highs())
+    device.kill()
+    rmtree(tmp_path / "store")
+    device.start()
+    device.core.intake.peer_reports.learn(lost, device.now_us)
+    (high,) = lost.highs
+    site.read(95)
+    return site, high.high_us
+
+
+def test_after_a_lost_store_all_is_made_again_that_it_accepted_since(replaced, monkeypatch):
+    site, doubt_us = replaced
+    monkeypatch.setattr(renewed, "BUILT_AT_ONCE_US", 40 * S)
+    monkeypatch.setattr(renewed, "READINGS_AT_ONCE", 1)
+    for slide_s in (20, 10, 20):  # the second has its panes, and says from when on again
+        site.run(program(slide_s))
+        site.read(20)
+        window = site.device.program.windows["by_room"]
+        begun_us = (doubt_us // window.span_us + 1) * window.span_us
+        assert site.begun() == {window.stream: begun_us}
+        for found, truth in [site.panes()]:
+            assert {at: found[at] for at in found if at[1] >= begun_us} == {
+                at: truth[at] for at in truth if at[1] >= begun_us
+            }
+    site.read(10)
+    text = plainly(status_of(site.device.store))
+    assert "  LACKS          window by_room lacks readings of before 2023-11-14 22:" in text
+    closed = [
+        each.start_us
+        for each in own_windows(site.device.store, site.device.program, window, 30)
+        if each.closed
+    ]
+    assert closed
+    assert min(closed) == begun_us, "those that lack readings of the lost life are not final"
+
+
+def test_what_a_lost_life_had_read_behind_the_change_is_said_to_be_missing(tmp_path):
+    """An older image: the life that was lost had read on, maybe by the former program."""
+    site = Changed(tmp_path, program(10))
+    site.read(44)
+    lost = ProcessReport(
+        Replica(7, 7, site.device.name),
+        tuple(
+            high._replace(high_us=high.high_us + 60 * S, accepted=high.accepted + 60)
+            for high in site.device.core.fence.source_highs()
+        ),
+    )
+    site.run(program(20))
+    site.device.core.intake.peer_reports.learn(lost, site.device.now_us)
+    site.read(90)
+    window, (high,) = site.device.program.windows["by_room"], lost.highs
+    assert site.begun() == {window.stream: (high.high_us // window.span_us + 1) * window.span_us}
 
 
 def test_what_no_fold_can_take_apart_is_said(tmp_path):
