@@ -18,6 +18,8 @@ def line_of(
     counts: Mapping[str, int],
     failed: Mapping[str, int],
     trouble: str | None,
+    *,
+    connected: bool = False,
 ) -> str:
     """Return the line.
 
@@ -26,7 +28,8 @@ def line_of(
         core: knows how far windows are final.
         counts: of panes and rows that were written, and of panes that came too late.
         failed: how often something failed, by reason.
-        trouble: why there is no connection; nothing where there is one.
+        trouble: why messages do not pass; nothing where they do.
+        connected: there is a connection all the same.
     """
     frontier_us, expected, excluded = core.coverage
     devices = "device" if len(expected) == 1 else "devices"
@@ -40,7 +43,7 @@ def line_of(
     words += awaited(core, name)
     words += [f"FAILED: {times} x {reason}" for reason, times in failed.items()]
     if trouble:
-        words.append(f"no connection ({trouble})")
+        words.append(f"{'connected' if connected else 'no connection'} ({trouble})")
     return ", ".join(words)
 
 

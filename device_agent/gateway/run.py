@@ -318,8 +318,9 @@ class GatewayRun:
         """Print a line for people, if there is something new."""
         if not now and not self._line_timer.is_due(self._clock.now_us):
             return
-        failed = self._results.all_failed
-        line = line_of(self._settings.name, self.core, self._counts, failed, link.trouble)
+        failed, connected = self._results.all_failed, self._clock.listening is not None
+        known = (self._settings.name, self.core, self._counts, failed, link.trouble)
+        line = line_of(*known, connected=connected)
         line = ", ".join([line, *self.alerts.words()])
         if line != self._line:
             self._line = line

@@ -307,7 +307,8 @@ class Connection:
 
     def _on_disconnect(self, _c: Client, _u: Any, flags: Any, reason: Any, _p: Any) -> None:
         if self._ended_because is None and flags.is_disconnect_packet_from_server:
-            self._ended_because = ended_by_broker(str(reason), self._settings.client_id)
+            broker, client_id = self._settings.broker, self._settings.client_id
+            self._ended_because = ended_by_broker(str(reason), broker, client_id)
 
     def _on_socket_close(self, _c: Client, _u: Any, sock: Any) -> None:
         self._final_traffic = SocketBytes.of(sock) or SocketBytes()

@@ -127,7 +127,7 @@ class Link:
         self._past_trouble, self._began_s = "not started", 0.0
         self._past_traffic = SocketBytes()
         self._once, self._sizes = LoggedOnce(), TakenSizes()
-        self._closures = Closures(client_id)
+        self._closures = Closures(broker, client_id)
         self._choice = MqttVersionChoice(broker.protocol)
         self._new_connection().subscribe(self._settings.subscriptions or ["#"])  # refuses bad ones
 

@@ -46,14 +46,12 @@ def refused_connection(reason: str, broker: BrokerUrl, client_id: str) -> str:
     return trouble
 
 
-def ended_by_broker(reason: str, client_id: str) -> str:
+def ended_by_broker(reason: str, broker: BrokerUrl, client_id: str) -> str:
     """Return the line for a connection that the broker ended with a word."""
     trouble = f"the broker disconnects us: {reason}"
     if reason == "Session taken over":
-        return (
-            f"{trouble}; another program uses the client id {client_id}: stop one of the two, or "
-            f"give it another {NAMES}"
-        )
+        who = f"another program {_as_whom(broker, client_id)}"
+        return f"{trouble}; {who}: stop one of the two, or give it {_apart(broker)}"
     return trouble
 
 
@@ -117,7 +115,7 @@ class Refusals:
 
     def __init__(self, broker: BrokerUrl, expected: Callable[[str], bool] | None) -> None:
         self._expected = expected
-        self._who = f"user {broker.user!r}" if broker.user else "us"
+        self._user = broker.user
         self.subscriptions: dict[str, str] = {}
         self._messages: dict[str, str] = {}
 
@@ -137,8 +135,13 @@ class Refusals:
         return None
 
     def _advice(self, reason: str) -> str:
+        if reason == _NOT_AUTHORIZED and self._user:
+            who = (
+                f"there {self._user!r} has to be the --device, or the --name of a gateway or lander"
+            )
+            return f"; let user {self._user!r} use that topic ({_RULES}: {who})"
         if reason == _NOT_AUTHORIZED:
-            return f"; let {self._who} use that topic ({_RULES})"
+            return f"; let us use that topic ({_RULES})"
         if reason == "Packet too large":
             return "; let it take 70000 bytes (message_size_limit and max_packet_size, or neither)"
         return ""
@@ -148,6 +151,22 @@ NAMES = "--name (of a gateway, a lander) or --device"
 """The options of which client ids are made."""
 
 
+def _as_whom(broker: BrokerUrl, client_id: str) -> str:
+    """Return as whom another program may be connected that throws us off."""
+    by_id = f"uses the client id {client_id}"
+    if not (broker.user or broker.files.certificate):
+        return by_id
+    user = f"user {broker.user!r}" if broker.user else "the user of our certificate"
+    return f"is connected as {user}, or {by_id}"
+
+
+def _apart(broker: BrokerUrl) -> str:
+    """Return what tells two programs apart: a broker may allow each user one connection."""
+    if broker.files.certificate:
+        return f"a --certificate of its own, or another {NAMES}"
+    return f"a --login of its own, or another {NAMES}" if broker.user else f"another {NAMES}"
+
+
 class Closures:
     """Connections in a row that were up, and that the broker closed without a word.
 
@@ -155,8 +174,8 @@ class Closures:
     with one id throw each other off for ever. A broker that is restarted closes one connection.
     """
 
-    def __init__(self, client_id: str) -> None:
-        self._client_id = client_id
+    def __init__(self, broker: BrokerUrl, client_id: str) -> None:
+        self._broker, self._client_id = broker, client_id
         self._count = 0
 
     def explained(self, reason: str, *, was_up: bool) -> str:
@@ -171,8 +190,8 @@ class Closures:
         """What such closures may mean, until a connection has lasted."""
         if self._count < SUSPICIOUS_CLOSURES:
             return None
-        which = f"does another program use the client id {self._client_id}?"
-        return f"{CLOSED} again and again; {which} Give one of the two another {NAMES}"
+        which = f"maybe another program {_as_whom(self._broker, self._client_id)}"
+        return f"{CLOSED} again and again; {which}: give one of the two {_apart(self._broker)}"
 
     def forget(self) -> None:
         """A connection lasted."""

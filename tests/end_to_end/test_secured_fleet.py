@@ -4,6 +4,7 @@ import pytest
 
 from lasp_edge.link import Limits
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher
+from lasp_edge.tool.command_line import main
 from tests.brokers import PATIENCE_S, messages, until, until_connected, until_true
 from tests.end_to_end.secured import DEVICES, GATEWAY, NAME, SecuredFleet
 from tests.lasp_edge.link.support_link import publish_when_possible
@@ -112,6 +113,14 @@ def test_results_are_read_by_viewers_and_written_by_their_device_alone(fleet):
         publish_when_possible(kitchen, each, b"21.5")
     came = until(screen, lambda events: topic in [each.topic for each in messages(events)])
     assert all("/out/" in message.topic for message in messages(came))
+
+
+def test_a_command_with_the_login_of_a_device_names_whose_login_it_takes(fleet, capsys):
+    words = ["retire", "attic", "--fleet", NAME, "--force", "--listen", "0.2"]
+    assert main([*words, *map(str, fleet.login("kitchen"))]) != 0
+    text = capsys.readouterr().err
+    assert "has not taken the command: a command takes the login of an operator; " in text
+    assert ("is 'kitchen' one?" in text) is not fleet.certificates
 
 
 def test_topics_outside_the_fleet_are_nobodys(fleet):

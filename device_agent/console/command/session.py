@@ -275,14 +275,23 @@ class FleetSession:
                 return frame
         raise CommandError("somebody else changes the same at the moment; try again")
 
+    def _refusal(self) -> str:
+        """Return why a command was not taken, with whose login it takes."""
+        trouble = self._link.trouble or "it did not confirm the message"
+        if not (self.broker.user or self.broker.files.certificate):
+            return trouble
+        user = f"is {self.broker.user!r} one? " if self.broker.user else ""
+        return f"a command takes the login of an operator; {user}What the broker did: {trouble}"
+
     def _publish(self, topic: str, payload: bytes) -> None:
         ends_s = now_s() + max(self._listen_s, CONNECT_S)
-        confirmed = self._link.counts.confirmed
+        counts = self._link.counts
+        confirmed, dropped = counts.confirmed, sum(counts.dropped.values())
         taken = self._link.publish(topic, payload, retain=True)
-        while not taken or self._link.counts.confirmed == confirmed:
-            if now_s() > ends_s:
-                trouble = self._link.trouble or "it did not confirm the message"
-                raise CommandError(f"{self.broker} has not taken the command: {trouble}")
+        while not taken or counts.confirmed == confirmed:
+            is_refused = self._link.trouble and sum(counts.dropped.values()) > dropped
+            if is_refused or now_s() > ends_s:
+                raise CommandError(f"{self.broker} has not taken the command: {self._refusal()}")
             self.poll(0.1)
             taken = taken or self._link.publish(topic, payload, retain=True)
 

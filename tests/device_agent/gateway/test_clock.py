@@ -137,6 +137,9 @@ def test_the_line_names_until_when_it_listens_and_then_for_whom_it_waits():
     assert shown(gateway).endswith(", waiting for b")
     gateway.acceptance.held_by["b"] = "mqtt:meter"
     assert shown(gateway).endswith(", waiting for b (its source mqtt:meter is silent)")
+    known = ("gateway", gateway.core, {"entries": 1, "rows": 2, "late": 0}, {}, "it refuses us")
+    assert line_of(*known).endswith(", no connection (it refuses us)")
+    assert line_of(*known, connected=True).endswith(", connected (it refuses us)")
 
 
 def test_the_line_names_who_delivers_to_another_gateway_of_the_name():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lasp_edge.link import BrokerUrl, Disconnected, Limits, TlsFiles
-from lasp_edge.link.trouble import unreachable
+from lasp_edge.link.trouble import Closures, ended_by_broker, unreachable
 from tests.brokers import (
     free_port,
     messages,
@@ -103,6 +103,7 @@ def test_a_refused_message_is_said_and_holds_nothing_up(tmp_path, passwords, con
         assert {message.topic for message in until_messages(link, 3)} == {"open/1"}
         says(link, "the broker refuses messages on closed/1: Not authorized; let user 'ann' use")
         is_said_once(caplog, "`lasp-edge broker config` writes the rules")
+        assert "there 'ann' has to be the --device, or the --name of a gateway" in caplog.text
         assert link.counts.dropped == {"refused by the broker: Not authorized": 3}
 
 
@@ -175,7 +176,7 @@ def test_two_programs_with_one_client_id_are_told_of_each_other(tmp_path, connec
 def test_two_programs_that_throw_each_other_off_again_and_again_are_told(tmp_path, connect, caplog):
     with mosquitto(tmp_path / "broker", "allow_anonymous true") as broker:
         twins = [connect(broker.url, "twin", ["t/#"], limits=QUICK) for _ in range(2)]
-        line = "does another program use the client id twin?"
+        line = "maybe another program uses the client id twin: give one of the two another --name"
         told = set()
 
         def both_are_told():
@@ -188,6 +189,26 @@ def test_two_programs_that_throw_each_other_off_again_and_again_are_told(tmp_pat
         until_true(lambda: line in caplog.text)
         twins[0].stop()
         until_true(lambda: not twins[1].poll(0.01) and twins[1].connected and not twins[1].trouble)
+
+
+KITCHEN = BrokerUrl.parse("mqtt://kitchen@broker.example")
+SHOWN = BrokerUrl.parse("mqtts://broker.example")._replace(files=TlsFiles("ca", "pem", "key"))
+
+
+@pytest.mark.parametrize(
+    ("broker", "who", "apart"),
+    [
+        (KITCHEN, "is connected as user 'kitchen', or uses the client id x", "a --login of its"),
+        (SHOWN, "is connected as the user of our certificate, or uses", "a --certificate of its"),
+    ],
+)
+def test_a_broker_may_allow_a_user_one_connection(broker, who, apart):
+    closures = Closures(broker, "x")
+    for _ in range(3):
+        line = closures.explained("the broker closed the connection", was_up=True)
+    for text in (line, ended_by_broker("Session taken over", broker, "x")):
+        assert f"another program {who}" in text
+        assert f" {apart} own, or another --name (of a gateway, a lander) or --device" in text
 
 
 def test_a_broker_that_is_frozen_while_nothing_is_sent_is_noticed(tmp_path, connect):
