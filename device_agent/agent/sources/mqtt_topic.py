@@ -71,11 +71,12 @@ class MqttTopic(Source):
     """A source of one topic filter's messages, with a link of its own.
 
     Args:
-        name: the source's name; the broker knows the session by it and the device.
+        name: the source's name; the broker knows the session by it, the fleet and the device.
         pattern: which topics, and what their levels say.
         mapping: from objects to readings.
         broker: where it is published.
         device: the device's id.
+        fleet: its name.
         jitter: for the link.
         retained: a message that the broker retained is a reading, once.
         ignored: topic filters of messages that are no readings.
@@ -92,6 +93,7 @@ class MqttTopic(Source):
         *,
         broker: BrokerUrl,
         device: str,
+        fleet: str = "",
         jitter: random.Random,
         retained: bool = False,
         ignored: Sequence[str] = (),
@@ -103,7 +105,7 @@ class MqttTopic(Source):
         self._pattern, self._ignored = pattern, matcher_of(ignored)
         self._show, self._most = show, ROWS if show is None else 1
         identity = name.removeprefix("mqtt:") if show is None else jitter.random()
-        mark = hashlib.sha256(f"{device}\0{identity}".encode()).hexdigest()[:16]
+        mark = hashlib.sha256(f"{fleet}\0{device}\0{identity}".encode()).hexdigest()[:16]
         self.link = Link(
             broker,
             client_id=f"lasp-{mark}",
@@ -271,6 +273,7 @@ def make(name: str, place: str, context: SourceContext) -> MqttTopic:
         mapping,
         broker=context.broker,
         device=context.device,
+        fleet=context.fleet,
         jitter=context.jitter,
         retained=context.get(TAKE_RETAINED),
         ignored=tuple(ready.get(IGNORE)),

@@ -129,6 +129,8 @@ class SourceContext(NamedTuple):
         first_us: a number that means an earlier time is no date of a sensor.
         show: is given each message or record as it came, by a source that is only tried: it gives
             one at a time, and leaves nothing at a broker; None: the source is read.
+        fleet: its name: agents of two fleets on one machine may share a device's id, and read the
+            same.
     """
 
     events: Sequence[str]
@@ -139,6 +141,7 @@ class SourceContext(NamedTuple):
     texts: Collection[str] = ()
     first_us: int = 0
     show: Callable[[str], None] | None = None
+    fleet: str = ""
 
     def get(self, option: Option[Value]) -> Value:
         """Return the value of an option."""

@@ -57,6 +57,7 @@ class AgentRequest(NamedTuple):
             options=spec.options,
             texts=() if plan is None else tuple(plan.text_events),
             first_us=FIRST_US,
+            fleet=vars(self.arguments).get("fleet") or ("" if plan is None else plan.name),
         )
 
     @property

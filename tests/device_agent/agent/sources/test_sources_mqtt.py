@@ -31,13 +31,14 @@ def opened(broker):
     """Return a function that opens the source as a process would; all are closed at the end."""
     sources = []
 
-    def start(topic, *, cursor=None, url=broker.url, **options):
+    def start(topic, *, cursor=None, url=broker.url, fleet="", **options):
         context = SourceContext(
             ["temperature", "humidity"],
             "d",
             random.Random(1),
             BrokerUrl.parse(url),
             options,
+            fleet=fleet,
         )
         source = source_from_spec(f"mqtt:{topic}", context)
         sources.append(source)
@@ -86,6 +87,15 @@ def refused(batches):
         for reason, count in batch.refused.items():
             counts[reason] = counts.get(reason, 0) + count
     return counts
+
+
+def test_agents_of_two_fleets_on_one_machine_take_every_message_each(opened, sender):
+    both = [opened("home/#", fleet=fleet) for fleet in ("house", "garden")]
+    values = [20 + number for number in range(8)]
+    send(sender, "home/temperature", *[b"%d" % value for value in values])
+    for source in both:
+        assert [value for _, _, value in readings(polled(source, 8))] == values
+        assert source.link.counts.connections == 1
 
 
 def test_objects_and_bare_numbers_become_readings(opened, sender):
