@@ -217,7 +217,8 @@ class Agreements(Part):
         self._exchange = exchange
         self._commands = commands
         self._silent_us = SILENT_BEATS * agent.settings.keep_alive_us
-        self._settled = dict(agent.facts.settled or {})
+        self._stored = dict(agent.facts.settled or {})
+        self._settled = dict(self._stored)
         self._peers = Peers(exchange.variables)
         self._missing: dict[tuple[str, str], None] = {}
         self._asks = 0
@@ -250,8 +251,10 @@ class Agreements(Part):
     def all(self) -> dict[str, Agreement]:
         """Return how far the fleet agrees on each dynamic fold, by target."""
         found = {name: self.of(fold) for name, fold in self._folds.items()}
-        now_us = self._agent.now_us
-        self._agreed_us |= {name: now_us for name, each in found.items() if each.settled}
+        for name, each in found.items():
+            if each.settled:
+                self._agreed_us[name] = self._agent.now_us
+                self._settled[name] = Settled(each.inputs, each.devices)
         return found
 
     def others(self) -> list[str]:
@@ -298,14 +301,11 @@ class Agreements(Part):
 
     def take_notes(self) -> Changes | None:
         """Return what the fleet agreed on since the last time."""
-        settled = dict(self._settled)
-        for name, agreement in self.all().items():
-            if agreement.settled:
-                settled[name] = Settled(agreement.inputs, agreement.devices)
-        if settled == self._settled:
+        self.all()
+        if self._settled == self._stored:
             return None
-        self._settled = settled
-        return Changes(facts=Facts(settled=settled))
+        self._stored = dict(self._settled)
+        return Changes(facts=Facts(settled=self._stored))
 
     def publications(self, _now_us: int) -> Iterator[Publication]:
         """Ask for entries that were missing for two beats."""

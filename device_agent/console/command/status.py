@@ -223,7 +223,8 @@ def plainly(status: dict[str, Any]) -> str:
     lines += [
         *(f"  ALERT          {_of_alert(alert)}" for alert in status["alerts"]),
         *(
-            f"  last agreed    {name}, {settled['devices']} devices, inputs {settled['inputs']}"
+            f"  last agreed    {name}, {settled['devices']} "
+            f"device{'s' * (settled['devices'] != 1)}, inputs {settled['inputs']}"
             for name, settled in status["last_settled"].items()
         ),
     ]

@@ -23,7 +23,7 @@ from lasp_edge.protocol.shards import key_shard
 from lasp_edge.units import SECOND_US
 from simulations.oracle import PublishedPartial, inputs
 from tests.device_agent.agents import NOW_US, Device, rooms
-from tests.device_agent.support_entries import PEER, entry, fleet
+from tests.device_agent.support_entries import PEER, beat, entry, fleet
 from tests.support_commands import member_command
 
 OPERATOR = Replica(1, 5, "operator")
@@ -53,6 +53,21 @@ def test_a_retired_device_counts_no_more_and_again_when_it_is_admitted(device):
     assert fleet(device).inputs != before.inputs
     device.hear(word(2, retired=False))
     assert fleet(device) == before
+
+
+def test_the_last_agreement_is_stored_though_readings_end_it_before_the_next_commit(tmp_path):
+    device = Device(tmp_path)
+    device.read([20.0])
+    device.land(10)  # it is alone, and agrees
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    device.hear(beat(device))
+    agreed = device.core.agreements.all()["global_average"]
+    assert (agreed.settled, agreed.devices) == (True, 2)
+    device.read([21.0])
+    device.land(10)
+    assert not device.core.agreements.all()["global_average"].settled
+    stored = device.store.restored().facts.settled["global_average"]
+    assert stored == (agreed.inputs, 2)
 
 
 def test_what_a_retired_device_says_is_stored_and_counts_when_it_is_back(device):
