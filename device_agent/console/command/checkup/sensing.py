@@ -10,6 +10,7 @@ from random import Random
 from types import MappingProxyType
 
 from device_agent.agent.intake.batch import Batch
+from device_agent.agent.runtime import fresh_nonce
 from device_agent.agent.sources.choice import BrokenSourceError, SourceSpec, kind_of, source_of
 from device_agent.agent.sources.periods import EVERY
 from device_agent.agent.sources.source import Source
@@ -46,10 +47,12 @@ def sensors(subject: Subject) -> Iterator[CheckResult]:
         return
     for spec in subject.wanted.specs:
         try:
-            source = source_of(spec, subject.wanted.context(spec, subject.plan, broker, Random(0)))
-            if spec.kind == "mqtt":
-                found = [_listened(subject, spec, subject.plan, broker)]
+            context = subject.wanted.context(spec, subject.plan, broker, Random(fresh_nonce()))
+            if spec.kind == "mqtt":  # tried: it leaves no session at the broker
+                source = source_of(spec, context._replace(show=lambda _: None))
+                found = list(_listened(subject, spec, source, broker))
             else:
+                source = source_of(spec, context)
                 found = list(_looked_at(spec, source, subject.plan))
         except (ValueError, OSError, BrokenSourceError) as error:
             found = [CheckResult(Level.WRONG, str(error))]
@@ -57,23 +60,49 @@ def sensors(subject: Subject) -> Iterator[CheckResult]:
 
 
 def _listened(
-    subject: Subject, spec: SourceSpec, plan: Plan, broker: BrokerUrl | None
-) -> CheckResult:
-    """Return whether messages come on a topic; silence may be as it should be."""
+    subject: Subject, spec: SourceSpec, source: Source, broker: BrokerUrl | None
+) -> Iterator[CheckResult]:
+    """Yield whether messages come on a topic, and make readings; silence may be as it should be."""
+    plan = subject.plan
+    assert plan is not None, "the caller has looked"
     if broker is None or subject.contact.trouble:
-        return CheckResult(Level.SKIPPED, "not listened to: the broker does not take us")
+        yield CheckResult(Level.SKIPPED, "not listened to: the broker does not take us")
+        return
     device = subject.wanted.arguments.device or "device"
     topic_filter = TopicPattern(spec.place, device, tuple(plan.events)).filter
     count, words = outcome(topic_filter, published(broker, [topic_filter]))
-    return CheckResult(Level.OK if count else Level.WARNING, words)
+    yield CheckResult(Level.OK if count else Level.WARNING, words)
+    if count:
+        yield from _first_read(source, plan)
+
+
+def _first_read(source: Source, plan: Plan) -> Iterator[CheckResult]:
+    """Yield why the first message or rows of a source make no reading that counts."""
+    source.open(None)
+    batch = next(_polled(source), None)
+    source.close()
+    if batch is None:
+        return
+    yield from _refusals([batch], plan)
+    if not (batch.names or batch.refused or batch.done):
+        says = "a message made no reading; lasp-edge try with the same options prints both"
+        yield CheckResult(Level.WARNING, says)
+
+
+def _refusals(batches: list[Batch], plan: Plan) -> Iterator[CheckResult]:
+    """Yield why readings are none, and why others have no key."""
+    for reason in sorted({reason for batch in batches for reason in batch.refused}):
+        yield CheckResult(Level.WARNING, f"no reading: {reason}")
+    for reason in sorted({each for batch in batches for each in _unkeyed(batch, plan)}):
+        yield CheckResult(Level.WRONG, reason)
 
 
 def _looked_at(spec: SourceSpec, source: Source, plan: Plan) -> Iterator[CheckResult]:
     kind = kind_of(spec.kind)
     if kind is not None and kind.key == _FILE:
-        source.open(None)
-        source.close()
+        found = list(_first_read(source, plan))
         yield CheckResult(Level.OK, "the file is there and can be read")
+        yield from found
         return
     if kind is None or EVERY not in kind.options:  # it is not asked for readings at a pace
         yield CheckResult(Level.OK, "can be asked for; whether a reading arrives is not tried")
@@ -83,10 +112,7 @@ def _looked_at(spec: SourceSpec, source: Source, plan: Plan) -> Iterator[CheckRe
     says = source.says()
     source.close()
     yield _given(spec, batches, says)
-    for reason in sorted({reason for batch in batches for reason in batch.refused}):
-        yield CheckResult(Level.WARNING, reason)
-    for reason in sorted({each for batch in batches for each in _unkeyed(batch, plan)}):
-        yield CheckResult(Level.WRONG, reason)
+    yield from _refusals(batches, plan)
 
 
 def _polled(source: Source) -> Iterator[Batch]:
@@ -125,5 +151,5 @@ def _unkeyed(batch: Batch, plan: Plan) -> Iterator[str]:
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 has = ", ".join(f"{tag}={text}" for tag, text in tags.items()) or "no tags"
                 text = f"readings of {name} are refused, for the key of {each} fails"
-                more = f"--with-tag {error.args[0]}=..." if isinstance(error, KeyError) else ""
+                more = f"--with-tag {error.args[0]}=..." if type(error) is KeyError else ""
                 yield f"{text}: {reason_of(error)}; they have {has}{'; add ' * bool(more)}{more}"

@@ -209,6 +209,12 @@ def test_sensors_are_read_and_their_readings_have_what_the_keys_ask_for(
         for each in results("sources", planted, "--source", "host", "--with-tag", "room=a")
         if each.level is Level.WRONG
     ]
+    recorded = tmp_path / "a.csv"
+    recorded.write_text("ts,load\n2026-11-01T00:00:00Z,1\n")
+    words = [planted, "--source", f"csv:{recorded}", "--time", "ts"]
+    _, unkeyed = results("sources", *words)
+    assert (unkeyed.level, "the key of w fails" in unkeyed.says) == (Level.WRONG, True)
+    assert len(results("sources", *words, "--with-tag", "room=a")) == 1
     words = [planted, "--source", "csv:nope.csv", "--source", "mqtt:a/b", "--broker", "mqtt://x"]
     (file, topic) = results("sources", *words)
     assert (file.level, file.says.endswith("nope.csv is not there")) == (Level.WRONG, True)
@@ -284,6 +290,16 @@ def test_broker_name_and_fleet(  # noqa: PLR0915 - one history at one broker
         topic = topic_of(frame, Topics("greenhouse"))
         assert other.publish(topic, frame.encode(), retain=True)
         until_true(lambda: other.in_flight == 0)
+
+    for topic, text in (("a/x", b'{"temperature": 20}'), ("b/x", b'{"temprature": 20}')):
+        assert other.publish(topic, text, retain=True)
+    until_true(lambda: other.in_flight == 0)
+    asked = (PROGRAM, "--broker", guarded, "--login", str(login), "--retained", "--source")
+    heard, unkeyed = results("sources", *asked, "mqtt:a/#")
+    assert (heard.level, unkeyed.level) == (Level.OK, Level.WRONG)
+    assert "{room} in a topic or --with-tag room=TEXT gives it" in unkeyed.says
+    assert len(results("sources", *asked, "mqtt:a/{room}")) == 1
+    assert results("sources", *asked, "mqtt:b/{room}")[1].level is Level.WARNING
 
     present(Replica(9, 9, "kitchen"), same)
     present(Replica(1, 1, "attic"), same)
