@@ -90,7 +90,7 @@ def _first_read(source: Source, plan: Plan) -> Iterator[CheckResult]:
 
 
 def _refusals(batches: list[Batch], plan: Plan) -> Iterator[CheckResult]:
-    """Yield why readings are none, and why others have no key."""
+    """Yield why nothing became a reading, and why readings have no key."""
     for reason in sorted({reason for batch in batches for reason in batch.refused}):
         yield CheckResult(Level.WARNING, f"no reading: {reason}")
     for reason in sorted({each for batch in batches for each in _unkeyed(batch, plan)}):
