@@ -156,6 +156,12 @@ def test_an_entry_that_does_not_fit_is_not_taken_and_holds_no_other(changes, tex
     assert (row.block.keys, row.block.columns[0], row.block.seqs) == (("attic",), (1,), (1,))
 
 
+def test_a_pane_and_a_promise_of_the_day_ahead_are_taken():
+    last_us = (NOW_US + FUTURE_US) // 10**7 * 10**7
+    assert taken(accepted(panes(PLAN, 4, panes_us=(0, last_us)))) == {(3, 7): [1, 2]}
+    assert accepted(beat(1, NOW_US + FUTURE_US)).promises.entries
+
+
 def test_of_one_block_each_reason_is_told():
     far_us = NOW_US + FUTURE_US + 70 * SECOND_US
     of_all = {
