@@ -16,6 +16,7 @@ from typing import Any
 
 from lasp_edge.checking.laws import Law, TimedValue, partial_of
 from lasp_edge.errors import pass_interrupt
+from lasp_edge.folds.derived import CombinedFold
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT, PlausibleRange
 
@@ -157,11 +158,12 @@ def _cases(operands: int, tested: FoldUnderTest, examples: int, random: Random) 
 
 
 def _has_own(fold: Fold) -> bool:
-    """Return whether a user wrote what else follows from the columns of a fold."""
+    """Return whether a user wrote what a fold makes of partials: its methods, or a function."""
     own = ("combine", "retract", "lift_column")
     kinds = [type(each) for each in (fold, fold.outer) if each is not None]
     methods = [getattr(kind, name) for kind in kinds for name in own]
-    return any(not method.__module__.startswith(_BUILT_IN) for method in methods)
+    is_function = isinstance(fold, CombinedFold)
+    return is_function or any(not each.__module__.startswith(_BUILT_IN) for each in methods)
 
 
 def _many(tested: FoldUnderTest, random: Random) -> tuple[TimedValue, ...]:
