@@ -315,8 +315,8 @@ class GatewayCore:
     def holding(self) -> dict[str, str]:
         """Who holds the frontier, and which of its sources is silent; "" for none."""
         terms, sources = (self._terms.roster, self._terms.dead_after_us), self._acceptance.held_by
-        waits = awaited(self._liveness, *terms)
-        silent = [each.device for each in waits.devices if sources.get(each.device)]
+        waits, away = awaited(self._liveness, *terms), self._acceptance.away
+        silent = [d for d, *_ in waits.devices if d in away or sources.get(d)]
         return {name: sources.get(name, "") for name in (*waits.far_behind, *silent)}
 
     @property

@@ -106,6 +106,7 @@ class Acceptance:
         witness: what was heard of each device.
         overheard: what was heard of shared variables.
         held_by: device -> its source that is silent and holds its promise; "" for none.
+        away: the devices whose connection has ended, by their last presence.
         elsewhere: the devices that deliver to another store of this name. Those that this one
             follows from are `ancestors`, by their tags, and do not count.
         lacks: whether a commit that a device repeats is not in the store (`SinkLow.commit`).
@@ -131,6 +132,7 @@ class Acceptance:
         self.membership = membership or Membership()
         self.overheard = overheard or Overheard({})
         self.held_by: dict[str, str] = {}
+        self.away: set[str] = set()
         self.elsewhere: set[str] = set()
         self.ancestors: frozenset[int] = frozenset()
         self._unsent: dict[str, Begun] = {}
@@ -237,6 +239,7 @@ class Acceptance:
             return
         self.overheard.compare(frame, record.received_us)
         self.held_by[frame.about] = frame.held_by
+        self.away.discard(frame.about)
         if self.control is not None and frame.control != self.control.control:
             accepted.heard[frame.about] = False  # a promise speaks of one log
             return
@@ -263,7 +266,7 @@ class Acceptance:
         name, store = self.sink
         known = {UNKNOWN_STORE, store_tag(store), *self.ancestors}
         if any(low.sink == name and low.store not in known for low in frame.lows):
-            self.elsewhere.add(frame.about)
+            _add(self.elsewhere, frame.about)
         else:
             self.elsewhere.discard(frame.about)
 
@@ -293,9 +296,11 @@ class Acceptance:
 
         Its program may lack windows of this one: then their rows lack what it has read.
         """
-        if not frame.online:
-            return
         device = frame.about
+        if not frame.online:
+            _add(self.away, device)
+            return
+        self.away.discard(device)
         accepted.known.add(device)
         unsent = sorted(self._windows.keys() - {*frame.streams}) if frame.streams else ()
         if unsent and (device in self._unsent or len(self._unsent) < LANDED_DEVICES):
@@ -360,3 +365,9 @@ def _check_keys(frame: VariableFrame, *, keyed: bool) -> None:
         raise RecordRefusedError("keys of a variable that has no keys")
     if keyed and any(key_shard(key) != frame.shard for key in frame.keys):
         raise RecordRefusedError("a key of another shard")
+
+
+def _add(devices: set[str], device: str) -> None:
+    """Remember a device, if there is room: a stranger may name thousands."""
+    if len(devices) < LANDED_DEVICES:
+        devices.add(device)

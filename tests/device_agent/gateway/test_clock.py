@@ -6,7 +6,7 @@ from crdts import Membership, Replica, Version
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.line import line_of
 from lasp_edge.protocol.acceptance import Record
-from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.sinks import SinkLow, store_tag
 from lasp_edge.protocol.topics import topic_of
@@ -140,6 +140,18 @@ def test_the_line_names_until_when_it_listens_and_then_for_whom_it_waits():
     known = ("gateway", gateway.core, {"entries": 1, "rows": 2, "late": 0}, {}, "it refuses us")
     assert line_of(*known).endswith(", no connection (it refuses us)")
     assert line_of(*known, connected=True).endswith(", connected (it refuses us)")
+
+
+def test_the_line_names_at_once_who_is_known_to_be_away():
+    gateway = Gateway()
+    gateway.goes_on(11 * MINUTE_US, "a", "b")
+    for online in (False, True):
+        frame = PresenceFrame(Replica(9, 7, "b"), 1, online=online)
+        topic = topic_of(frame, gateway.acceptance.topics)
+        record = Record(gateway.clock.now_us, topic, retained=False, payload=frame.encode())
+        gateway.core.take([record], gateway.clock.listening)
+        gateway.goes_on(20 * SECOND_US, "a")
+        assert shown(gateway).endswith(", waiting for b") == (not online)
 
 
 def test_the_line_names_who_delivers_to_another_gateway_of_the_name():
