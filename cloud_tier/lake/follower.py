@@ -15,6 +15,7 @@ from cloud_tier.lake.definitions import definitions
 from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import CommandError
 from lasp_edge.folds.numbers import decimals
+from lasp_edge.folds.units import unit_of
 from lasp_edge.language.described import WINDOW
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.tool.screen import in_words
@@ -91,7 +92,7 @@ def _shown(lake: Lake, name: str) -> dict[str, Any]:
     rows.sort(key=lambda row: (-row["start_us"], row["key"]))
     return {
         "parts": [in_words(part) for part in meaning.parts],
-        "unit": meaning.unit,
+        "units": [unit_of(meaning.fold, part, meaning.unit) for part in meaning.parts],
         "places": decimals(meaning.resolution),
         "rows": {
             f"{row['start_us']} {row['key']}": {

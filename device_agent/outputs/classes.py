@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution, decimals
-from lasp_edge.folds.structs import Struct
+from lasp_edge.folds.units import SAME_UNIT, inner_fold
 from lasp_edge.language.declarations import (
     AS_NAMED,
     TEXT,
@@ -24,10 +24,6 @@ from lasp_edge.language.plan import Plan
 
 Config = dict[str, Any]
 
-_SAME_UNIT: Final = frozenset(
-    {"mean", "min", "max", "first", "last", "top", "quantile", "sum", "stddev"}
-)
-"""Built-in folds whose parts are in the unit of the samples."""
 _YES_OR_NO: Final = frozenset({"any", "all"})
 _NO_TEMPERATURES: Final = frozenset({"sum", "stddev"})
 """In the unit of temperatures, but none: who sees °F would see 32 of them added."""
@@ -35,18 +31,6 @@ _OF_METERS: Final = {"last": "total_increasing", "max": "total_increasing", "sum
 """Fold -> state class of what it makes of a meter's totals; others make no total of them."""
 _RESET: Final = {"last_reset_value_template": "{{ value_json.start }}"}
 """The sum of a window begins at 0 with each window."""
-
-
-def inner_fold(fold: Fold, part: str) -> Fold:
-    """Return the fold that gives a part; a struct's part is one of another fold."""
-    if not isinstance(fold, Struct):
-        return fold
-    at = 0
-    for inner in fold.inner.values():
-        at += len(inner.parts)
-        if fold.parts.index(part) < at:
-            return inner
-    raise AssertionError(f"{part} is a part of {fold}")
 
 
 def component(fold: Fold, part: str) -> str:
@@ -67,7 +51,7 @@ def reading(plan: Plan, fold: AnyFold | Window, part: str) -> Config:
     if not inner.is_built_in and not stated:
         return {}
     found: Config = {"state_class": "measurement"}
-    if inner.is_built_in and inner.name not in _SAME_UNIT:
+    if inner.is_built_in and inner.name not in SAME_UNIT:
         return found
     unit, kind, _ = measured(plan, fold)
     found |= {"unit_of_measurement": unit} if unit else {}
@@ -120,7 +104,7 @@ def _unit_of_rows(plan: Plan, stream: Stream, part: str) -> str:
     fold = getattr(plan.functions.streams.get(stream.name), "fold", None)
     if fold is not None and part in fold.parts:
         inner = inner_fold(fold, part)
-        in_unit = inner.is_built_in and inner.name in _SAME_UNIT
+        in_unit = inner.is_built_in and inner.name in SAME_UNIT
     else:
         in_unit = part in {"value", "difference"}
     units = set(_units(plan, stream.name)) if in_unit else set()

@@ -9,7 +9,7 @@ A built-in fold is its class, marked `@built_in`, and its line here.
 - `histogram`, `quantile`, `distinct`: how samples are spread, and how many differ
 - `structs`: struct, several folds in one; `fields`: of several numbers of an event
 - `packed`, `hll`, `signed`: parts that are bytes; `revisable`: of outputs that may be taken back
-- `lowered`: what a fold gives to people
+- `lowered`: what a fold gives to people; `units`: the unit of that
 """
 
 from lasp_edge.folds.distinct import Distinct

@@ -9,6 +9,7 @@ from typing import Any
 
 from device_agent.console.view.published import Plain, window_of
 from lasp_edge.folds.numbers import decimals
+from lasp_edge.folds.units import unit_of
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import STATUSES
 from lasp_edge.protocol.topics import ResultAddress
@@ -75,7 +76,9 @@ def _window(keyed: list[tuple[str, Plain]], plan: Plan | None, name: str) -> dic
     window = plan.windows.get(name) if plan else None
     return {
         "parts": [in_words(part) for part in parts],
-        "unit": window.source.unit if window else "",
+        "units": [
+            unit_of(window.fold, part, window.source.unit) if window else "" for part in parts
+        ],
         "places": decimals(window.resolution) if window else 2,
         "rows": {
             f"{row['start']} {key}": {

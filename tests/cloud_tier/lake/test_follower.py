@@ -38,7 +38,7 @@ def test_a_lakes_windows_come_with_status_and_coverage_the_newest_first(lake):
     LakeFollower(lake.root, views.append)
     ((name, shown_window),) = views[-1]["windows"].items()
     assert (name, shown_window["parts"]) == ("by_room", ["count", "total", "low"])
-    assert shown_window["unit"] == "°C"
+    assert shown_window["units"] == ["", "°C", "°C"]
     rows = list(shown_window["rows"].values())
     shown = [(r["start"], r["key"], r["status"], r["in"], r["expected"]) for r in rows]
     assert shown == [

@@ -220,7 +220,7 @@ function windowCharts(each) {
     return chart(points, {
       id: key,
       title: [key, each.parts[0]].filter(Boolean).join(", "),
-      unit: each.unit, places: each.places, settled: "final", unsettled: "tentative",
+      unit: each.units[0], places: each.places, settled: "final", unsettled: "tentative",
     }, width);
   }));
 }
@@ -228,7 +228,8 @@ function windowCharts(each) {
 function windowTable(each, which, shown) {
   const columns = [
     { title: "from" }, { title: "to" }, { title: "key" },
-    ...each.parts.map((part) => ({ title: each.unit ? `${part} (${each.unit})` : part, number: true })),
+    ...each.parts.map((part, at) =>
+      ({ title: each.units[at] ? `${part} (${each.units[at]})` : part, number: true })),
     { title: "devices in", number: true }, { title: "state" },
   ];
   const kinds = { tentative: "soft", final: "good", revised: "calm" };

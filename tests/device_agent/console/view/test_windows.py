@@ -37,8 +37,8 @@ def test_a_gateways_rows_are_shown_the_newest_first_and_it_is_no_device():
     hear(view, row(2, 21.0, tentative=row(3, 22.5, "tentative")), key="attic")
     view.take(TOPICS.gateway("g"), b'{"online": true}', 1.0)
     name, window, rows = shown(view)
-    assert (name, window["parts"], window["unit"]) == ("by_room", ["average"], "")
-    assert shown(view, greenhouse())[1]["unit"] == "°C"
+    assert (name, window["parts"], window["units"]) == ("by_room", ["average"], [""])
+    assert shown(view, greenhouse())[1]["units"] == ["°C"]
     assert [(r["parts"], r["status"], r["in"], r["expected"]) for r in rows] == [
         ([22.5], "tentative", 2, 3),
         ([21.0], "final", 2, 3),
