@@ -112,4 +112,4 @@ def test_two_lakes_get_everything_under_two_names_and_under_one_it_is_said_aloud
     processes.lander("third")
     until(lambda: processes.status().get("sink_alarms"), processes)
     (alarm,) = processes.status()["sink_alarms"]
-    assert "--sink OTHERNAME" in alarm
+    assert "another name, a gateway by --name, a lander by --sink" in alarm
