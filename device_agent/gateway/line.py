@@ -53,7 +53,8 @@ def awaited(core: GatewayCore, name: str) -> list[str]:
     if elsewhere:
         minutes = LEFT_US // MINUTE_US
         where = f"another gateway that is called {name}, or was, until it is silent for {minutes}"
-        whose = f"{_several(elsewhere)} deliver to {where} minutes"
+        deliver = "delivers" if len(elsewhere) == 1 else "deliver"
+        whose = f"{_several(elsewhere)} {deliver} to {where} minutes"
         return [f"{whose}: give one of the two another --name"]
     until_us = core.listens_until_us
     if until_us is not None:

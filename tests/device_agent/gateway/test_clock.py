@@ -165,7 +165,7 @@ def test_the_line_names_who_delivers_to_another_gateway_of_the_name():
         topic = topic_of(frame, gateway.acceptance.topics)
         record = Record(gateway.clock.now_us, topic, retained=False, payload=frame.encode())
         gateway.core.take([record], gateway.clock.listening)
-        assert (", b deliver to another gateway" in shown(gateway)) == (at == "other")
+        assert (", b delivers to another gateway" in shown(gateway)) == (at == "other")
     assert shown(gateway).endswith("silent for 10 minutes: give one of the two another --name")
     gateway.acceptance.membership |= Membership().retire("b", Version(9, 7, 1))
     assert "another" not in shown(gateway)
