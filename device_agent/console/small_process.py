@@ -36,9 +36,9 @@ _SMALL_HEAP = {
 """Settings of glibc, in bytes but for the arenas; other C libraries do not read them."""
 _SECURED = {"LASP_EDGE_AGENT_BROKER": "mqtts"}
 """Keeps a process from starting again as a small one."""
-_SELDOM = ("inspect", "ipaddress", "uuid")
-"""Modules that `dataclasses`, `urllib.parse` and paho import: for classes without a docstring, for
-an address in brackets, for a client without an id."""
+_SELDOM = ("ast", "inspect", "ipaddress", "uuid")
+"""Modules that the command line, `dataclasses`, `urllib.parse` and paho import: for the overview of
+commands, classes without a docstring, an address in brackets, a client without an id."""
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
 
 

@@ -1,6 +1,7 @@
 """Rows that are printed as they come: once each, again where they changed, rounded for people."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,7 +50,8 @@ def followed(store, capsys, monkeypatch, looks, *words):
             raise KeyboardInterrupt
         store.commit(FleetChanges(rows=rows))
 
-    monkeypatch.setattr(following.time, "sleep", sleep)
+    # The command's alone: threads that other tests left sleep as they did.
+    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: 0.0))
     line = ["windows", "by_room", "--gateway", str(store.path.parent), "--follow", *words]
     assert main(line) == Exit.INTERRUPTED
     assert capsys.readouterr() == ("", "")
