@@ -35,7 +35,15 @@ HeldSample = tuple[int, Any, int]
 
 
 class Sample(NamedTuple):
-    """A sample as an element of its set; `seq` tells equal ones apart."""
+    """A sample as an element of its set; `seq` tells equal ones apart.
+
+    >>> from crdts import BoundedLWWSet, Replica
+    >>> last = BoundedLWWSet(bound=2)
+    >>> for time_us, value in ((10, 21), (20, 22), (30, 22)):
+    ...     last |= last.add(Replica(1, 7, "kitchen"), value, time_us)
+    >>> [(sample.time_us, sample.value) for _, sample in last.tokens()]
+    [(20, 22), (30, 22)]
+    """
 
     seq: int
     time_us: int

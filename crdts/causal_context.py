@@ -77,7 +77,15 @@ def in_order(dots: Iterable[int]) -> list[int]:
 
 @dataclass(slots=True)
 class CausalContext:
-    """A set of dots: `vector` is index -> n for the dots 1 .. n, `cloud` has those beyond a gap."""
+    """A set of dots: `vector` is index -> n for the dots 1 .. n, `cloud` has those beyond a gap.
+
+    >>> from crdts import ORSet, Replica
+    >>> kitchen = Replica(1, 7, "kitchen")
+    >>> seen = ORSet().add(kitchen, "attic")
+    >>> seen |= seen.remove(kitchen, "attic")
+    >>> seen.value, seen.context.to_plain()  # the write is known, and what it added is gone
+    (frozenset(), {'kitchen': (1, 7, (0, 1))})
+    """
 
     vector: dict[int, int] = field(default_factory=dict)
     cloud: set[int] = field(default_factory=set)

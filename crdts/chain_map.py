@@ -47,7 +47,14 @@ V = TypeVar("V", bound=Chain)
 
 @dataclass(slots=True)
 class ChainMap(Lattice, Generic[K, V]):
-    """Key -> its greatest value."""
+    """Key -> its greatest value.
+
+    >>> from crdts import GCounter, Replica
+    >>> kitchen, cellar = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
+    >>> here, there = GCounter({kitchen: 3}), GCounter({kitchen: 2, cellar: 5})
+    >>> isinstance(here, ChainMap), (here | there).entries == {kitchen: 3, cellar: 5}
+    (True, True)
+    """
 
     entries: dict[K, V] = field(default_factory=dict)
 

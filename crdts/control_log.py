@@ -61,7 +61,13 @@ _PLACES_US: Final = 2**61
 
 
 class ControlPlace(NamedTuple):
-    """The parameter, scope and time of an entry."""
+    """The parameter, scope and time of an entry.
+
+    >>> from crdts import ControlLog
+    >>> log = ControlLog().set("limit", "cellar", 100, "25", "bob")
+    >>> log.value[ControlPlace("limit", "cellar", 100)]
+    '25'
+    """
 
     parameter: str
     scope: str
@@ -70,6 +76,13 @@ class ControlPlace(NamedTuple):
 
 class ControlEntry(NamedTuple):
     """The last entry at a place; the greatest (number, author, value) stands.
+
+    >>> from crdts import ControlLog
+    >>> log = ControlLog().set("limit", "", 0, "30", "ann")
+    >>> list(log.entries.values())
+    [ControlEntry(number=1, author='ann', value='30')]
+    >>> ControlEntry(2, "ann", "28") > ControlEntry(1, "bob", "31")
+    True
 
     Attributes:
         number: of the entry, from 1.
@@ -105,7 +118,14 @@ def _any_text(_value: str) -> bool:
 
 
 class ControlLog(ChainMap[ControlPlace, ControlEntry]):
-    """(parameter, scope, from) -> the last entry there."""
+    """(parameter, scope, from) -> the last entry there.
+
+    >>> log = ControlLog()
+    >>> log |= log.set("limit", "", 0, "30", "ann")
+    >>> log |= log.set("limit", "cellar", 100, "25", "bob")
+    >>> [step.value for step in log.steps("limit", "cellar")]  # from the first time on, 0 and 100
+    ['', '30', '25']
+    """
 
     __slots__ = ()
 

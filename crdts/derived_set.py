@@ -56,7 +56,17 @@ NAME_BYTES = 64
 
 
 class DerivedSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
-    """Input -> its shadow, which is never at bottom; and the live pairs (element, term)."""
+    """Input -> its shadow, which is never at bottom; and the live pairs (element, term).
+
+    >>> from crdts import ORSet, Replica
+    >>> from lasp_edge.dataflow import Dataflow
+    >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+    >>> seen = dataflow.declare(ORSet(), "seen")
+    >>> floors = dataflow.map(seen, lambda room: room[0], "floors")
+    >>> dataflow.update(seen, ORSet.add_many, ["1a", "1b", "2a"])
+    >>> sorted(dataflow.state(floors).value)
+    ['1', '2']
+    """
 
     __slots__ = ("pairs", "shadows")
 

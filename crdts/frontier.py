@@ -42,6 +42,13 @@ BOTTOM_US = -INTEGERS
 class Promise(NamedTuple):
     """A device's newest low watermark.
 
+    >>> from crdts import Frontier, Replica
+    >>> kitchen = Replica(1, 7, "kitchen")
+    >>> frontier = Frontier().promise(kitchen, 1, low_us=60_000_000, heard_us=61_000_000)
+    >>> promise = frontier.entries["kitchen"]
+    >>> promise.low_us, promise.done
+    (60000000, False)
+
     Attributes:
         version: how new the promise is.
         low_us: nothing older will come from the device; None where it cannot promise anything.
@@ -65,7 +72,15 @@ class Promise(NamedTuple):
 
 
 class Frontier(DeviceMap[Promise]):
-    """Device -> its newest promise."""
+    """Device -> its newest promise.
+
+    >>> from crdts import Replica
+    >>> frontier = Frontier()
+    >>> for name, low_us in (("kitchen", 60_000_000), ("cellar", 50_000_000)):
+    ...     frontier |= frontier.promise(Replica(1, 7, name), 1, low_us, heard_us=70_000_000)
+    >>> frontier.value  # nothing older than the least of these comes from any of them
+    {'cellar': 50000000, 'kitchen': 60000000}
+    """
 
     __slots__ = ()
     what = "a frontier"

@@ -39,7 +39,14 @@ MovedToken = tuple[Any, Any, int]
 
 
 class Shadow(Lattice):
-    """What is known of a set's tokens: which were received, and which of them are live."""
+    """What is known of a set's tokens: which were received, and which of them are live.
+
+    >>> from crdts import ORSet, Replica
+    >>> seen = ORSet().add(Replica(1, 7, "kitchen"), "attic")
+    >>> shadow = seen.shadow()
+    >>> [shadow.is_live(token) for token, _ in seen.tokens()]
+    [True]
+    """
 
     __slots__ = ()
 
@@ -67,7 +74,17 @@ class Shadow(Lattice):
 
 
 class IncrementalSet(Lattice):
-    """A set that tells what each join moved."""
+    """A set that tells what each join moved.
+
+    >>> from crdts import ORSet, Replica
+    >>> kitchen = Replica(1, 7, "kitchen")
+    >>> seen = ORSet().add(kitchen, "attic")
+    >>> isinstance(seen, IncrementalSet), [element for _, element in seen.tokens()]
+    (True, ['attic'])
+    >>> gone = seen.remove(kitchen, "attic")
+    >>> [(element, weight) for _, element, weight in seen.join_tokens(gone)]
+    [('attic', -1)]
+    """
 
     __slots__ = ()
 

@@ -55,7 +55,18 @@ MOST_SUMS: Final = 256
 
 
 class Lattice(ABC):
-    """A state that only grows. A type defines the five abstract members; the rest follows."""
+    """A state that only grows. A type defines the five abstract members; the rest follows.
+
+    >>> from crdts import GCounter, Replica
+    >>> here, there = GCounter(), GCounter()
+    >>> here |= here.increment(Replica(1, 7, "kitchen"), 2)
+    >>> there |= there.increment(Replica(1, 9, "cellar"), 5)
+    >>> (here | there).value, here <= there
+    (7, False)
+    >>> there |= here - there  # the delta: what `there` lacks
+    >>> here <= there
+    True
+    """
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # a state that can change has no hash

@@ -46,6 +46,11 @@ NEVER = Version(0, 0, 0)  # below every write: of a device that is retired here 
 class Member(NamedTuple):
     """An operator's decision on a device; the greatest (control, retired, version) stands.
 
+    >>> from crdts import Membership, Replica, Version
+    >>> fleet = Membership().retire("kitchen", Version.of(Replica(3, 7, "kitchen"), 60))
+    >>> fleet.entries["kitchen"].retired, fleet.entries["kitchen"].version.seq
+    (True, 60)
+
     Attributes:
         control: the number of the decision, from 1.
         retired: whether the device is retired.
@@ -69,7 +74,18 @@ class Member(NamedTuple):
 
 
 class Membership(DeviceMap[Member]):
-    """Device -> what operators last decided on it; a device without an entry counts."""
+    """Device -> what operators last decided on it; a device without an entry counts.
+
+    >>> from crdts import Replica, Version
+    >>> kitchen = Replica(3, 7, "kitchen")
+    >>> fleet = Membership()
+    >>> fleet |= fleet.retire("kitchen", Version.of(kitchen, 60))
+    >>> [fleet.admits("kitchen", Version.of(kitchen, seq)) for seq in (60, 61)]
+    [True, False]
+    >>> fleet |= fleet.admit("kitchen")
+    >>> fleet.admits("kitchen", Version.of(kitchen, 61))
+    True
+    """
 
     __slots__ = ()
     what = "a membership"

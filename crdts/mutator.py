@@ -18,7 +18,18 @@ _MARK = "_is_mutator"
 
 
 def mutator(method: Method) -> Method:
-    """Mark a method as a mutator; as a decorator, outermost."""
+    """Mark a method as a mutator; as a decorator, outermost.
+
+    >>> from crdts import GCounter, GSet, Replica
+    >>> class Rooms(GSet):
+    ...     @mutator
+    ...     def enter(self, replica, floor, room):
+    ...         return self.add(replica, f"{floor}/{room}")
+    >>> rooms = Rooms()
+    >>> rooms |= rooms.enter(Replica(1, 7, "kitchen"), 2, "attic")
+    >>> sorted(rooms.value)
+    ['2/attic']
+    """
     setattr(method, _MARK, True)
     return method
 

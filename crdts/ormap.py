@@ -13,15 +13,6 @@ Cost: the key (and 1 to 2 B) with each dot of the embedded state, else as an ORS
 replica is all that grows. An update costs what the entry of its key costs, a join what the delta
 costs.
 
->>> from crdts import ORMap, ORSet, Replica
->>> me, you = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
->>> shopping = ORMap(ORSet())
->>> shopping |= shopping.update(me, "market", ORSet.add, "milk")
->>> removal = shopping.remove(you, "market")
->>> shopping |= shopping.update(me, "market", ORSet.add, "bread")
->>> (shopping | removal).value
-{'market': frozenset({'bread'})}
-
 Source: Paulo Sérgio Almeida, Ali Shoker, Carlos Baquero, "Delta State Replicated Data Types", JPDC
 111, 2018, section 7 (maps under one context); Russell Brown et al., "Riak DT Map", PaPEC 2014.
 """
@@ -40,7 +31,17 @@ from crdts.replica import Replica
 
 
 class ORMap(Labelled):
-    """Key -> a state of the kind of `of`; a dot's payload is (key, what it wrote below the key)."""
+    """Key -> a state of the kind of `of`; a dot's payload is (key, what it wrote below the key).
+
+    >>> from crdts import ORSet, Replica
+    >>> me, you = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
+    >>> shopping = ORMap(ORSet())
+    >>> shopping |= shopping.update(me, "market", ORSet.add, "milk")
+    >>> removal = shopping.remove(you, "market")
+    >>> shopping |= shopping.update(me, "market", ORSet.add, "bread")
+    >>> (shopping | removal).value
+    {'market': frozenset({'bread'})}
+    """
 
     __slots__ = ("of",)
 

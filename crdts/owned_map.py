@@ -34,7 +34,13 @@ from crdts.replica import SEQS, Replica, Version
 
 
 class Entry(NamedTuple):
-    """What a device last wrote, and how new that is."""
+    """What a device last wrote, and how new that is.
+
+    >>> from crdts import OwnedMap, Replica
+    >>> means = OwnedMap().put(Replica(1, 7, "kitchen"), 2, (3, 60))
+    >>> means.entries["kitchen"].payload, means.entries["kitchen"].version.seq
+    ((3, 60), 2)
+    """
 
     version: Version
     payload: Any
@@ -47,7 +53,16 @@ class Entry(NamedTuple):
 
 
 class OwnedMap(DeviceMap[Entry]):
-    """Device -> its newest entry; payloads are plain values."""
+    """Device -> its newest entry; payloads are plain values.
+
+    >>> from crdts import Replica
+    >>> before, after = Replica(1, 7, "kitchen"), Replica(2, 9, "kitchen")
+    >>> means = OwnedMap()
+    >>> means |= means.put(before, 1, (3, 60))
+    >>> restarted = means | means.put(after, 1, (4, 88))
+    >>> (restarted | means).value
+    {'kitchen': (4, 88)}
+    """
 
     __slots__ = ()
     what = "an owned map"

@@ -29,7 +29,12 @@ DEVICE_BYTES = 255
 
 
 class Replica(NamedTuple):
-    """One life of a writer: `incarnation` < 2**30, `nonce` < 2**32, its device's name."""
+    """One life of a writer: `incarnation` < 2**30, `nonce` < 2**32, its device's name.
+
+    >>> before, after = Replica(1, 0xC0FFEE, "pi-3"), Replica(2, 0xBEEF, "pi-3")
+    >>> before < after
+    True
+    """
 
     incarnation: int
     nonce: int
@@ -53,14 +58,26 @@ NOBODY = Replica(0, 0, "")  # below every replica: the writer of what was never 
 
 
 class Dot(NamedTuple):
-    """One write: the `seq`-th of `replica`, counted from 1."""
+    """One write: the `seq`-th of `replica`, counted from 1.
+
+    >>> from crdts import Replica
+    >>> kitchen = Replica(1, 7, "kitchen")
+    >>> Dot(kitchen, 1) < Dot(kitchen, 2)
+    True
+    """
 
     replica: Replica
     seq: int
 
 
 class Version(NamedTuple):
-    """How new an entry of a known device is; the greater version is the newer entry."""
+    """How new an entry of a known device is; the greater version is the newer entry.
+
+    >>> from crdts import Replica
+    >>> before, after = Replica(1, 0xC0FFEE, "pi-3"), Replica(2, 0xBEEF, "pi-3")
+    >>> Version.of(before, 60) < Version.of(after, 1)
+    True
+    """
 
     incarnation: int
     nonce: int

@@ -78,12 +78,28 @@ MALFORMED = (msgpack.ExtraData, msgpack.FormatError, msgpack.StackError, TypeErr
 
 
 def encode(state: Lattice) -> bytes:
-    """Return the canonical bytes of `state`."""
+    """Return the canonical bytes of `state`.
+
+    >>> from crdts import GSet
+    >>> encode(GSet({"b", "a"})) == encode(GSet({"a", "b"}))
+    True
+    >>> len(encode(GSet({"a", "b"}))), len(encode(GSet()))
+    (8, 3)
+    """
     return pack(_extension(state))
 
 
 def decode(data: bytes, *, max_bytes: int = MAX_BYTES) -> Lattice:
     """Return the state that `encode` gave.
+
+    >>> from crdts import GCounter, Replica, encode
+    >>> counter = GCounter().increment(Replica(1, 7, "kitchen"), 3)
+    >>> decode(encode(counter)) == counter
+    True
+    >>> decode(b"5")
+    Traceback (most recent call last):
+        ...
+    ValueError: a state needs one msgpack extension value, got 1 bytes of something else
 
     Raises:
         ValueError: `data` is longer than `max_bytes`, or not the canonical bytes of a state.

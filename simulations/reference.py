@@ -1,7 +1,7 @@
 """The reference of all public names as pages of HTML: `python -m simulations.reference FOLDER`.
 
-It is made of docstrings by pdoc. Where the docstring of a class or function has no example of its
-own, the head of its module follows: it has the idea, the laws, an example and the source.
+It is made of docstrings by pdoc. Behind that of a class or function the head of its module follows:
+it has the idea, the laws and the source.
 """
 
 import inspect
@@ -26,7 +26,6 @@ MODULES = (
     "cloud_tier",
 )
 """The modules whose names are public: those in their `__all__`."""
-EXAMPLE = ">>> "
 
 
 def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
@@ -38,10 +37,9 @@ def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def described(thing: Any) -> str:
-    """Return the docstring of a class or function, with the head of its module if it needs that."""
-    own = inspect.getdoc(thing) or ""
-    head = inspect.getdoc(sys.modules[thing.__module__]) or ""
-    return own if EXAMPLE in own else f"{own}\n\n{head}"
+    """Return the docstring of a class or function, and then the head of its module."""
+    texts = (inspect.getdoc(each) or "" for each in (thing, sys.modules[thing.__module__]))
+    return "\n\n".join(texts)
 
 
 def main() -> None:

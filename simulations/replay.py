@@ -150,9 +150,10 @@ def _settle(fleet: Fleet) -> None:
 
 
 def _values(device: VirtualDevice, name: str) -> dict[str, FoldValue]:
-    """Return the values of a fold by key, as one device knows them."""
+    """Return the values of a fold by key, as all devices of a fleet at rest know them."""
     known = {key: device.core.acting.values.known(name, key) for key in device.results(name)}
-    return {key: value for key, value in known.items() if value is not None}
+    # A device that has just started waits for what others have; here nothing is on its way.
+    return {key: value._replace(settled=True) for key, value in known.items() if value is not None}
 
 
 def _variables(device: VirtualDevice) -> dict[str, Any]:

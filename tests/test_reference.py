@@ -1,16 +1,19 @@
-"""Every public name has an example that a doctest runs, and stands in the reference."""
+"""Every public name has an example that runs on its own, and stands in the reference."""
 
+import doctest
 import inspect
 import subprocess
 import sys
-from doctest import DocTestFinder
 from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
 
+from cloud_tier import Lake
 from lasp_edge import Program, Update
-from simulations.reference import EXAMPLE, MODULES, described, public
+from lasp_edge.dataflow import Dataflow
+from lasp_edge.testing import ReplayOutcome
+from simulations.reference import MODULES, described, public
 from tests.support_missing import lacks
 from tests.support_readme import CHECKOUT, block
 
@@ -20,35 +23,42 @@ NAMES = {
     for name, thing in public(import_module(module))
     if inspect.isclass(thing) or inspect.isfunction(thing)
 }
-GIVEN = {"lasp_edge.Window", "lasp_edge.dataflow.Definition", "lasp_edge.dataflow.News"}
-"""What other names give, whose examples show it."""
-UNRUN = {"cloud_tier.Lake", *GIVEN}
-"""Those whose example is no doctest: Lake needs a lake."""
+KINDS = (Program, Update, Dataflow, ReplayOutcome, Lake)
+"""The classes whose methods users call most."""
 METHODS = {
     f"{kind.__name__}.{name}": method
-    for kind in (Program, Update)
+    for kind in KINDS
     for name, method in inspect.getmembers(kind, inspect.isfunction)
     if not name.startswith("_")
 }
-LIKE_ANOTHER = {"Program.filter", "Program.flat_map", "Program.plan", "Program.show"}
-"""Methods that the example of another one, or of the class, shows."""
 
 
-@pytest.mark.parametrize("name", sorted(NAMES.keys() - UNRUN))
-def test_every_public_name_has_an_example_that_runs(name):
-    thing = NAMES[name]
-    assert (thing.__doc__ or "").strip(), name
-    assert EXAMPLE in described(thing)
-    module = sys.modules[thing.__module__]
-    found = DocTestFinder(recurse=False)
-    examples = [each for of in (thing, module) for test in found.find(of) for each in test.examples]
-    assert examples  # `pytest --doctest-modules` runs all of them
+def examples(thing):
+    return doctest.DocTestParser().get_examples(inspect.getdoc(thing) or "")
 
 
-@pytest.mark.parametrize("name", sorted(METHODS.keys() - LIKE_ANOTHER))
-def test_every_method_that_users_call_has_an_example(name):
-    text = inspect.getdoc(METHODS[name])
-    assert EXAMPLE in text or "    program." in text
+def failures_of(thing, **known):
+    """Run the examples of a docstring with nothing but what is known, and what they import."""
+    test = doctest.DocTest(examples(thing), known, thing.__name__, None, None, None)
+    told = []
+    doctest.DocTestRunner(verbose=False).run(test, out=told.append)
+    return "".join(told)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_public_name_has_an_example_that_runs_on_its_own(name):
+    assert examples(NAMES[name])
+    assert failures_of(NAMES[name], **{name.rpartition(".")[2]: NAMES[name]}) == ""
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_that_users_call_has_an_example_or_that_of_its_class_calls_it(name):
+    kind, method = name.split(".")
+    cls = next(each for each in KINDS if each.__name__ == kind)
+    if examples(METHODS[name]):
+        assert failures_of(METHODS[name], **{kind: cls}) == ""
+    else:
+        assert f".{method}(" in "".join(each.source for each in examples(cls))
 
 
 def test_the_example_of_a_lake_is_that_of_the_page_which_a_test_runs():

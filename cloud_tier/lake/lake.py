@@ -43,6 +43,12 @@ _DEVICES = pa.schema(
 class Lake:
     """Reads the results of one lake.
 
+    >>> rows = Lake("lake").windows("temperature_by_room")  # doctest: +SKIP
+    >>> rows.current(columns=["key", "mean"]).to_pandas()  # doctest: +SKIP
+            key  mean
+    0     attic  21.5
+    1    cellar  12.0
+
     Args:
         path: the directory or URL that `lasp-edge cloud --lake` was given. Of an object store,
             deltalake takes the credentials from the environment (such as `AWS_REGION`).

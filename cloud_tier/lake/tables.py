@@ -62,7 +62,8 @@ from cloud_tier.lake.comments import TABLES, comment
 from cloud_tier.lake.query import in_one_line, no_table
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
-from lasp_edge.language.declarations import TEXT, ItemStream, StreamResult
+from lasp_edge.language.declarations import TEXT, StreamResult
+from lasp_edge.language.item_stream import ItemStream
 from lasp_edge.protocol.lake_columns import (
     CONTROL_ENTRY,
     IDENTITY,

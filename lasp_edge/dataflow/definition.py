@@ -9,6 +9,9 @@ from lasp_edge.folds.numbers import Resolution
 class Definition(NamedTuple):
     """How a variable is derived.
 
+    >>> print(Definition("union", ("opened", "in_service")))
+    union of 'opened' and 'in_service'
+
     Attributes:
         operator: "map", "filter", "union", "intersection", "product", "bind_to", "fold" or
             "fold_dynamic".

@@ -26,6 +26,13 @@ class DerivedVariables(WrittenVariables):
 
         That of a derived set is a `DerivedSet`; that of a published fold the devices' partials.
 
+        >>> from crdts import GSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> dataflow.update(dataflow.declare(GSet(), "seen"), GSet.add, "attic")
+        >>> dataflow.state("seen") | GSet({"hall"}) == GSet({"attic", "hall"})
+        True
+
         Raises:
             ValueError: it is the result of a fold, which is assigned and never joined.
         """
@@ -46,6 +53,15 @@ class DerivedVariables(WrittenVariables):
     def bind_to(self, target: Named, source: Named) -> Variable:
         """Make `target` follow `source`: it is what that is, under a name of its own.
 
+        >>> from crdts import GSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> seen = dataflow.declare(GSet(), "seen")
+        >>> alias = dataflow.bind_to("rooms", seen)
+        >>> dataflow.update(seen, GSet.add, "attic")
+        >>> dataflow.query("rooms")
+        frozenset({'attic'})
+
         Raises:
             ValueError: as for `map`, or the two are of different kinds.
         """
@@ -55,6 +71,15 @@ class DerivedVariables(WrittenVariables):
 
     def map(self, source: Named, function: Callable[[Any], Any], target: Named) -> Variable:
         """Derive the images of a set's elements.
+
+        >>> from crdts import ORSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> seen = dataflow.declare(ORSet(), "seen")
+        >>> floors = dataflow.map(seen, lambda room: room[0], "floors")
+        >>> dataflow.update(seen, ORSet.add_many, ["2a", "2b"])
+        >>> dataflow.query(floors)
+        frozenset({'2'})
 
         Args:
             source: a set.
@@ -80,15 +105,42 @@ class DerivedVariables(WrittenVariables):
         return self._derive(target, made, lambda name: operators.Filtered(name, node, predicate))
 
     def union(self, left: Named, right: Named, target: Named) -> Variable:
-        """Derive the elements that are in either set. Errors as for `map`."""
+        """Derive the elements that are in either set. Errors as for `map`.
+
+        >>> from crdts import ORSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> for name, rooms in (("warm", ["attic", "hall"]), ("open", ["hall"])):
+        ...     dataflow.update(dataflow.declare(ORSet(), name), ORSet.add_many, rooms)
+        >>> sorted(dataflow.query(dataflow.union("warm", "open", "both")))
+        ['attic', 'hall']
+        """
         return self._of_two("union", operators.United, left, right, target)
 
     def intersection(self, left: Named, right: Named, target: Named) -> Variable:
-        """Derive the elements that are in both sets. Errors as for `map`."""
+        """Derive the elements that are in both sets. Errors as for `map`.
+
+        >>> from crdts import ORSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> for name, rooms in (("warm", ["attic", "hall"]), ("open", ["hall"])):
+        ...     dataflow.update(dataflow.declare(ORSet(), name), ORSet.add_many, rooms)
+        >>> sorted(dataflow.query(dataflow.intersection("warm", "open", "both")))
+        ['hall']
+        """
         return self._of_two("intersection", operators.Intersected, left, right, target)
 
     def product(self, left: Named, right: Named, target: Named) -> Variable:
-        """Derive all pairs of an element of either set, left first. Errors as for `map`."""
+        """Derive all pairs of an element of either set, left first. Errors as for `map`.
+
+        >>> from crdts import ORSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> for name, rooms in (("warm", ["attic", "hall"]), ("open", ["hall"])):
+        ...     dataflow.update(dataflow.declare(ORSet(), name), ORSet.add_many, rooms)
+        >>> sorted(dataflow.query(dataflow.product("warm", "open", "both")))
+        [('attic', 'hall'), ('hall', 'hall')]
+        """
         return self._of_two("product", operators.Multiplied, left, right, target)
 
     def fold(
@@ -100,6 +152,17 @@ class DerivedVariables(WrittenVariables):
         sample: Callable[[Any], Lifted] = sample_of,
     ) -> Variable:
         """Derive the partial of what a set holds here now; it is assigned, never joined.
+
+        >>> from crdts import BoundedLWWSet, Replica
+        >>> from lasp_edge import folds
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> last = dataflow.declare_dynamic(BoundedLWWSet(bound=2), "last")
+        >>> total = dataflow.fold(last, folds.mean(), "total")
+        >>> for time_us, value in ((10, 21), (20, 22), (30, 23)):
+        ...     dataflow.update(last, BoundedLWWSet.add, value, time_us)
+        >>> dataflow.query(total)  # how many, and their sum
+        (2, 45)
 
         Args:
             source: a set. While a window has a hole, the partial stays what it was.
@@ -122,6 +185,17 @@ class DerivedVariables(WrittenVariables):
         self, source: Named, target: Named, *, members: Named | None = None
     ) -> Variable:
         """Derive the combination of what a fold gave on each device.
+
+        >>> from crdts import BoundedLWWSet, Replica
+        >>> from lasp_edge import folds
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> kitchen, cellar = (Dataflow(Replica(1, 7, name)) for name in ("kitchen", "cellar"))
+        >>> for each, value in ((kitchen, 21), (cellar, 12)):
+        ...     last = each.declare_dynamic(BoundedLWWSet(bound=9), "last")
+        ...     fleet = each.fold_dynamic(each.fold(last, folds.mean(), "here"), "fleet")
+        ...     each.update(last, BoundedLWWSet.add, value, 10)
+        >>> kitchen.receive("here", cellar.take_deltas()["here"]), kitchen.query("fleet")
+        (True, (2, 33))
 
         Args:
             source: the target of a `fold`; from now on its partials are sent and received.

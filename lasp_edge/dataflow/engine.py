@@ -47,10 +47,30 @@ from lasp_edge.dataflow.written import Named
 
 
 class Dataflow(DerivedVariables):
-    """The variables of one replica, and those who wait for them."""
+    """The variables of one replica, and those who wait for them.
+
+    >>> from crdts import ORSet, Replica
+    >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+    >>> seen = dataflow.declare(ORSet(), "seen")
+    >>> even = dataflow.filter(seen, lambda number: number % 2 == 0, "even")
+    >>> dataflow.stream(even, lambda news: print("came", news.added, "left", news.removed))
+    >>> dataflow.update(seen, ORSet.add_many, [12, 14, 21])
+    came (12, 14) left ()
+    >>> dataflow.update(seen, ORSet.remove, 12)
+    came () left (12,)
+    """
 
     def read(self, variable: Named, threshold: Any = None) -> Read:
         """Return the value of a variable as soon as it meets a threshold.
+
+        >>> from crdts import GSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow, cardinality
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> seen = dataflow.declare(GSet(), "seen")
+        >>> dataflow.read(seen, cardinality(2)).then(lambda rooms: print(len(rooms), "rooms"))
+        >>> for room in ("attic", "hall"):
+        ...     dataflow.update(seen, GSet.add, room)
+        2 rooms
 
         Args:
             variable: any variable.
@@ -69,6 +89,14 @@ class Dataflow(DerivedVariables):
 
     def read_any(self, reads: Sequence[tuple[Named, Any]]) -> Read:
         """Return (name, value) of the first variable that meets its threshold.
+
+        >>> from crdts import GSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow, cardinality
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> seen, heard = dataflow.declare(GSet(), "seen"), dataflow.declare(GSet(), "heard")
+        >>> dataflow.read_any([(seen, cardinality(2)), (heard, cardinality(1))]).then(print)
+        >>> dataflow.update(heard, GSet.add, "hall")
+        ('heard', frozenset({'hall'}))
 
         Args:
             reads: variables with their thresholds; where several meet theirs, the first of these.
@@ -100,6 +128,14 @@ class Dataflow(DerivedVariables):
 
         A variable is wanted when it, or one that is made from it, is read, streamed or guarded; a
         query wants nothing. So what is expensive to find out can wait until it is wanted.
+
+        >>> from crdts import GSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> seen = dataflow.declare(GSet(), "seen")
+        >>> dataflow.wait_needed(seen).then(lambda _: dataflow.update(seen, GSet.add, "attic"))
+        >>> dataflow.read(seen).then(print)
+        frozenset({'attic'})
         """
         node = self._node(variable)
         read = Read(f"wait until {node.name!r} is needed")
@@ -113,6 +149,15 @@ class Dataflow(DerivedVariables):
 
         It is called once each time, after the change: the variable breaks the predicate for a
         moment, here or elsewhere, and `enforce` repairs it.
+
+        >>> from crdts import Counter, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> stock = dataflow.declare(Counter(), "stock")
+        >>> refill = lambda left: dataflow.update(stock, Counter.increment, 10 - left)
+        >>> dataflow.invariant(stock, lambda left: left >= 3, refill)
+        >>> dataflow.query(stock)
+        10
         """
         node = self._node(variable)
         self._watchers.guard(node, predicate, enforce)

@@ -5,11 +5,6 @@ It shares nothing with the engine but the definitions. A set is a plain Python s
 `reduce`. It costs O(all there is) for every question, and so is only asked by tests and by those
 who doubt.
 
-    >>> from crdts import GSet
-    >>> definitions = {"even": Definition("filter", ("seen",), lambda n: n % 2 == 0)}
-    >>> Oracle(definitions, {"seen": GSet({1, 2, 4})}).value("even")
-    frozenset({2, 4})
-
 Source: Todd Green, Grigoris Karvounarakis, Val Tannen, "Provenance Semirings", PODS 2007.
 """
 
@@ -23,6 +18,12 @@ from lasp_edge.dataflow.definition import Definition
 
 class Oracle:
     """The variables of a dataflow by definition.
+
+    >>> from crdts import GSet
+    >>> from lasp_edge.dataflow import Definition
+    >>> definitions = {"even": Definition("filter", ("seen",), lambda n: n % 2 == 0)}
+    >>> Oracle(definitions, {"seen": GSet({1, 2, 4})}).value("even")
+    frozenset({2, 4})
 
     Args:
         definitions: the derived variables.

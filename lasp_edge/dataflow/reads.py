@@ -26,6 +26,18 @@ Callback = Callable[[Any], None]
 class Read:
     """An answer, once there is one.
 
+    >>> from crdts import GSet, Replica
+    >>> from lasp_edge.dataflow import Dataflow, cardinality
+    >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+    >>> seen = dataflow.declare(GSet(), "seen")
+    >>> read = dataflow.read(seen, cardinality(2))
+    >>> dataflow.update(seen, GSet.add, "attic")
+    >>> read.ready
+    False
+    >>> dataflow.update(seen, GSet.add, "cellar")
+    >>> sorted(read.value)
+    ['attic', 'cellar']
+
     Args:
         what: the question, for an error.
     """

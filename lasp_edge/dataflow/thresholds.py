@@ -159,22 +159,62 @@ def _refusal(node: Node, kinds: tuple[type[Lattice], ...], otherwise: str) -> st
 
 
 def strict(state: Lattice) -> Threshold:
-    """Return the threshold that waits for `state < value`."""
+    """Return the threshold that waits for `state < value`.
+
+    >>> from crdts import GSet, Replica
+    >>> from lasp_edge.dataflow import Dataflow
+    >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+    >>> rooms = dataflow.declare(GSet(), "rooms")
+    >>> dataflow.read(rooms, strict(GSet({1}))).then(lambda value: print("reached:", value))
+    >>> dataflow.update(rooms, GSet.add, 1)
+    >>> dataflow.update(rooms, GSet.add, 2)
+    reached: frozenset({1, 2})
+    """
     return Reached(state.copy(), strict=True)
 
 
 def at_least(number: int) -> Threshold:
-    """Return the threshold that waits until a `GCounter` or `Max` is at least `number`."""
+    """Return the threshold that waits until a `GCounter` or `Max` is at least `number`.
+
+    >>> from crdts import GCounter, Replica
+    >>> from lasp_edge.dataflow import Dataflow
+    >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+    >>> made = dataflow.declare(GCounter(), "made")
+    >>> dataflow.read(made, at_least(5)).then(lambda value: print("reached:", value))
+    >>> dataflow.update(made, GCounter.increment, 3)
+    >>> dataflow.update(made, GCounter.increment, 4)
+    reached: 7
+    """
     return AtLeast(need_int(number, "at_least", least=-(2**63)))
 
 
 def at_most(number: int) -> Threshold:
-    """Return the threshold that waits until a `Min` is at most `number`."""
+    """Return the threshold that waits until a `Min` is at most `number`.
+
+    >>> from crdts import Min, Replica
+    >>> from lasp_edge.dataflow import Dataflow
+    >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+    >>> coldest = dataflow.declare(Min(), "coldest")
+    >>> dataflow.read(coldest, at_most(0)).then(lambda value: print("reached:", value))
+    >>> dataflow.update(coldest, Min.record, 4)
+    >>> dataflow.update(coldest, Min.record, -2)
+    reached: -2
+    """
     return AtMost(need_int(number, "at_most", least=-(2**63)))
 
 
 def cardinality(number: int) -> Threshold:
-    """Return the threshold that waits until a set has at least `number` elements."""
+    """Return the threshold that waits until a set has at least `number` elements.
+
+    >>> from crdts import GSet, Replica
+    >>> from lasp_edge.dataflow import Dataflow
+    >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+    >>> rooms = dataflow.declare(GSet(), "rooms")
+    >>> dataflow.read(rooms, cardinality(2)).then(lambda value: print("reached:", value))
+    >>> dataflow.update(rooms, GSet.add, 1)
+    >>> dataflow.update(rooms, GSet.add, 2)
+    reached: frozenset({1, 2})
+    """
     return Cardinality(need_int(number, "cardinality"))
 
 

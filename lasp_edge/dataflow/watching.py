@@ -21,6 +21,14 @@ class News(NamedTuple):
 
     Of a set: the added and removed elements. Of any other variable: the new value was added and
     the one before removed; None stands for no value.
+
+    >>> from crdts import GSet, Replica
+    >>> from lasp_edge.dataflow import Dataflow
+    >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+    >>> seen = dataflow.declare(GSet(), "seen")
+    >>> dataflow.stream(seen, print)
+    >>> dataflow.update(seen, GSet.add, "attic")
+    News(variable='seen', added=('attic',), removed=())
     """
 
     variable: str

@@ -48,6 +48,15 @@ class WrittenVariables:
         """Declare a variable that is this device's alone.
 
         Arguments and errors as for `declare`.
+
+        >>> from crdts import BoundedLWWSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> last = dataflow.declare_dynamic(BoundedLWWSet(bound=2), "last")
+        >>> for time_us, value in ((10, 21), (20, 22), (30, 23)):
+        ...     dataflow.update(last, BoundedLWWSet.add, value, time_us)
+        >>> dataflow.query(last), dataflow.take_deltas()  # nothing of it is sent
+        ((22, 23), {})
         """
         return self._declared(Variable(name, bottom, dynamic=True))
 
@@ -72,6 +81,14 @@ class WrittenVariables:
     def bind(self, variable: Named, state: Any) -> None:
         """Join `state` into a variable; an `IVar` is bound to a value, or to the same one again.
 
+        >>> from crdts import IVar, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> owner = dataflow.declare(IVar(), "owner")
+        >>> dataflow.bind(owner, "ann")
+        >>> dataflow.query(owner)
+        'ann'
+
         Raises:
             ValueError: the variable is derived, `state` is not one of its kind, or an `IVar` is
                 bound to another value.
@@ -85,6 +102,17 @@ class WrittenVariables:
         """Join what another replica sent; return whether it was news.
 
         For a fold's target that a `fold_dynamic` reads, `delta` is an `OwnedMap` of partials.
+
+        >>> from crdts import GSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> kitchen, cellar = (Dataflow(Replica(1, 7, name)) for name in ("kitchen", "cellar"))
+        >>> for each in (kitchen, cellar):
+        ...     seen = each.declare(GSet(), "seen")
+        >>> kitchen.update("seen", GSet.add, "attic")
+        >>> [cellar.receive(name, delta) for name, delta in kitchen.take_deltas().items()]
+        [True]
+        >>> cellar.query("seen")
+        frozenset({'attic'})
 
         Raises:
             ValueError: the variable is not replicated, or `delta` is not one of its kind.
@@ -108,6 +136,13 @@ class WrittenVariables:
         """Return what this replica has written since the last time, joined by variable.
 
         What others wrote is not among it. The target of a published `fold` gives an `OwnedMap`.
+
+        >>> from crdts import GSet, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> dataflow.update(dataflow.declare(GSet(), "seen"), GSet.add, "attic")
+        >>> dataflow.take_deltas(), dataflow.take_deltas()
+        ({'seen': GSet(elements={'attic'})}, {})
         """
         taken = dict(sorted(self._unsent.items()))
         self._unsent = {}
@@ -117,6 +152,14 @@ class WrittenVariables:
         """Return the value of a variable as it is now; it may be another one later.
 
         A set's is a frozenset (a window's: its values, oldest first), a fold's is its partial.
+
+        >>> from crdts import Counter, Replica
+        >>> from lasp_edge.dataflow import Dataflow
+        >>> dataflow = Dataflow(Replica(1, 7, "kitchen"))
+        >>> made = dataflow.declare(Counter(), "made")
+        >>> dataflow.update(made, Counter.increment, 3)
+        >>> dataflow.query(made)
+        3
         """
         return self._node(variable).value
 

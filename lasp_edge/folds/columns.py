@@ -44,7 +44,14 @@ SQUARES_LIMIT = 2**63
 
 
 class Op(StrEnum):
-    """How a column combines; also its kind in the lake."""
+    """How a column combines; also its kind in the lake.
+
+    >>> from lasp_edge import Column, folds
+    >>> [(column.name, column.op.value) for column in folds.mean().columns]
+    [('count', 'sum'), ('total_q', 'sum')]
+    >>> Column("worst", Op.TOP, size=3).op is Op("top")
+    True
+    """
 
     SUM = "sum"
     MIN = "min"
@@ -70,6 +77,11 @@ class Op(StrEnum):
 
 class Column(NamedTuple):
     """One part of a partial.
+
+    >>> from lasp_edge import Op
+    >>> Column("warmest_q", Op.MAX).zero, Column("count", Op.SUM).zero
+    (None, 0)
+    >>> both = Column("first_us", Op.MIN), Column("first_q", Op.AT_MIN, by="first_us")
 
     Attributes:
         name: the column's name on the wire and in the lake.

@@ -32,6 +32,23 @@ from lasp_edge.folds.sums import root
 class FieldsFold(Fold):
     """A fold whose `lift` gets the event, of which it takes several numbers.
 
+    >>> from lasp_edge import Column, Op, folds
+    >>> class Work(folds.Fields):
+    ...     '''Force times way, in steps of 0.1 N times 0.01 m.'''
+    ...     name, count, parts = "work", 2, ("joule",)
+    ...     columns = (Column("work_q", Op.SUM),)
+    ...
+    ...     def lift_fields(self, force, way):
+    ...         return (force * way,)
+    ...
+    ...     def lower(self, partial, resolution):
+    ...         return {"joule": partial[0] / 1_000}
+    >>> work = Work(lambda e: e.value[0], lambda e: e.value[1], steps=("0.1", "0.01"))
+    >>> from lasp_edge import Event
+    >>> partial = work.lift_event(Event("pulled", (20.0, 1.5), 0, "pi-1", {}))
+    >>> partial, work.lower(partial, None)
+    ((30000,), {'joule': 30.0})
+
     Args:
         *fields: functions, each of which gives a number of an event.
         steps: the step to which each of them is rounded, as decimal text.
@@ -97,6 +114,12 @@ def _not_here(_event: Event[Any]) -> Any:
 class WeightedMean(FieldsFold):
     """The mean of a field, each value counted by the weight beside it. None without any weight.
 
+    >>> from lasp_edge import Event, Resolution, folds
+    >>> mean = folds.weighted_mean(lambda e: e.value[0], lambda e: e.value[1], steps=("0.01", "1"))
+    >>> trades = [Event("trade", pair, 0, "pi-1", {}) for pair in ((10.0, 3), (12.5, 1))]
+    >>> mean.lower(mean.combine(*map(mean.lift_event, trades)), Resolution("1"))
+    {'weighted_mean': 10.625}
+
     Args:
         *fields: give the value and the weight of an event.
         steps: of both.
@@ -135,6 +158,12 @@ class _Pairs(FieldsFold):
 class Correlation(_Pairs):
     """The correlation of two fields, from -1 to 1. None where one of them does not change.
 
+    >>> from lasp_edge import Event, Resolution, folds
+    >>> both = folds.correlation(lambda e: e.value[0], lambda e: e.value[1], steps=("1", "0.1"))
+    >>> pairs = [Event("both", pair, 0, "pi-1", {}) for pair in ((1, 2.5), (2, 5.0))]
+    >>> both.lower(both.combine(*map(both.lift_event, pairs)), Resolution("1"))
+    {'correlation': 1.0}
+
     Args:
         *fields: give both of an event.
         steps: of both.
@@ -157,6 +186,12 @@ class Regression(_Pairs):
     """The line through points with the least squares: its slope, and its value at x = 0.
 
     None where all points have one x.
+
+    >>> from lasp_edge import Event, Resolution, folds
+    >>> line = folds.regression(lambda e: e.value[0], lambda e: e.value[1], steps=("1", "0.1"))
+    >>> points = [Event("point", pair, 0, "pi-1", {}) for pair in ((1, 3.5), (3, 4.5))]
+    >>> line.lower(line.combine(*map(line.lift_event, points)), Resolution("1"))
+    {'slope': 0.5, 'intercept': 3.0}
 
     Args:
         *fields: give x and y of an event.

@@ -6,21 +6,6 @@ how it combines (`lasp_edge.folds.columns.Op`). That is all a tier needs to know
 derived here and in Spark from the same declaration, and it is associative and commutative by
 construction. A fold whose columns are all sums or counts also has an inverse, `retract`.
 
-    >>> class Range(Fold):
-    ...     name, parts = "range", ("range",)
-    ...     columns = (Column("min_q", Op.MIN), Column("max_q", Op.MAX))
-    ...
-    ...     def lift(self, value, time_us=0):
-    ...         return (value, value)
-    ...
-    ...     def lower(self, partial, resolution):
-    ...         least, greatest = partial
-    ...         return {"range": None if least is None else resolution.real(greatest - least)}
-    >>> fold = Range()
-    >>> partial = fold.combine(fold.lift(2150), fold.lift(2250))
-    >>> partial, fold.lower(partial, Resolution("0.01"))
-    ((2150, 2250), {'range': 1.0})
-
 Source: lift, combine and lower after Tangwongsan, Hirzel, Schneider and Wu, "General Incremental
 Sliding-Window Aggregation", VLDB 2015; named columns after twitter/algebird's aggregators.
 """
@@ -46,6 +31,21 @@ _HALVES = Resolution("0.5")
 
 class Fold(ABC):
     """An aggregate of quantised samples. Define the columns, `lift` and `lower`; the rest follows.
+
+    >>> from lasp_edge import Column, Op, Resolution
+    >>> class Range(Fold):
+    ...     name, parts = "range", ("range",)
+    ...     columns = (Column("least_q", Op.MIN), Column("most_q", Op.MAX))
+    ...
+    ...     def lift(self, value, time_us=0):
+    ...         return (value, value)
+    ...
+    ...     def lower(self, partial, resolution):
+    ...         least, most = partial
+    ...         return {"range": None if least is None else resolution.real(most - least)}
+    >>> fold = Range()
+    >>> fold.lower(fold.combine(fold.lift(2150), fold.lift(2250)), Resolution("0.01"))
+    {'range': 1.0}
 
     Attributes:
         version: raise it whenever `lift` or the meaning of a column changes.
@@ -265,6 +265,14 @@ def built_in(made: _FoldClass) -> _FoldClass:
 
 def as_fold(fold: Any, *, of_events: bool = False) -> Fold:
     """Return `fold`, or what it makes when it is a factory such as `folds.mean`.
+
+    >>> from lasp_edge import folds
+    >>> as_fold(folds.mean).parts
+    ('mean',)
+    >>> as_fold("mean")
+    Traceback (most recent call last):
+        ...
+    ValueError: a fold such as folds.mean(), or of a class that extends Fold, is needed, not 'mean'
 
     Args:
         fold: what a user gave.

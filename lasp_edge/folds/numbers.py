@@ -40,6 +40,12 @@ class Refused(ValueError):  # noqa: N818 - the field's word for a reading that i
 class Resolution:
     """The step of an event's values, a positive decimal.
 
+    >>> hundredths = Resolution("0.01")
+    >>> hundredths.quantise(21.57), hundredths.real(2157)
+    (2157, 21.57)
+    >>> hundredths.rounded(21.5749)
+    21.57
+
     Args:
         text: the step as decimal text, such as "0.01", "5" or "1e-3". Not a float: 0.1 is not
             one tenth.

@@ -28,6 +28,12 @@ class Revisable(Fold):
 
     One device's partial holds at most 2,500 different values.
 
+    >>> from lasp_edge import Resolution, folds
+    >>> fold = folds.revisable(folds.max())  # a window over a scan takes it by itself
+    >>> several = fold.combine(fold.lift(3), fold.lift(9))
+    >>> fold.lower(fold.retract(several, fold.lift(9)), Resolution("0.1"))
+    {'max': 0.3}
+
     Args:
         inner: a built-in fold that does not ask for the time of a sample.
 

@@ -31,6 +31,13 @@ from lasp_edge.variables import Variable
 class FoldValue(NamedTuple):
     """What a fold is worth, as one device knows it.
 
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> from lasp_edge.testing import replay
+    >>> given = [("attic", "temperature", 21, 0, {"room": "attic"})]
+    >>> value = replay(program, given).value("global_average")
+    >>> value.number, dict(value.parts), value.devices, value.settled
+    (21.0, {'mean': 21.0}, ('attic',), True)
+
     Attributes:
         name: the fold's target.
         key: of a fold with keys; else "".

@@ -18,8 +18,6 @@ from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
 
 if TYPE_CHECKING:
-    from lasp_edge.ordered.sent_items import ItemForm
-    from lasp_edge.ordered.sent_outputs import OutputForm
     from lasp_edge.ordered.sent_rows import RowForm
 
 
@@ -160,6 +158,13 @@ class WindowControls:
 @dataclass(frozen=True, slots=True)
 class Window:
     """A sliding window over an event's readings, by their own time.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("weather")
+    >>> rain = program.event("rain", resolution="0.1", unit="mm")
+    >>> day = program.window("day", source=rain, fold=folds.sum(), size_s=86_400, slide_s=3_600)
+    >>> day.size_us // day.slide_us  # each reading is in 24 of them
+    24
 
     Attributes:
         size_us: length of a window.
@@ -361,37 +366,6 @@ class StreamResult:
         from lasp_edge.ordered.sent_rows import RowForm  # noqa: PLC0415 - of programs with streams
 
         return RowForm(tuple(step == TEXT for _, step in self.parts))
-
-
-@dataclass(frozen=True, slots=True)
-class ItemStream:
-    """What leaves devices for an order over the fleet: readings, or outputs of a stream of each.
-
-    Attributes:
-        name: the event's, or the stream's.
-        text: its readings are texts.
-        stream: signed 64-bit id of what its items mean.
-        outputs: they are outputs of a stream, made of these events: (name, are texts).
-        leave_us: for how long one waits for others before it leaves; None: an interval.
-        span_us: each cell of items is a pane.
-    """
-
-    name: str
-    text: bool
-    stream: int
-    outputs: tuple[tuple[str, bool], ...] = ()
-    leave_us: int | None = None
-    span_us: ClassVar = 10_000_000
-    size_us: ClassVar = 10_000_000
-
-    @property
-    def fold(self) -> "ItemForm | OutputForm":
-        """The form in which its cells travel."""
-        from lasp_edge.ordered import sent_items, sent_outputs  # noqa: PLC0415 - of streams
-
-        if self.outputs:
-            return sent_outputs.OutputForm(self.outputs)
-        return sent_items.ItemForm(self.text)
 
 
 def _without_code(entry: Window | LocalFold) -> tuple[Any, ...]:

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from crdts import DerivedSet
 from lasp_edge.event import Event
-from lasp_edge.folds.fold import Fold
-from lasp_edge.folds.revisable import revisable
 from lasp_edge.generics import Image, Value
 from lasp_edge.language.acting import Folded, FoldValue
 from lasp_edge.language.arguments import need_function, shown
@@ -111,7 +109,14 @@ class Declaring(DerivedSets):
         *,
         version: int = 1,
     ) -> Any:
-        """Derive those for which `predicate` holds. Arguments as for `map`."""
+        """Derive those for which `predicate` holds. Arguments as for `map`.
+
+        >>> from lasp_edge import Program
+        >>> program = Program("laundry")
+        >>> power = program.event("power", resolution="1", unit="W")
+        >>> program.filter(power, lambda event: event.value > 5, "running").name
+        'running'
+        """
         if self._is_stream(source):
             return self._stream("filter", name, source, predicate, None, version)
         return self._derived_sets().derive(name, "filter", (source,), predicate, version)
@@ -128,6 +133,12 @@ class Declaring(DerivedSets):
         """Derive any number of events of each: `function` gives a list of values, in their order.
 
         Arguments as for `map` of a stream.
+
+        >>> from lasp_edge import Program
+        >>> program = Program("words")
+        >>> line = program.event("line", text=True)
+        >>> program.flat_map(line, lambda event: event.value.split(), "words").name
+        'words'
         """
         return self._stream("flat_map", name, source, function, resolution, version)
 
@@ -148,7 +159,11 @@ class Declaring(DerivedSets):
     def union(self, *sources: Any, name: str | None = None) -> Any:
         """Derive what is in any of some sets or streams, of two and more.
 
-            program.union(kitchen, cellar, attic, "rooms")
+        >>> from lasp_edge import Program
+        >>> program = Program("house")
+        >>> rooms = [program.event(name, resolution="0.1") for name in ("kitchen", "attic")]
+        >>> program.union(*rooms, "rooms").name
+        'rooms'
 
         Args:
             *sources: as for `map`; where `name` is left out, the last one is the new name.
@@ -245,6 +260,12 @@ class Declaring(DerivedSets):
     ) -> None:
         """State how people are shown a value; it changes nothing of what the value means.
 
+        >>> from lasp_edge import Program, folds
+        >>> program = Program("flats")
+        >>> power = program.event("power", resolution="1", unit="W")
+        >>> mean = program.window("mean", source=power, fold=folds.mean(), size_s=900)
+        >>> program.show(mean, title="Average power")
+
         Args:
             value: the target of a `fold` or `fold_dynamic`, a window or a result, or its name.
             title: its name for people, such as in Home Assistant.
@@ -311,47 +332,6 @@ class Declaring(DerivedSets):
             self._draft, operator, name, source, function, resolution=resolution, version=version
         )
 
-    def _window_source(
-        self, source: Any, fold: Any, window: str, value: Any
-    ) -> tuple[EventType, tuple[str, ...]]:
-        """Return the event of a window, or what stands for a stream, and the stream's fingerprint.
-
-        Several sources, texts, and an event of which a fold takes several fields, become a stream.
-
-        Raises:
-            ValueError: the program declares no such source, or a window cannot be made of it.
-        """
-        what, draft, name = f"window {window!r}", self._draft, getattr(source, "name", source)
-        takes_fields = bool(getattr(fold, "takes_fields", False))
-        event = draft.events.get(name) if isinstance(name, str) else None
-        is_text = event is not None and event.text
-        if is_text and value is None and not takes_fields:
-            raise ValueError(f"{what}: {name!r} is a text; to count: value=lambda event: 1")
-        if isinstance(source, list | tuple) or is_text or (takes_fields and event):
-            source = self._stream("union", f"{window}: readings", source, None, None, 1)
-            name = source.name
-        if isinstance(source, Stream) or (isinstance(name, str) and name in draft.streams):
-            from lasp_edge.language.ordering import source_of_window  # noqa: PLC0415 - see there
-
-            return source_of_window(draft, source, what, stepped=not (takes_fields or is_text))
-        return draft.event(source), ()
-
-    def _over_stream(self, source: str, fold: Fold, what: str) -> Fold:
-        """Return the fold that follows a source, which may take outputs back.
-
-        Raises:
-            ValueError: none can.
-        """
-        stream = self._draft.streams.get(source)
-        if stream is None or stream.stateless:
-            return fold
-        try:
-            return revisable(fold)
-        except ValueError as error:
-            raise ValueError(
-                f"{what}: an output of the scan behind {source!r} may be revised, and {error}"
-            ) from None
-
     @overload
     def combine(
         self,
@@ -383,7 +363,14 @@ class Declaring(DerivedSets):
     ) -> Variable[FoldValue]:
         """Derive a value from other values, such as the spread between two of the fleet.
 
-            program.combine("spread", lambda warm, cold: warm - cold, warm, cold, resolution="0.1")
+        >>> from crdts import BoundedLWWSet
+        >>> from lasp_edge import Program, folds
+        >>> program = Program("house")
+        >>> last = program.declare_dynamic(BoundedLWWSet(bound=10), "last")
+        >>> warm = program.fold_dynamic(program.fold(last, folds.max(), "max_here"), "warm")
+        >>> cold = program.fold_dynamic(program.fold(last, folds.min(), "min_here"), "cold")
+        >>> program.combine("spread", lambda warm, cold: warm - cold, warm, cold, resolution="0.1")
+        the variable 'spread'
 
         Args:
             name: a new name.

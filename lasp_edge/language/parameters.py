@@ -36,6 +36,13 @@ Steps = Sequence[tuple[int, str]]
 class ParameterValues:
     """The values of parameters at one time on one device: `at[above]`, or by name `at["above"]`.
 
+    >>> from lasp_edge import Program
+    >>> program = Program("press")
+    >>> limit = program.parameter("limit", "2.5", resolution="0.1", unit="mm/s")
+    >>> at = ParameterValues({"limit": 2.5})  # as a window's where= and value= are given it
+    >>> at[limit], at["limit"]
+    (2.5, 2.5)
+
     Args:
         values: name -> value, of the parameters that the window uses.
 

@@ -26,7 +26,6 @@ from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import (
     DynamicFold,
     EventType,
-    ItemStream,
     LocalFold,
     Parameter,
     Shown,
@@ -36,6 +35,7 @@ from lasp_edge.language.declarations import (
     Window,
 )
 from lasp_edge.language.derivation import Awaited, Derivation
+from lasp_edge.language.item_stream import ItemStream
 from lasp_edge.language.meaning import Meaning, program_digest
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
@@ -102,6 +102,13 @@ class LeftBehind:
 @dataclass(frozen=True)
 class Plan:
     """What a program declares, checked and complete.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> plan = program.plan()
+    >>> plan.name, sorted(plan.events), sorted(plan.windows)
+    ('greenhouse', ['temperature'], ['temperature_by_room'])
+    >>> plan.windows["temperature_by_room"].size_us
+    60000000
 
     Attributes:
         name: the program's name; names the fleet on the broker and is part of every stream id.

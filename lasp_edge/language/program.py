@@ -50,6 +50,7 @@ from lasp_edge.language.signatures import (
 )
 from lasp_edge.language.triggers import wait_time
 from lasp_edge.language.watching import declare_alert, react, watch_value
+from lasp_edge.language.window_sources import over_stream, window_source
 from lasp_edge.language.windowing import WindowArguments, declare_window
 from lasp_edge.variables import Variable, named
 
@@ -62,6 +63,17 @@ class Program(Inputs, Declaring):
 
     Every method raises ValueError where something does not fit; nothing is declared then.
 
+    >>> from lasp_edge import folds
+    >>> program = Program("weather")
+    >>> rain = program.event("rain", resolution="0.1", unit="mm")
+    >>> by_day = program.window("by_day", source=rain, fold=folds.sum(), size_s=86_400)
+    >>> sorted(program.plan().windows)
+    ['by_day']
+    >>> program.event("rain")
+    Traceback (most recent call last):
+        ...
+    ValueError: event 'rain' is declared twice
+
     Args:
         name: names the fleet on the broker and is part of every stream id.
     """
@@ -72,6 +84,11 @@ class Program(Inputs, Declaring):
 
     def plan(self) -> Plan:
         """Return everything that was declared, checked and complete, as plain data.
+
+        >>> program = Program("weather")
+        >>> rain = program.event("rain", resolution="0.1", unit="mm")
+        >>> program.plan().events["rain"].unit
+        'mm'
 
         Raises:
             ValueError: the program cannot be run as it stands; the text says what is needed.
@@ -109,6 +126,7 @@ class Program(Inputs, Declaring):
     ) -> Variable[FoldValue]:
         """Derive `target` on each device: the fold of what `source` holds there now.
 
+        >>> from crdts import BoundedLWWSet
         >>> from lasp_edge import folds
         >>> program = Program("house")
         >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
@@ -144,6 +162,7 @@ class Program(Inputs, Declaring):
         With another fold than that of `source` it is a fold over the devices' results: of the
         numbers that `source` gives on each of them, `folds.quantile(0.95)` is their percentile.
 
+        >>> from crdts import BoundedLWWSet
         >>> from lasp_edge import folds
         >>> program = Program("house")
         >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
@@ -223,12 +242,12 @@ class Program(Inputs, Declaring):
         draft, what = self._draft, f"window {name!r}"
         if draft.is_taken(named(name, "window"), events=False):
             raise ValueError(f"{what}: the name is taken")
-        event, of_stream = self._window_source(source, fold, name, value)
+        event, of_stream = window_source(draft, source, fold, name, value)
         wait_us = None if tentative_after_s is None else wait_time(tentative_after_s, what)
         shape = (fold, size_s, slide_s, key, version)
         counts = (tuple(uses), value, where)
         given = WindowArguments(name, event, of_stream, *shape, *counts, wait_us)
-        return declare_window(draft, given, partial(self._over_stream, event.name))
+        return declare_window(draft, given, partial(over_stream, draft, event.name))
 
     def on_value(
         self,
@@ -246,6 +265,7 @@ class Program(Inputs, Declaring):
         again only after it has come back: never twice for one `value.inputs`, not even after a
         restart. What it does beside `update` may be repeated by a crash.
 
+        >>> from crdts import BoundedLWWSet
         >>> from lasp_edge import folds
         >>> program = Program("house")
         >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
@@ -289,6 +309,7 @@ class Program(Inputs, Declaring):
         result over the whole fleet, is of each gateway. Of a window or result counts the newest row
         that is final.
 
+        >>> from crdts import BoundedLWWSet
         >>> from lasp_edge import folds
         >>> program = Program("house")
         >>> samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from crdts import ControlLog
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.declarations import TEXT, ItemStream, Stream, StreamResult
+from lasp_edge.language.declarations import TEXT, Stream, StreamResult
 from lasp_edge.language.halves import (
     HALVES,
     half_of,
@@ -27,6 +27,7 @@ from lasp_edge.language.halves import (
     sources_of,
     stepper_of,
 )
+from lasp_edge.language.item_stream import ItemStream
 from lasp_edge.language.parameter_scan import NO_ENTRIES, ParameterScan, entries_in
 from lasp_edge.language.plan import Plan, fleet_sources
 from lasp_edge.language.row_limits import (
@@ -315,6 +316,18 @@ def _steps(result: StreamResult, name: str, step: str, part: Any) -> int:
 
 class StreamRow(NamedTuple):
     """A row of a result, as handlers and people see it.
+
+    >>> from lasp_edge import Program, StreamRow, scans
+    >>> program = Program("water")
+    >>> litres = program.event("litres", resolution="1", unit="l")
+    >>> used = program.scan("used", source=litres, scan=scans.differences(), per_device=True)
+    >>> rows = program.result(used)
+    >>> @program.on_result(used)
+    ... def large(row, update):
+    ...     if row.parts["difference"] > 100:
+    ...         print(f"{row.parts['difference']} l at {row.time_us}")
+    >>> large(StreamRow("used", "", 60_000_000, {"difference": 120}, "final", 1, ()), None)
+    120 l at 60000000
 
     Attributes:
         name: the result's.

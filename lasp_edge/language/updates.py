@@ -40,6 +40,17 @@ ValueOf = Callable[[str, str], FoldValue | None]
 class Update:
     """What a handler is given: it collects changes, which are applied together or not at all.
 
+    >>> from crdts import GSet
+    >>> from lasp_edge import Program
+    >>> program = Program("doors")
+    >>> door, seen = program.event("door"), program.declare(GSet(), "seen")
+    >>> @program.on_event(door)
+    ... def opened(event, update):
+    ...     update(seen, GSet.add, event.tags["room"])
+    >>> from lasp_edge.testing import replay
+    >>> sorted(replay(program, [("hall", "door", 1, 0, {"room": "attic"})]).variable("seen"))
+    ['attic']
+
     Args:
         event: the event that the handler runs for; None where it waited for something else.
         value: the value that the handler runs for; None where it runs for something else.

@@ -5,22 +5,6 @@ order of places, and gives the next state and what it says. If time alone can br
 tells when, and `ring` is called then, before all events of that instant. A late event is put in its
 place, and all behind it is stepped again until the state is what it was.
 
-    >>> class Alternations(Scan):
-    ...     '''How often a value has changed its sign.'''
-    ...     name, zero = "alternations", (0, 0)
-    ...
-    ...     def step(self, state, event):
-    ...         times, sign = state
-    ...         now = 1 if event.value > 0 else -1
-    ...         return ((times + 1, now), (times + 1,)) if now == -sign else ((times, now), ())
-    >>> scan = Alternations()
-    >>> state, outputs = scan.zero, []
-    >>> for value in (3, -1, -2, 5):
-    ...     state, values = scan.step(state, Event("x", value, 0, "pi-1", {}))
-    ...     outputs += values
-    >>> outputs
-    [1, 2]
-
 What is asked of the functions: they depend on their arguments alone, states and values are plain
 (`lasp_edge.ordered.plain`), and a state is never changed in place. One that raises, or gives what
 is not plain, says nothing and leaves the state as it was, everywhere.
@@ -49,6 +33,19 @@ class Scan(ABC, Generic[Value_co]):
     """A fold whose order matters. Define `step`; `due` and `ring`, if time alone can say something.
 
     A `Scan[float]` gives numbers.
+
+    >>> from lasp_edge import scans
+    >>> class Alternations(scans.Scan):
+    ...     '''How often a value has changed its sign.'''
+    ...     name, zero, parts = "alternations", (0, 0), {"times": "1"}
+    ...
+    ...     def step(self, state, event):
+    ...         times, sign = state
+    ...         now = 1 if event.value > 0 else -1
+    ...         return ((times + 1, now), [times + 1]) if now == -sign else ((times, now), [])
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(Alternations(), [3, -1, -2, 5])
+    [1, 2]
 
     Attributes:
         name: names its kind; a stream of it has a name of its own.

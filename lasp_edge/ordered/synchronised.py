@@ -9,20 +9,6 @@ any scan over the fleet. Three things beside it state what need not be in order:
 - `share(state)`: what each device is given at an event that all wait for; one share for all.
 - `join(state, part)`: the state with what a device has made of its share.
 
-    >>> class Total(Synchronised):
-    ...     '''How much was made until each end of a shift.'''
-    ...     name, zero, empty = "total", 0, 0
-    ...     depends = (("end", "made"), ("end", "end"))
-    ...
-    ...     def step(self, state, event):
-    ...         return (state, [state]) if event.name == "end" else (state + round(event.value), [])
-    ...
-    ...     def join(self, state, part):
-    ...         return state + part
-    >>> total = Total()
-    >>> total.join(40, total.share(40)), total.tells_apart
-    (40, ('end', 'made'))
-
 Laws (`lasp_edge.checking.synchronised`), for an event e that need not be in order and a part p that
 was made of `share(s)`:
 
@@ -51,6 +37,24 @@ from lasp_edge.reasons import reason_of
 
 class Synchronised(Scan[Value_co]):
     """A scan over the fleet that says what need not be in order. Define `step` and `join`.
+
+    >>> from lasp_edge import scans
+    >>> class Total(scans.Synchronised):
+    ...     '''How much was made until each end of a shift.'''
+    ...     name, zero, empty = "total", 0, 0
+    ...     depends = (("end", "made"), ("end", "end"))
+    ...
+    ...     def step(self, state, event):
+    ...         if event.name == "end":
+    ...             return state, [state]
+    ...         return state + round(event.value), []
+    ...
+    ...     def join(self, state, part):
+    ...         return state + part
+    >>> from lasp_edge.testing import check_scan, said_by
+    >>> said_by(Total(), [3, 4, 1], names=["made", "made", "end"])
+    [7]
+    >>> check_scan(Total(), [3, 4, 1], names=["made", "made", "end"])
 
     Attributes:
         depends: pairs of names of events that must be in order across devices; (a, a) for an event

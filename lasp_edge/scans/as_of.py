@@ -39,6 +39,13 @@ class AsOfJoin(Scan[tuple[Any, Any]]):
 
     It comes a microsecond after `left`, by time alone: see the module.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> both = scans.as_of("temperature", "humidity", within_s=60)
+    >>> said_by(both, [50, 21.5, 22.0], names=["humidity", "temperature", "temperature"],
+    ...         times_s=[0, 60, 61])
+    [(21.5, 50)]
+
     Args:
         left: the event or stream, or its name, each event of which has an output.
         right: the one that is looked up.

@@ -39,6 +39,13 @@ MOST_ROUNDS = 1_000
 class Loop(Scan):
     """The results of a function of a scan's values are outputs, stepped before the next event.
 
+    >>> from lasp_edge import scans
+    >>> from lasp_edge.testing import said_by
+    >>> def halves(value):
+    ...     return [value // 2] if value > 1 else []
+    >>> said_by(scans.loop(scans.changes(), halves), [5, 8])  # what the body gives
+    [2, 1, 4, 2, 1]
+
     Args:
         scan: the scan in the cycle; one without timers.
         body: gives the values that come of a value of the scan.

@@ -37,6 +37,12 @@ class Sessions(Scan[tuple[Any, ...]]):
 
     It comes a gap after its last event, by time alone.
 
+    >>> from lasp_edge import Resolution, folds, scans
+    >>> from lasp_edge.testing import said_by
+    >>> runs = scans.sessions(gap_s=2, fold=folds.sum()).at(Resolution("1"))
+    >>> said_by(runs, [5, 7, 6], times_s=[1, 2, 10])
+    [(1000000, 2000000, 12.0), (10000000, 10000000, 6.0)]
+
     Args:
         gap_s: seconds without an event that end a session. Two events of one key that are exactly
             so far apart are in two sessions.

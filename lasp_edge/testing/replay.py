@@ -1,16 +1,4 @@
-"""Readings or a recording through a fleet of real cores on virtual time, in the user's units.
-
->>> from lasp_edge.examples.greenhouse import program
->>> found = replay(program, [
-...     ("kitchen", "temperature", 21.0, 1_764_028_800, {"room": "kitchen"}),
-...     ("attic", "temperature", 23.0, 1_764_028_801, {"room": "attic"}),
-... ])
->>> found.value("global_average").number
-22.0
->>> row = found.window("temperature_by_room")[0]
->>> row["key"], row["mean"], row["devices_in"], row["status"]
-('attic', 23.0, 1, 'final')
-"""
+"""Readings or a recording through a fleet of real cores on virtual time, in the user's units."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +18,14 @@ GivenReading = Sequence[Any]
 
 
 class ReplayedRows(list[dict[str, Any]]):
-    """Rows with their columns by name: times are datetimes in UTC, numbers in their units."""
+    """Rows with their columns by name: times are datetimes in UTC, numbers in their units.
+
+    >>> rows = ReplayedRows([{"key": "attic", "mean": 21.5}, {"key": "cellar", "mean": 12.0}])
+    >>> [row["key"] for row in rows if row["mean"] > 20]
+    ['attic']
+    >>> rows.to_pandas().set_index("key")["mean"].max()  # doctest: +SKIP
+    21.5
+    """
 
     def to_pandas(self) -> Any:
         """Return them as a DataFrame of pandas.
@@ -48,6 +43,21 @@ class ReplayedRows(list[dict[str, Any]]):
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
     """What a fleet made of readings, once it was at rest and time had passed.
+
+    >>> from crdts import Counter
+    >>> from lasp_edge import Program, folds
+    >>> from lasp_edge.testing import replay
+    >>> program = Program("doors")
+    >>> door = program.event("door", resolution="1")
+    >>> opened = program.declare(Counter(), "opened")
+    >>> @program.on_event(door)
+    ... def counted(event, update):
+    ...     update(opened, Counter.increment)
+    >>> hour = program.window("hour", source=door, fold=folds.count(), size_s=3_600)
+    >>> given = [("hall", "door", 1, 1_764_028_800), ("attic", "door", 1, 1_764_028_801)]
+    >>> found = replay(program, given)
+    >>> found.variable("opened"), found.window("hour")[0]["count"], found.failures
+    (2, 2, [])
 
     Attributes:
         windows: name -> its rows, by key and start.
@@ -72,11 +82,29 @@ class ReplayOutcome:
         return _named(self.windows, "window", name)
 
     def result(self, name: str) -> ReplayedRows:
-        """Return the rows of a result."""
+        """Return the rows of a result.
+
+        >>> from lasp_edge import Program, scans
+        >>> from lasp_edge.testing import replay
+        >>> program = Program("water")
+        >>> litres = program.event("litres", resolution="1")
+        >>> used = program.scan("used", source=litres, scan=scans.differences(), per_device=True)
+        >>> rows = program.result(used)
+        >>> given = [("pi-1", "litres", value, at) for at, value in enumerate([100, 130, 180])]
+        >>> [row["difference"] for row in replay(program, given).result("used")]
+        [30, 50]
+        """
         return _named(self.results, "result", name)
 
     def value(self, name: str, key: str | tuple[str | int, ...] = "") -> FoldValue:
-        """Return the value of a key of a fold over all devices."""
+        """Return the value of a key of a fold over all devices.
+
+        >>> from lasp_edge.examples.greenhouse import program
+        >>> from lasp_edge.testing import replay
+        >>> given = [("pi-1", "temperature", 21.5, 1_764_028_800, {"room": "attic"})]
+        >>> replay(program, given).value("global_average").number
+        21.5
+        """
         key = key_text(key) if isinstance(key, tuple) else key
         return _named(_named(self.values, "value", name), f"key of {name}", key)
 
@@ -111,6 +139,17 @@ def replay(
     The fleet has the devices that the readings name. Each takes its readings in the order in which
     they are given, while faults befall. Then the faults end, and time passes until nothing is left
     that it alone brings, such as the end of a session.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> found = replay(program, [
+    ...     ("kitchen", "temperature", 21.0, 1_764_028_800, {"room": "kitchen"}),
+    ...     ("attic", "temperature", 23.0, 1_764_028_801, {"room": "attic"}),
+    ... ], faults="rough")
+    >>> found.value("global_average").number
+    22.0
+    >>> row = found.window("temperature_by_room")[0]
+    >>> row["key"], row["mean"], row["devices_in"], row["status"]
+    ('attic', 23.0, 1, 'final')
 
     Args:
         program: the program.

@@ -21,7 +21,8 @@ from device_agent.gateway.streams import FleetStreams
 from lasp_edge.evaluation.fleet import FleetEvaluator
 from lasp_edge.language import plan as plans
 from lasp_edge.language import streaming
-from lasp_edge.language.declarations import ItemStream, Stream
+from lasp_edge.language.declarations import Stream
+from lasp_edge.language.item_stream import ItemStream
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered import inputs
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, CellId

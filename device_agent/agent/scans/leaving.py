@@ -18,8 +18,8 @@ from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import PaneId
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
-from lasp_edge.language.declarations import ItemStream
 from lasp_edge.language.halves import scan_of
+from lasp_edge.language.item_stream import ItemStream
 from lasp_edge.language.streaming import Leaving
 from lasp_edge.ordered.answers import kept_answers, sent_answers
 from lasp_edge.ordered.cells import (

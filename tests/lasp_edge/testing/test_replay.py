@@ -60,6 +60,7 @@ def test_all_that_a_program_makes_is_there_in_its_units():
     ]
     assert [(row["warm"], row["moist"]) for row in found.result("both")] == [(20.0, 50), (22.0, 50)]
     assert found.value("fleet").devices == ("a", "b"), "c has nothing warm"
+    assert found.value("fleet").settled, "all devices hold it"
     stays = [(row["start"], row["end"], row["count"]) for row in found.result("stays")]
     at = [datetime.fromtimestamp(START_S + n, UTC) for n in range(4)]
     assert stays == [(at[1], at[2], 2), (at[3], at[3], 1)], "time alone ends a session"
