@@ -15,6 +15,7 @@ until nothing is left that time alone brings, such as the end of a session.
     []
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.units import SECOND_US
 from simulations.comparison import Comparison, compare, watched_on_s
 from simulations.fleet import GENTLE, Fleet
-from simulations.oracle import Reading, rows
+from simulations.oracle import Reading, accepted, rows
 from simulations.oracle.streams import emitted
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import FaultRates
@@ -88,6 +89,7 @@ def replaying(
     faults: FaultRates = GENTLE,
     seed: int = 0,
     entries: ControlLog = NO_ENTRIES,
+    retain_us: int = Settings().retain_us,
 ) -> Iterator[ReplayedFleet]:
     """Run readings through a fleet, and yield it at rest.
 
@@ -97,6 +99,7 @@ def replaying(
         faults: what may go wrong meanwhile.
         seed: of everything that is drawn.
         entries: the values of parameters, which devices know of before they read.
+        retain_us: how much older than the newest reading of its device a reading may be.
 
     Raises:
         ValueError: there is no reading.
@@ -105,39 +108,52 @@ def replaying(
     if not readings:
         raise ValueError("a reading is needed, as a device, an event, a value and a time")
     times_us = [each.time_us for each in readings]
-    span_us = max(times_us) - min(times_us)
     names = sorted({each.device for each in readings})
-    settings = Settings(retain_us=max(Settings().retain_us, span_us + DAY_US))
     fleet = Fleet(
         plan,
         size=len(names),
         names=names,
         seed=seed,
         faults=faults,
-        settings=settings,
+        settings=Settings(retain_us=retain_us),
         start_us=max(times_us) + SECOND_US,
     )
     try:
         _let_know(fleet, entries)
         _take_in(fleet, readings, STEPS if faults == GENTLE else FAULTY_STEPS)
-        _settle(fleet)
+        _settle(fleet, retain_us)
         fleet.step(watched_on_s(plan))
         first = fleet.running()[0]
         values = {name: _values(first, name) for name in plan.dynamic_folds}
         alerts = {each.name: each.report().get("alerts", {}) for each in fleet.running()}
         for until_us in ends_us(fleet.world, readings):
             pass_time(fleet.world, until_us)
-            _settle(fleet)
-        compared = compare(fleet.world, readings)
+            _settle(fleet, retain_us)
+        compared = compare(fleet.world, _not_too_late(plan, readings, retain_us))
         for each in fleet.running():
             alerts[each.name] = alerts[each.name] | _row_alerts(each)
         variables = _variables(fleet.running()[0])
-        yield ReplayedFleet(fleet, compared, values, alerts, variables, _failures(fleet))
+        failures = _failures(fleet, retain_us)
+        yield ReplayedFleet(fleet, compared, values, alerts, variables, failures)
     finally:
         fleet.close()
 
 
-def _settle(fleet: Fleet) -> None:
+def _not_too_late(plan: Plan, readings: Sequence[Reading], retain_us: int) -> list[Reading]:
+    """Return the readings that no device refuses for their age."""
+    found, newest_us = [], dict[str, int]()
+    for each in readings:
+        high_us = newest_us.get(each.device)
+        if high_us is not None and each.time_us < high_us - retain_us:
+            continue
+        found.append(each)
+        is_newest = high_us is None or each.time_us > high_us
+        if is_newest and accepted(plan, [each]):  # what is refused or taken back is not newest
+            newest_us[each.device] = each.time_us
+    return found
+
+
+def _settle(fleet: Fleet, retain_us: int) -> None:
     """Let a fleet settle.
 
     Raises:
@@ -146,7 +162,7 @@ def _settle(fleet: Fleet) -> None:
     try:
         fleet.settle()
     except AssertionError as error:
-        raise AssertionError("; ".join([str(error), *_failures(fleet)])) from None
+        raise AssertionError("; ".join([str(error), *_failures(fleet, retain_us)])) from None
 
 
 def _values(device: VirtualDevice, name: str) -> dict[str, FoldValue]:
@@ -249,13 +265,19 @@ def ends_us(world: World, readings: Sequence[Reading]) -> Iterator[int]:
             return
 
 
-def _failures(fleet: Fleet) -> list[str]:
-    """Return what functions raised, and why readings were refused."""
-    found: set[str] = set()
+def _failures(fleet: Fleet, retain_us: int) -> list[str]:
+    """Return what functions raised, and why readings were refused, and how many."""
+    found, counted = set[str](), Counter[str]()
     for device in fleet.running():
         found.update(device.report()["failures"])
         totals = device.core.counters.totals
-        found.update(name for name in totals if name.startswith((REFUSED, IN_WINDOW)))
+        found.update(name for name in totals if name.startswith(IN_WINDOW))
+        counted.update({n: totals[n] for n in totals if n.startswith(REFUSED)})
+        if device.counted("too_late"):
+            days = f"{retain_us / DAY_US:g}"
+            late = f"more than {days} days older than one that {device.name} read before"
+            counted[f"{REFUSED}too late: {late} (retain_days={days})"] = device.counted("too_late")
     for sink in fleet.world.sinks:
         found.update(sink.lander.failures)
+    found.update(f"{name} (readings: {count:,})" for name, count in counted.items())
     return sorted(found)

@@ -37,6 +37,7 @@ def tested(
     seed: int,
     options: Mapping[str, Any],
     settings: Iterable[ParameterSetting],
+    retain_us: int,
 ) -> ReplayOutcome:
     """Return what a fleet made of readings; see `lasp_edge.testing.replay`."""
     if isinstance(given, Path):
@@ -44,7 +45,9 @@ def tested(
     else:
         readings = [Reading(*each) for each in given]
     rates, entries = _rates(faults), entries_of(plan, settings)
-    with replaying(plan, readings, faults=rates, seed=seed, entries=entries) as replay:
+    with replaying(
+        plan, readings, faults=rates, seed=seed, entries=entries, retain_us=retain_us
+    ) as replay:
         wrong = replay.compared.wrong()
         if wrong:
             raise AssertionError("\n".join(wrong + replay.failures))

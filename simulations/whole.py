@@ -16,12 +16,14 @@ from lasp_edge.checking.trial import Findings
 from lasp_edge.language.plan import Plan
 from simulations.elsewhere import differences
 from simulations.oracle import Reading
-from simulations.replay import ReplayedFleet, replaying
+from simulations.replay import DAY_US, ReplayedFleet, replaying
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?")
 RARE = "a function that few readings reach"
 """Who asks for a tag that the trial of each function by itself did not find."""
 
+EVER_US = 40_000 * DAY_US
+"""For how long readings are taken in: their times are made up, whatever the program's windows."""
 ROUNDS = 8
 """Times that the program is run, at most, while its functions ask for tags that readings lack."""
 
@@ -49,7 +51,7 @@ def whole(
         ]
         if not readings:
             return found
-        with replaying(plan, readings, entries=made_up_entries(plan)) as replay:
+        with replaying(plan, readings, entries=made_up_entries(plan), retain_us=EVER_US) as replay:
             needed = _needed(replay.failures, readings) if left and given is None else {}
             if not needed:
                 failures = map(_with_remedy, _of_each_kind(replay.failures))

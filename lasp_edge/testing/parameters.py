@@ -22,6 +22,7 @@ GivenParameters: TypeAlias = Mapping[Any, GivenValue | Mapping[Any, GivenValue]]
 """A name, or (name, device) -> a value, or time -> the value from then on."""
 LATEST_S = 253_402_300_800
 """Seconds since the epoch, at most: to the year 9999. A time in milliseconds is more."""
+MOST_DAYS = 1_000_000
 EXAMPLE = '{"alarm_above": "30"}, or {"alarm_above": {1764028800: "30"}} from that time on'
 
 
@@ -84,6 +85,20 @@ def given_time_us(time: Any) -> int:
         )
     time_us: int = round(time * SECOND_US)
     return time_us
+
+
+def days_us(days: Any) -> int:
+    """Return days in microseconds.
+
+    Raises:
+        ValueError: they are not a number above 0.
+    """
+    number = float("nan") if isinstance(days, bool | str) else float(days)
+    if not 0 < number <= MOST_DAYS:
+        raise ValueError(
+            f"retain_days: a number above 0 is needed, {MOST_DAYS:,} at most, not {days!r}"
+        )
+    return round(number * 86_400 * SECOND_US)
 
 
 def _text(name: str, value: Any) -> str:

@@ -11,7 +11,7 @@ from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.event import key_text
 from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.program import Program
-from lasp_edge.testing.parameters import GivenParameters, given_time_us, settings_of
+from lasp_edge.testing.parameters import GivenParameters, days_us, given_time_us, settings_of
 
 GivenReading = Sequence[Any]
 """Device, event, value and time, and the tags if it has any."""
@@ -65,7 +65,7 @@ class ReplayOutcome:
         values: fold over all devices -> key -> its value; without keys the one key is "".
         alerts: a row for each alert that a device has published.
         variables: shared variable, or set that is derived from some -> its value in the end.
-        failures: what functions of the program raised, and why readings were refused.
+        failures: what functions of the program raised, and why readings were refused, and how many.
         compared: how much of it was compared with a plain recomputation, and what was not.
     """
 
@@ -132,6 +132,7 @@ def replay(
     faults: str | Iterable[str] = (),
     seed: int = 0,
     parameters: GivenParameters = MappingProxyType({}),
+    retain_days: float = 7,
     **options: Any,
 ) -> ReplayOutcome:
     """Run readings through a fleet, and return what it made of them.
@@ -161,12 +162,14 @@ def replay(
         parameters: name -> its value in place of the default, as `{"alarm_above": 30}`; or
             name -> time -> the value from then on; for one device the name is
             `("offset", "cellar")`.
+        retain_days: a device refuses a reading that is older by more days than one that it has
+            read before, as `lasp-edge agent --retain-days` does; `failures` has how many.
         options: how a file is read: those of `lasp-edge agent`, with _ for - in their names, as
             `time="ts"`, `device_field="device"`, `event={"litres": "l"}`, `retract="wrong"`.
 
     Raises:
-        ValueError: there is no reading, or one is not what is needed; or no such parameter, or it
-            cannot have that value.
+        ValueError: there is no reading, or an argument is not what is needed; or no such parameter,
+            or it cannot have that value.
         AssertionError: a result is not what a plain recomputation gives.
     """
     run = fleet_entry("replay").load()
@@ -177,7 +180,8 @@ def replay(
         if options:
             raise ValueError(f"{', '.join(options)}: options are for a file of readings")
     settings = list(settings_of(parameters))
-    found: ReplayOutcome = run(program.plan(), given, faults, seed, options, settings)
+    retain_us = days_us(retain_days)
+    found: ReplayOutcome = run(program.plan(), given, faults, seed, options, settings, retain_us)
     return found
 
 

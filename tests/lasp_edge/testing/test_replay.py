@@ -109,7 +109,50 @@ def test_a_recording_is_read_as_an_agent_reads_it(tmp_path):
 def test_a_reading_that_is_refused_is_named():
     found = replay(greenhouse, [("pi-1", "temperature", 20, START_S), ("pi-1", "x", 1, START_S)])
     assert any("KeyError: 'room'" in each for each in found.failures)
-    assert "refused: unknown event" in found.failures
+    assert "refused: unknown event (readings: 1)" in found.failures
+
+
+DAY_S = 86_400
+OUT_OF_ORDER = [
+    *(("a", "litres", 100 + n, START_S + DAY_S * n) for n in range(10)),
+    *(("a", "litres", 100, START_S + DAY_S * n + 60) for n in range(5)),
+    ("b", "litres", 200, START_S + 60),
+]
+"""Device a has read what is nine days younger than the late ones; device b has read nothing."""
+
+
+def by_day() -> Program:
+    program = Program("by_day")
+    litres = program.event("litres", resolution="1")
+    program.window("read", source=litres, fold=folds.count(), size_s=DAY_S)
+    return program
+
+
+@pytest.mark.parametrize("faults", ["", "rough"])
+def test_what_a_device_refuses_for_its_age_is_refused_and_counted(faults):
+    found = replay(by_day(), OUT_OF_ORDER, faults=faults or ())
+    # 9 days after the first, what is less than 2 days behind the first is too late.
+    assert [row["count"] for row in found.window("read")] == [2, 1, 2, 2, 2, 1, 1, 1, 1, 1]
+    late = "more than 7 days older than one that a read before (retain_days=7)"
+    assert found.failures == [f"refused: too late: {late} (readings: 2)"]
+    found = replay(by_day(), OUT_OF_ORDER, faults=faults or (), retain_days=9)
+    assert [row["count"] for row in found.window("read")] == [3, 2, 2, 2, 2, 1, 1, 1, 1, 1]
+    assert found.failures == []
+
+
+def test_a_reading_that_is_refused_makes_no_other_one_too_late():
+    program = Program("plausible")
+    litres = program.event("litres", resolution="1", most=500)
+    program.window("read", source=litres, fold=folds.count(), size_s=DAY_S)
+    later = ("a", "litres", 501, START_S + 30 * DAY_S)
+    found = replay(program, [later, *OUT_OF_ORDER[:3]])
+    assert [row["count"] for row in found.window("read")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("days", [0, -1, True, "7", float("nan")])
+def test_days_that_are_no_number_above_0_are_refused(days):
+    with pytest.raises(ValueError, match="retain_days: a number above 0 is needed"):
+        replay(by_day(), OUT_OF_ORDER, retain_days=days)
 
 
 @pytest.mark.parametrize(
