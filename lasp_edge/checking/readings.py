@@ -162,7 +162,7 @@ def constants_of(function: Any) -> Iterator[Any]:
 def values_of(event: EventType, texts: tuple[str, ...], numbers: tuple[float, ...]) -> list[Any]:
     """Return values that an event can have, those at constants of the program among them."""
     if event.text:
-        return [*WORDS, *texts]
+        return list(texts_of(event, texts))
     step = float(event.resolution.exact)
     near = [value for number in numbers for value in (number, number + step, number - step)]
     found: dict[int, None] = {}
@@ -170,6 +170,11 @@ def values_of(event: EventType, texts: tuple[str, ...], numbers: tuple[float, ..
         with suppress(ValueError, Refused, OverflowError):
             found[plausible(event, event.resolution.quantise(value))] = None
     return list(map(event.resolution.real, found))
+
+
+def texts_of(event: EventType, named: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the texts that an event is tried with: those that come, or made-up and named ones."""
+    return event.examples or (*WORDS, *named)
 
 
 def plausible(event: EventType, steps: int) -> int:

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from crdts import ControlLog, Lattice, Replica
-from lasp_edge.checking.readings import VALUES, WORDS, plausible
+from lasp_edge.checking.readings import VALUES, plausible, texts_of
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -296,7 +296,7 @@ def _counted(regimes: WindowRegimes, quantised: int, event: Event) -> None:
 def _read_values(event: EventType) -> Iterator[tuple[Any, int]]:
     """Yield made-up values as functions see them, and as integers."""
     if event.text:
-        yield from ((word, 0) for word in WORDS)
+        yield from ((text, 0) for text in texts_of(event))
         return
     yield from ((event.resolution.real(quantised), quantised) for quantised in _values(event))
 

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from io import StringIO
 
 from lasp_edge.checking.growth import growing
+from lasp_edge.checking.readings import WORDS
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import Findings, tried
 from lasp_edge.errors import EnvironmentLacks
@@ -49,8 +50,7 @@ def all_tried(
     found = tried(plan, tags)
     if plan.streams:
         tried_streams(plan, tags, found)
-    if not found.wrong:
-        found.doubts += growing(plan)
+    grows = growing(plan) if not found.wrong else []
     if is_lawful and not found.wrong:
         point = fleet_entry("whole")
         asked = {event: set(each) for event, each in found.tags.items()}
@@ -60,4 +60,17 @@ def all_tried(
         found.doubts += whole.doubts
         for event, rare in whole.tags.items():
             found.tags[event] = found.tags.get(event, {}) | rare
+    if found.wrong or found.doubts:
+        found.doubts += _of_texts(plan)
+    found.doubts += grows
     return found
+
+
+def _of_texts(plan: Plan) -> list[str]:
+    """Return a line for each event whose texts are made up: perhaps others come."""
+    return [
+        f"the readings of {name!r} are made-up texts, such as {WORDS[0]!r}; if others come, say "
+        f'which: event("{name}", text=True, examples=[..])'
+        for name, event in plan.events.items()
+        if event.text and not event.examples
+    ]

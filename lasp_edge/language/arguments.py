@@ -5,7 +5,7 @@
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
@@ -13,6 +13,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, key_text
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.declarations import Key, Shown
+from lasp_edge.language.row_limits import TEXT_BYTES
 from lasp_edge.protocol.shards import KEY_BYTES
 from lasp_edge.variables import named
 
@@ -130,6 +131,26 @@ def leaving_us(what: str, leave_s: Any) -> int:
         )
     span_us: int = round(leave_s * 1_000_000)
     return span_us
+
+
+def need_examples(what: str, examples: Iterable[Any], is_text: bool) -> tuple[str, ...]:  # noqa: FBT001
+    """Return the texts that come.
+
+    Raises:
+        ValueError: they are no texts, or too long, or the readings are numbers.
+    """
+    if isinstance(examples, str):
+        raise ValueError(f"{what}: examples={[examples]!r} is needed, not {examples!r}")
+    texts = tuple(examples)
+    if texts and not is_text:
+        raise ValueError(f"{what}: examples are of texts: write text=True")
+    for text in texts:
+        if not isinstance(text, str) or len(text.encode()) > TEXT_BYTES:
+            raise ValueError(
+                f'{what}: examples: texts are needed, such as "on", of at most {TEXT_BYTES:,} '
+                f"bytes, not {text!r}"
+            )
+    return texts
 
 
 def shown(what: str, title: Any, device_class: Any, unit: str | None = None) -> Shown:

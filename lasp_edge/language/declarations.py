@@ -80,6 +80,8 @@ class EventType(Generic[Value_co]):
     """How people are shown what is made from it."""
     leave_us: int | None = None
     """How long a reading waits to leave for an order over the fleet; None: an interval."""
+    examples: tuple[str, ...] = field(default=(), compare=False)
+    """Texts that come, for whoever makes up readings; empty: any."""
 
     @property
     def scale(self) -> Resolution:

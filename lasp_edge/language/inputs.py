@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 from crdts import BoundedLWWSet
 from lasp_edge.folds.numbers import Resolution, plausible_range
 from lasp_edge.generics import State
-from lasp_edge.language.arguments import leaving_us, need_key, shown
+from lasp_edge.language.arguments import leaving_us, need_examples, need_key, shown
 from lasp_edge.language.declarations import EventType, Key, Parameter
 from lasp_edge.language.draft import Draft
 from lasp_edge.variables import Variable, named
@@ -40,6 +40,7 @@ class Inputs:
         title: str = "",
         device_class: str = "",
         leave_s: float | None = None,
+        examples: Iterable[str] = (),
     ) -> EventType[str]: ...
     def event(  # noqa: PLR0913 - what there is to say of a reading
         self,
@@ -53,6 +54,7 @@ class Inputs:
         title: str = "",
         device_class: str = "",
         leave_s: float | None = None,
+        examples: Iterable[str] = (),
     ) -> EventType[Any]:
         """Declare a kind of reading.
 
@@ -60,7 +62,7 @@ class Inputs:
         >>> program = Program("house")
         >>> program.event("temperature", resolution="0.1", unit="°C", least=-40, most=60).unit
         '°C'
-        >>> program.event("name", text=True).text
+        >>> program.event("order", text=True, examples=["tea;2", "soup;1"]).text
         True
 
         Args:
@@ -76,6 +78,8 @@ class Inputs:
                 left out, unit and name tell it if they can.
             leave_s: seconds within which a reading leaves its device for a scan over the fleet,
                 0.1 to 3,600; where it is left out, the agent's `--interval`.
+            examples: texts that come: `check`, `simulate` and drawn readings then have these alone.
+                Where it is left out, they make some up, which the functions may not expect.
 
         Raises:
             ValueError: the name is taken, or a number is not what it has to be.
@@ -90,7 +94,8 @@ class Inputs:
         people = shown(f"event {name!r}", title, device_class, unit)
         leave_us = None if leave_s is None else leaving_us(f"event {name!r}", leave_s)
         texts = bool(text)
-        made = EventType(name, step, unit, texts, plausible, is_unstepped, people, leave_us)
+        come = need_examples(f"event {name!r}", examples, texts)
+        made = EventType(name, step, unit, texts, plausible, is_unstepped, people, leave_us, come)
         self._draft.events[name] = made
         return made
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lasp_edge.checking.readings import FIRST_US, WORDS, constants, plausible, tag_choices
+from lasp_edge.checking.readings import FIRST_US, constants, plausible, tag_choices, texts_of
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import tried
 from lasp_edge.folds.numbers import LIMIT
@@ -61,7 +61,7 @@ def readings(
 
 def _values(event: EventType, texts: tuple[str, ...]) -> st.SearchStrategy[Any]:
     if event.text:
-        return st.sampled_from((*WORDS, *texts))
+        return st.sampled_from(texts_of(event, texts))
     least, most = (plausible(event, end) for end in (1 - LIMIT, LIMIT - 1))
     least, most = (max(least, -LARGEST), min(most, LARGEST)) if least < LARGEST else (least, most)
     return st.integers(least, max(least, most)).map(event.resolution.real)
