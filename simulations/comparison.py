@@ -17,7 +17,7 @@ no definition for is not compared, and the comparison says so.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -296,16 +296,12 @@ def _why_not(plan: Plan, fold: LocalFold | DynamicFold) -> str:
         return of_others or "it is no fold of a bounded set"
     if bottom.max_age_s is not None:
         return "its samples go by age"
-    for event, handlers in plan.functions.handlers.items():
-        if event in plan.reads and handlers:
-            return f"a handler of {event} reads what a device knows at that time"
-    if any(_writes(plan.functions.results)) or plan.functions.reacting or plan.functions.reached:
-        return "handlers of values or results may write its samples"
+    for writer in plan.meanings[local.source.name].events:
+        if writer not in plan.events:
+            return f"{writer} writes its samples"
+        if writer in plan.reads:
+            return f"a handler of {writer} reads what a device knows at that time"
     return ""
-
-
-def _writes(handlers: Mapping[str, tuple[Any, ...]]) -> Iterator[bool]:
-    return (bool(each) for each in handlers.values())
 
 
 def _compare_alert(
