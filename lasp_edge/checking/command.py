@@ -10,12 +10,13 @@ comments and layout, in .lasp-edge-check.json of the current directory; commit t
 
 It also finds keys and handlers that take another number of arguments than agents give them,
 functions that remember something from call to call, and warns of handlers of events that read what
-a fold is worth, and of alerts that no value can reach. Then it runs keys, handlers, filters and
-reactions on made-up readings, says which fail, and which tags readings must have. Then the whole
-program runs on two virtual devices and a lander, and each window, row, value and alert is compared
-with a plain recomputation, which runs once more in another process: with another hash seed, clock,
-host name, directory, time zone and order of readings. Functions that switch something on do so
-here, too; --no-run leaves them alone.
+a fold is worth, of scans that compare several meters for want of a key, of two units in one sum,
+and of alerts that no value can reach. Then it runs keys, handlers, filters and reactions on made-up
+readings, says which fail, and which tags readings must have. Then the whole program runs on two
+virtual devices and a lander, and each window, row, value and alert is compared with a plain
+recomputation, which runs once more in another process: with another hash seed, clock, host name,
+directory, time zone and order of readings. Functions that switch something on do so here, too;
+--no-run leaves them alone.
 
   lasp-edge check greenhouse:program
 
@@ -69,6 +70,7 @@ from lasp_edge.checking.handlers import (
 )
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.memory import memories_of
+from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
@@ -159,11 +161,12 @@ def run(arguments: argparse.Namespace) -> int:
     broken, lines = _check_folds(plan, arguments.examples, arguments.seed, shows=arguments.laws)
     uncalled, seen = uncallable(plan), _looked_at(plan)
     lines += seen.lines
-    wrong, doubts = seen.wrong + uncalled, seen.doubts
+    wrong, doubts, asked = seen.wrong + uncalled, seen.doubts, {}
     if not uncalled and not arguments.no_run:
         found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
-        lines += _findings(found)
+        lines, asked = lines + _findings(found), found.tags
+    doubts += mixtures(plan, asked)
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, _fields(plan, arguments))
     if not arguments.no_record:

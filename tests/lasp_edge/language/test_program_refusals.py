@@ -72,10 +72,10 @@ WRONG = {
     "event without a name": (lambda p: p.event(""), "a printable name"),
     "a float as resolution": (lambda p: p.event("x", resolution=0.01), "decimal text"),
     "a negative resolution": (lambda p: p.event("x", resolution="-1"), "from 1e-30"),
-    "declare a number": (lambda p: p.declare(5, "x"), "a CRDT's bottom value is needed, not 5"),
+    "declare a number": (lambda p: p.declare(5, "x"), r"such as TwoPSet\(\) or Counter\(\), not 5"),
     "declare a CRDT of one's own": (
         lambda p: p.declare(type("Mine", (GSet,), {})(), "x"),
-        "devices and lakes join the types of crdts alone, and Mine is one of your own",
+        "join the types of crdts alone, and Mine is one of your own; declare GSet()",
     ),
     "declare a type": (lambda p: p.declare(Counter, "x"), "a CRDT's bottom value is needed"),
     "declare a value above bottom": (

@@ -1,0 +1,149 @@
+"""What does not belong together: two signals in one scan, two units in one sum.
+
+A difference is of one meter. A scan that compares a reading with the one before it, and has no key,
+takes the readings of all devices, or of all meters of a device, for those of one.
+
+    >>> from lasp_edge import Program, scans
+    >>> program = Program("water")
+    >>> litres = program.event("litres", resolution="1", unit="l")
+    >>> used = program.scan("used", source=litres, scan=scans.differences())
+    >>> print(mixtures(program.plan(), {})[0].partition(": write ")[2])
+    per_device=True, or key=lambda event: event.tags[..]
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.units import unit_of
+from lasp_edge.language.acting import Watched
+from lasp_edge.language.declarations import EventType, Parameter, Stream
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.writes import variables_named
+
+OF_ONE_SIGNAL = {
+    *("changes", "debounce", "differences", "held_for", "hysteresis", "rate", "time_weighted_mean")
+}
+"""The scans that compare a reading with the one before it, by name."""
+
+
+def mixtures(plan: Plan, tags: Mapping[str, Mapping[str, Iterable[str]]]) -> list[str]:
+    """Return a line for each place where signals or units are mixed, with what to write.
+
+    Args:
+        plan: of the program.
+        tags: event -> the tags that functions of the program ask for.
+    """
+    found = [line for name in plan.streams for line in _signals(plan, plan.streams[name], tags)]
+    return [*found, *_sets(plan), *_windows(plan), *_levels(plan)]
+
+
+def _signals(
+    plan: Plan, stream: Stream, tags: Mapping[str, Mapping[str, Iterable[str]]]
+) -> Iterator[str]:
+    scan = getattr(plan.functions.streams.get(stream.name), "name", "")
+    if stream.operator != "scan" or stream.keyed or scan not in OF_ONE_SIGNAL:
+        return
+    sources = list(_behind(plan, stream))
+    keyed = [each.name for each in sources if isinstance(each, Stream) and each.keyed]
+    asked = sorted({tag for event in stream.events for tag in tags.get(event, ())})
+    if keyed:
+        mixed, write = f"all keys of {keyed[0]}", "key=lambda event: event.key"
+    elif len(stream.events) > 1:
+        mixed, write = " and ".join(sorted(stream.events)), "key=lambda event: event.name"
+    elif asked:
+        whose = f"those of a device with several {asked[0]}"
+        mixed = "those of all devices" if stream.fleet else whose
+        write = f'key=lambda event: event.tags["{asked[0]}"]'
+    elif stream.fleet:
+        mixed = "those of all devices"
+        write = "per_device=True, or key=lambda event: event.tags[..]"
+    else:
+        return
+    yield (
+        f"scan {stream.name}: {scan} is of one signal, and without a key {mixed} are one: "
+        f"write {write}"
+    )
+
+
+def _behind(plan: Plan, stream: Stream) -> Iterator[Stream | EventType]:
+    """Yield what a stream is made of, up to the scans and events whose readings it gets."""
+    for name in stream.sources:
+        source = plan.streams.get(name)
+        if source is None:
+            yield plan.events[name]
+        elif source.operator in {"filter", "union", "map", "flat_map"}:
+            yield from _behind(plan, source)
+        else:
+            yield source
+
+
+def _in_units(plan: Plan, names: Iterable[str]) -> str:
+    """Return events with their units, where these are two and more; else an empty text."""
+    events = [plan.events[name] for name in names if name in plan.events]
+    with_unit = [each for each in events if each.unit and not each.text]
+    if len({each.unit for each in with_unit}) < 2:  # noqa: PLR2004 - one alone is mixed with none
+        return ""
+    return " and ".join(f"of {each.name} in {each.unit}" for each in with_unit)
+
+
+def _sets(plan: Plan) -> Iterator[str]:
+    """Yield a line for each set whose samples are readings of several units."""
+    for name in plan.meanings:
+        variable = plan.variables[name]
+        writers = [event for event, several in plan.collections.items() if variable in several]
+        if variable.measures is None:  # else what handlers write may have been converted
+            writers += [
+                event
+                for event, handlers in plan.functions.handlers.items()
+                if any(variable in variables_named(handler) for handler in handlers)
+            ]
+        mixed = _in_units(plan, sorted({*writers}))
+        if mixed:
+            yield (
+                f"variable {name}: its samples are {mixed}, as they were read; convert one in a "
+                "handler, and say measures= for the unit that they have then"
+            )
+
+
+def _windows(plan: Plan) -> Iterator[str]:
+    """Yield a line for each window of numbers over a union of readings of several units."""
+    for name, window in plan.windows.items():
+        stream = plan.streams.get(window.source.name)
+        if stream is None or stream.operator != "union" or _is_without_unit(window.fold):
+            continue
+        mixed = _in_units(plan, stream.sources)
+        if mixed:
+            last = stream.sources[-1]
+            yield (
+                f"window {name}: its readings are {mixed}, as they were read; convert one: "
+                f"program.map({last}, lambda event: .., resolution=)"
+            )
+
+
+def _is_without_unit(fold: Fold) -> bool:
+    return not any(unit_of(fold, part, "unit") for part in fold.parts)
+
+
+def _levels(plan: Plan) -> Iterator[str]:
+    """Yield a line for each parameter that is a level of a value in another unit."""
+    for name, watched in plan.alerts.items():
+        unit = _unit_watched(plan, watched)
+        for _, level in watched.levels:
+            if isinstance(level, Parameter) and unit and level.unit not in {"", unit}:
+                yield (
+                    f"alert {name}: parameter {level.name} is in {level.unit}, and "
+                    f"{watched.part} of {watched.variable} is in {unit}"
+                )
+
+
+def _unit_watched(plan: Plan, watched: Watched) -> str:
+    """Return the unit of a value that is watched; "" where it is not known, or has none."""
+    window, made = plan.windows.get(watched.variable), plan.dynamic_folds.get(watched.variable)
+    local = made.source if made else plan.local_folds.get(watched.variable)
+    if window is not None:
+        return unit_of(window.fold, watched.part, window.source.unit)
+    if local is None or local.made_of:
+        return ""
+    events = plan.meanings[local.source.name].events
+    units = {plan.events[each].unit for each in events if each in plan.events}
+    return unit_of(local.fold, watched.part, units.pop()) if len(units) == 1 else ""

@@ -1,0 +1,164 @@
+"""Two meters in one scan, two units in one sum: what `check` says of it, and what to write."""
+
+import pytest
+
+from crdts import BoundedLWWSet
+from lasp_edge import Program, folds, scans
+from lasp_edge.checking.mixtures import mixtures
+from lasp_edge.checking.whole import all_tried
+
+ROOM = {"key": lambda event: event.tags["room"]}
+
+
+def water(scan=None, **arguments):
+    program = Program("water")
+    litres = program.event("litres", resolution="1", unit="l")
+    scan = scan or scans.differences(reset=True)
+    used = program.scan("used", source=litres, scan=scan, **arguments)
+    program.result(used)
+    return program
+
+
+def found_in(program):
+    plan = program.plan()
+    return mixtures(plan, all_tried(plan).tags)
+
+
+OF_ONE = [
+    scans.differences(),
+    scans.rate(),
+    scans.changes(),
+    scans.debounce(5),
+    scans.hysteresis(above=3, below=1),
+    scans.held_for(lambda event: event.value > 3, 60),
+    scans.time_weighted_mean(60),
+]
+
+
+@pytest.mark.parametrize("scan", OF_ONE, ids=lambda scan: scan.name)
+def test_a_scan_of_one_signal_over_the_fleet_without_a_key_is_named_with_what_to_write(scan):
+    (line,) = found_in(water(scan))
+    assert line == (
+        f"scan used: {scan.name} is of one signal, and without a key those of all devices are one: "
+        "write per_device=True, or key=lambda event: event.tags[..]"
+    )
+    assert found_in(water(scan, per_device=True)) == []
+    assert found_in(water(scan, **ROOM)) == []
+
+
+@pytest.mark.parametrize("scan", [scans.sessions(60), scans.top(3), scans.last(2)])
+def test_a_scan_that_may_be_of_many_signals_is_not_named(scan):
+    program = Program("doors")
+    door = program.event("door", resolution="1")
+    program.map(program.scan("s", source=door, scan=scan), lambda event: 1, "m", resolution="1")
+    assert mixtures(program.plan(), {}) == []
+
+
+def test_two_meters_of_one_device_are_told_apart_by_the_tag_that_the_program_asks_for():
+    program = water(per_device=True)
+    program.window(
+        "by_meter", source="used", fold=folds.sum(), size_s=60, key=lambda e: e.tags["meter"]
+    )
+    (line,) = found_in(program)
+    assert line == (
+        "scan used: differences is of one signal, and without a key those of a device with "
+        'several meter are one: write key=lambda event: event.tags["meter"]'
+    )
+
+
+def test_keys_of_the_scan_before_are_kept():
+    def after(**arguments):
+        program = water(scans.changes(), **ROOM, per_device=True)
+        last = program.scan("held", source="used", scan=scans.debounce(5), **arguments)
+        program.result(last)
+        return found_in(program)
+
+    (line,) = after(per_device=True)
+    assert line == (
+        "scan held: debounce is of one signal, and without a key all keys of used are one: write "
+        "key=lambda event: event.key"
+    )
+    assert after(per_device=True, key=lambda event: event.key) == []
+
+
+def test_several_events_of_one_scan_are_named():
+    program = Program("both")
+    a, b = (program.event(name, resolution="1") for name in "ab")
+    program.result(program.scan("d", source=[a, b], scan=scans.differences(), per_device=True))
+    (line,) = found_in(program)
+    assert line == (
+        "scan d: differences is of one signal, and without a key a and b are one: write "
+        "key=lambda event: event.name"
+    )
+
+
+def two_units(**more):
+    program = Program("units")
+    warm = program.event("warm", resolution="0.1", unit="°C")
+    hot = program.event("hot", resolution="0.1", unit="°F")
+    last = program.declare_dynamic(BoundedLWWSet(bound=5), "last", **more)
+    return program, warm, hot, last
+
+
+def test_readings_of_two_units_in_one_set_are_named():
+    program, warm, hot, last = two_units()
+    program.collect(warm, into=last)
+    program.collect(hot, into=last)
+    program.fold(last, folds.mean(), "here")
+    (line,) = found_in(program)
+    assert line == (
+        "variable last: its samples are of hot in °F and of warm in °C, as they were read; "
+        "convert one in a handler, and say measures= for the unit that they have then"
+    )
+
+
+def handlers(program, warm, hot, last):
+    @program.on_event(warm)
+    def one(event, update):
+        update(last, BoundedLWWSet.add, event.value, event.time_us)
+
+    @program.on_event(hot)
+    def other(event, update):
+        update(last, BoundedLWWSet.add, (event.value - 32) / 1.8, event.time_us)
+
+    program.fold(last, folds.mean(), "here")
+    return program
+
+
+def test_a_handler_that_may_convert_says_so_by_what_the_set_measures():
+    assert len(found_in(handlers(*two_units()))) == 1
+    assert found_in(handlers(*two_units(measures="warm"))) == []
+
+
+def test_readings_of_two_units_in_one_stream_are_named_where_numbers_are_made_of_them():
+    program, warm, hot, _ = two_units()
+    program.window("mean", source=[warm, hot], fold=folds.mean(), size_s=60)
+    program.window("many", source=[warm, hot], fold=folds.count(), size_s=60)
+    (line,) = found_in(program)
+    assert line == (
+        "window mean: its readings are of warm in °C and of hot in °F, as they were read; convert "
+        "one: program.map(hot, lambda event: .., resolution=)"
+    )
+
+
+def test_a_handler_that_writes_nothing_mixes_nothing():
+    program, warm, hot, last = two_units()
+    program.collect(warm, into=last)
+    program.on_event(hot)(lambda event, update: None)
+    program.fold(last, folds.mean(), "here")
+    assert found_in(program) == []
+
+
+@pytest.mark.parametrize("unit", ["°F", "°C", ""])
+def test_a_level_in_another_unit_than_the_value_is_named(unit):
+    program, warm, _, last = two_units()
+    program.collect(warm, into=last)
+    limit = program.parameter("limit", "80", unit=unit)
+    fleet = program.fold_dynamic(program.fold(last, folds.max(), "here"), "fleet")
+    program.alert("hot", fleet, above=limit)
+    hour = program.window("hour", source=warm, fold=folds.count(), size_s=60)
+    program.alert("many", hour, above=limit)
+    found = [line for line in found_in(program) if line.startswith("alert")]
+    assert found == (
+        ["alert hot: parameter limit is in °F, and max of fleet is in °C"] if unit == "°F" else []
+    )
