@@ -11,7 +11,7 @@ from device_agent.agent.intake.intake import Intake
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.panes.cache import PaneCache
 from simulations.planted.bug import planted, replaced
-from simulations.world.workload import PANE_US
+from simulations.world.truth import PANE_US
 
 _of_orders = partial(planted, needs="ordered")
 

@@ -20,6 +20,7 @@ from simulations.planted.bug import planted, replaced
 
 NEEDED: Final = "gateways"
 _of_gateways = partial(planted, needs=NEEDED)
+_of_sinks = partial(planted, needs="sinks_retain_s")
 
 
 @_of_gateways
@@ -125,4 +126,46 @@ def a_gateway_keeps_the_members_that_it_began_with() -> Iterator[None]:
         return right(self, accepted)._replace(membership=self._state.membership)
 
     with replaced(GatewayCore, "_state_after", state_after):
+        yield
+
+
+@_of_gateways
+def windows_without_a_row_are_forgotten_at_a_restart() -> Iterator[None]:
+    """A window waits for a device that is off, and the gateway restarts: it never has a row."""
+    right = FleetWindows._restore  # noqa: SLF001
+
+    def restore(self: FleetWindows, name: str, passed_us: int | None) -> None:
+        right(self, name, passed_us)
+        self.unfinished.waiting.clear()
+
+    with replaced(FleetWindows, "_restore", restore):
+        yield
+
+
+@_of_sinks
+def late_readings_are_taken_until_a_windows_start_is_too_old() -> Iterator[None]:
+    """A reading comes late, in the time for it, and is acknowledged: no window is made with it."""
+
+    def starts_over(
+        self: FleetWindows, stream: int, device: str, pane_us: int, frontier_us: int | None
+    ) -> list[int]:
+        every = right(self, stream, device, pane_us, frontier_us)
+        if frontier_us is None:
+            return every
+        return [start_us for start_us in every if start_us >= frontier_us - self._retain_us]
+
+    right = FleetWindows._starts_over  # noqa: SLF001
+    with replaced(FleetWindows, "_starts_over", starts_over):
+        yield
+
+
+@_of_sinks
+def panes_are_pruned_where_windows_that_begin_there_are_closed() -> Iterator[None]:
+    """A window still takes late readings, and its first pane is gone: what that held is missing."""
+
+    def panes_below(self: FleetWindows, frontier_us: int) -> dict[int, int]:
+        return dict.fromkeys(right(self, frontier_us), frontier_us - self._retain_us)
+
+    right = FleetWindows.panes_below
+    with replaced(FleetWindows, "panes_below", panes_below):
         yield

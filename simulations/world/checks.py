@@ -42,7 +42,15 @@ from simulations.world.promise_checks import (
 )
 from simulations.world.scanning import ScanChecks
 from simulations.world.sinks import AnySink
-from simulations.world.truth import LONG_S, came_later, counted_lines, live_landed, pane_of
+from simulations.world.truth import (
+    LONG_S,
+    came_later,
+    counted_lines,
+    has_closed,
+    is_closed,
+    live_landed,
+    pane_of,
+)
 from simulations.world.window_checks import wrong_windows
 from simulations.world.world import World
 
@@ -198,6 +206,7 @@ class Checks:
         memory = device.core.panes.memory
         stores = {sink.lander.lake: sink for sink in world.sinks}
         results = {each.stream for each in world.plans[-1].stream_results.values()}
+        sizes_us = {each.stream: each.size_us for each in world.plans[-1].windows.values()}
         for sink in device.core.panes.sinks:
             store = stores.get(sink.store)
             if store is None:
@@ -212,7 +221,9 @@ class Checks:
                     continue
                 pane_us, stream, key, *of = pane
                 of_lake = (stream, key, pane_us, device.name, *of)
-                if of_lake not in landed or landed[of_lake][0] < entry.seq:
+                if (of_lake not in landed or landed[of_lake][0] < entry.seq) and not has_closed(
+                    store, pane_us, sizes_us.get(stream, 0)
+                ):
                     world.trouble.append(f"{device.name} dropped {pane}, {sink.name} lacks it")
                 if waits is not None and waits(memory.key(pane)):
                     world.trouble.append(f"{device.name} waits for an answer to {pane}: it came")
@@ -249,8 +260,10 @@ class Checks:
             # A lake that was lost was kept by the program that ran then.
             lost = [(each.plan, each) for each in sink.former if each.is_of_plan]
             kept = [(world.plans[-1], sink.lander), *lost]
+            due_us = sink.lander.core.waiting.due_us(sink.terms.tentative_after_us)
             for plan, lander in kept:
-                wrong = wrong_windows(plan, lander, waits=_waits(sink))
+                of_now = due_us if lander is sink.lander else None
+                wrong = wrong_windows(plan, lander, sink.terms, of_now)
                 world.trouble += [f"{sink.sink}: {what}" for what in wrong]
 
     def _agree(self, world: World) -> None:
@@ -269,8 +282,9 @@ class Checks:
         """Compare what has landed of a device in a sink with what its sources gave."""
         plan, lander = world.plans[-1], sink.lander
         is_short = came_later(device, sink) and world.scenario.retain_s < LONG_S
-        came_late = bool(sink.former) or is_short
-        landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
+        came_late = bool(sink.former) or is_short or bool(world.scenario.sinks_retain_s)
+        timed = plan.windows[TIMED]
+        landed = counted_lines(lander, timed.stream, device.name)
         sure = _sure_lines(world, device, came_late=came_late)
         if world.scenario.columns:
             self._columns(world, device, sink, sure)
@@ -278,7 +292,7 @@ class Checks:
             line: landed.get((line.time_us // 10_000_000, line.room), 0) // line.value % 4
             for line in device.recording
         }
-        missing = sum(times[line] == 0 for line in sure)
+        missing = sum(times[line] == 0 and not is_closed(sink, timed, line) for line in sure)
         twice = Counter({line: each - 1 for line, each in times.items() if each})
         twice -= _twice_unreported(device)
         if len(+twice) > device.maybe_twice():
@@ -303,12 +317,13 @@ class Checks:
         self, world: World, device: VirtualDevice, sink: AnySink, sure: set[RecordedLine]
     ) -> None:
         """Demand that each line of one room landed, as it came in columns, too."""
-        stream = world.plans[-1].windows[COLUMNS].stream
-        landed = counted_lines(sink.lander, stream, device.name)
+        window = world.plans[-1].windows[COLUMNS]
+        landed = counted_lines(sink.lander, window.stream, device.name)
         lost = [
             line
             for line in sure
             if line.room == COLUMN_ROOM
+            and not is_closed(sink, window, line)
             and not landed.get((pane_of(COLUMNS, line), ""), 0) // line.value % 4
         ]
         retired = device.name in world.operator.commands.membership.entries
@@ -351,13 +366,8 @@ def _not_durable(sink: AnySink) -> list[str]:
     has_ended, sink.ended = sink.ended, False
     if not has_ended or not sink.lander.is_of_plan:
         return []
-    wrong = wrong_windows(sink.lander.plan, sink.lander, waits=_waits(sink))
+    wrong = wrong_windows(sink.lander.plan, sink.lander, sink.terms)
     return [f"{sink.sink}, where it ended: {what}" for what in wrong]
-
-
-def _waits(sink: AnySink) -> bool:
-    """Return whether windows of a sink may wait for devices before they have a row."""
-    return bool(sink.terms.tentative_after_us)
 
 
 def _sure_lines(world: World, device: VirtualDevice, *, came_late: bool) -> set[RecordedLine]:

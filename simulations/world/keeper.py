@@ -22,6 +22,7 @@ class SimulatedKeeper:
 
     Attributes:
         panes: pane -> its greatest seq, and the partial at that.
+        came_us: pane -> how far the frontier was before the last entry of it; none before any.
         revisions: window -> all its rows.
         state: all else.
         taken: how many entries were committed.
@@ -30,6 +31,7 @@ class SimulatedKeeper:
 
     def __init__(self, membership: Membership | None = None) -> None:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
+        self.came_us: dict[PaneKey, int] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
         self.taken = self.commits = 0
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
@@ -42,6 +44,7 @@ class SimulatedKeeper:
         """Return another one that holds the same."""
         after = SimulatedKeeper()
         after.panes, after.state = dict(self.panes), self.state
+        after.came_us = dict(self.came_us)
         after.commits = self.commits
         after._history, after._results = dict(self._history), dict(self._results)
         after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
@@ -112,9 +115,12 @@ class SimulatedKeeper:
         """Take all changes."""
         self.taken += len(changes.entries)
         self.commits += 1
+        before_us = self.state.frontier_us
         for stream, pane_us, key, writer, seq, partial in changes.entries:
             at = (stream, key, pane_us, *writer)
             self.panes[at] = (seq, partial)
+            if before_us is not None:
+                self.came_us[at] = before_us
             places = self._places.setdefault(stream, {})
             if pane_us not in places:
                 insort(self._starts.setdefault(stream, []), pane_us)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from crdts import Frontier, Lattice, Membership
+from crdts.frontier import BOTTOM_US
 from device_agent.agent.guard import FAILED
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore
@@ -30,11 +31,13 @@ class WindowEntry(NamedTuple):
 
     Attributes:
         fold: of the pane.
+        came_us: how far the frontier was before the entry came.
     """
 
     device: str
     fold: Fold
     partial: Partial
+    came_us: int
 
 
 class LandedState:
@@ -158,9 +161,11 @@ class LandedState:
         An entry counts under the parameters that the sink knows, as its device has them.
         """
         regimes = FleetRegimes(plan, self.commands.control)
-        for (stream, key, pane_us, device, *_), (_, partial) in self.panes.items():
+        for pane, (_, partial) in self.panes.items():
+            stream, key, pane_us, device, *_ = pane
+            came_us = self._keeper.came_us.get(pane, BOTTOM_US)
             window, piece = regimes.window_of(stream), regimes.piece_of(device, stream, pane_us)
             if window is not None and piece is not None:
                 for start_us, _ in regimes.of(window.name, device).starts_over(piece, pane_us):
                     at = WindowStart(window.name, key, start_us)
-                    yield at, WindowEntry(device, piece.fold, partial)
+                    yield at, WindowEntry(device, piece.fold, partial, came_us)

@@ -22,8 +22,17 @@ from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.keeper import PaneKey
 from simulations.world.programs import COLUMN_ROOM, COLUMNS, RECORDED, TIMED
 from simulations.world.sinks import AnySink
-from simulations.world.truth import LONG_S, came_later, counted_lines, key_of, pane_of, time_of
-from simulations.world.workload import PANE_US
+from simulations.world.truth import (
+    LONG_S,
+    PANE_US,
+    came_later,
+    counted_lines,
+    has_closed,
+    is_closed,
+    key_of,
+    pane_of,
+    time_of,
+)
 from simulations.world.world import World
 
 _RECORDED = source_id(RECORDED)
@@ -127,7 +136,7 @@ def _check_entry(
         world.trouble += _lacking_items(device, sink, pane, of_world, since_us)
     name_of = {each.stream: each.name for each in plan.windows.values()}
     window = name_of.get(stream)
-    if window not in {TIMED, COLUMNS}:
+    if window not in {TIMED, COLUMNS} or has_closed(sink, pane_us, plan.windows[window].size_us):
         return
     _, here = device.core.panes.memory.entries[pane].partial
     _, (_, landed) = sink.lander.panes.get(of_world, (0, (0, 0)))
@@ -178,13 +187,14 @@ def _lacking(
     if not lines:
         return set()
     landed: dict[tuple[int, str], int] = defaultdict(int)
-    stream = device.core.agent.plan.windows[window].stream
+    of_window = device.core.agent.plan.windows[window]
     is_short = world.scenario.retain_s < LONG_S
     for lander in (sink.lander, *(sink.former if is_short else ())):
-        for at, total in counted_lines(lander, stream, device.name).items():
+        for at, total in counted_lines(lander, of_window.stream, device.name).items():
             landed[at] |= total
     return {
         line
         for line in lines
         if not landed[pane_of(window, line), key_of(window, line)] // line.value % 4
+        and not is_closed(sink, of_window, line)
     }

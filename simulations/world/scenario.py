@@ -64,6 +64,12 @@ WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.0
 """What else a scenario may have, and in which part of the seeds."""
 LONG_TIME = 0.04
 """The part of the seeds in which hours pass, in half of them while the last sink is dead."""
+WAITS, WAITS_S = 0.15, (3, 10, 60)
+"""The part of the seeds without streams over the fleet in which windows wait for devices before
+they have a row, and for how many seconds they do."""
+RETAINS, RETAINS_S = 0.2, (5, 5, 20)
+"""The part of the seeds without any streams in which sinks take late readings for so few seconds
+that short runs come to the end of it: later ones are left out, and panes are pruned."""
 ORDERED = 0.12
 """The part of the seeds with streams over the fleet; half of their sinks at least are gateways."""
 LONG_COMMIT_S = 10
@@ -112,6 +118,8 @@ class Scenario:
         soon: what meters read leaves at once, and sources give little that is late.
         punctual: no reading of meters and recordings is late, and none is taken back.
         joins_at: from which step on there is a second sink, where there is one.
+        wait_s: for how many seconds windows of its sinks wait for devices before they have a row.
+        sinks_retain_s: for how many seconds after their end they take late readings; 0: usual.
         narrow: limits are so small that a short run comes to them; see `narrow`.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
         named: the names of the devices, where they are given; `size` is their number.
@@ -145,6 +153,8 @@ class Scenario:
     soon: bool = False
     punctual: bool = False
     joins_at: int = 0
+    wait_s: int = 0
+    sinks_retain_s: int = 0
     narrow: bool = False
     named: tuple[str, ...] = ()
 
@@ -202,6 +212,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         more = [Fault(torn.randint(1, steps), "torn_commit", name, BEHIND) for name in names]
         scenario = replace(scenario, schedule=tuple(sorted([*scenario.schedule, *more])))
     scenario = _ordered(scenario, Random(f"{seed} ordered"), kinds)
+    scenario = _with_terms(scenario, Random(f"{seed} terms"))
     scenario = _with_sinks(scenario, Random(f"{seed} sinks"), kinds)
     if seed % TWINS_EVERY == TWINS_EVERY - 1 and "twin" in kinds:
         return _of_twins(scenario, later)
@@ -212,6 +223,20 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     there = scenario.names if kind else []  # not those drawn first: there may be fewer by now
     alone = [Fault(later.randint(1, steps), kind, name, KINDS[kind].most) for name in there]
     return replace(scenario, steps=steps, faults=CALM, schedule=tuple(sorted(alone)))
+
+
+def _with_terms(scenario: Scenario, random: Random) -> Scenario:
+    """Return the scenario with how long its windows wait, and how long they take late readings.
+
+    Streams have laws of their own about that; and what a program left out for longer than late
+    readings are taken stays as it was.
+    """
+    waits, retains = random.random() < WAITS, random.random() < RETAINS
+    wait_s = random.choice(WAITS_S) if waits and not scenario.ordered else 0
+    is_other = any(fault.kind == "former_lander" for fault in scenario.schedule)
+    is_other = is_other or scenario.ordered or scenario.scans
+    retain_s = random.choice(RETAINS_S) if retains and not is_other else 0
+    return replace(scenario, wait_s=wait_s, sinks_retain_s=retain_s)
 
 
 def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
@@ -301,6 +326,7 @@ def _of_served(scenario: Scenario, random: Random) -> Scenario:
     fault = Fault(random.randint(5, 25), "former_lander", "", random.randint(40, 55))
     few = replace(scenario, size=2, steps=90, commit_s=0, faults=CALM, schedule=(fault,))
     few = replace(few, archive=False, landers=(), gateways=(DEFAULT_SINK,), roster=True)
+    few = replace(few, sinks_retain_s=0)
     return replace(few, acting=False, scans=False, ordered=False, stamped=False, narrow=False)
 
 

@@ -22,10 +22,12 @@ AnySink = VirtualSink[LandedState]
 def sinks_of(scenario: Scenario, plan: Plan, terms: WaitingTerms, start_us: int) -> list[AnySink]:
     """Return the sinks of a scenario."""
     terms = terms if scenario.expected is None else terms._replace(roster=scenario.expected)
+    wait_s = order_of(scenario).wait_s if scenario.ordered else scenario.wait_s
+    if scenario.ordered or wait_s:
+        terms = terms._replace(tentative_after_us=wait_s * SECOND_US)
+    if scenario.sinks_retain_s and not (scenario.ordered or scenario.scans):
+        terms = terms._replace(retain_us=scenario.sinks_retain_s * SECOND_US)
     soon = terms._replace(dead_after_us=SOON_US) if scenario.seed % 3 == 0 else terms
-    if scenario.ordered:
-        wait_us = order_of(scenario).wait_s * SECOND_US
-        terms, soon = (each._replace(tentative_after_us=wait_us) for each in (terms, soon))
     names = (DEFAULT_SINK, ARCHIVE) if scenario.archive else (DEFAULT_SINK,)
 
     # Events that stay on their devices need a gateway, which publishes the others.

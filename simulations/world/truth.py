@@ -10,6 +10,8 @@ from simulations.world.landed import LandedState
 from simulations.world.programs import COLUMN_EARLIER_US, COLUMN_PANE_S, COLUMNS
 from simulations.world.sinks import AnySink
 
+PANE_US = 10_000_000
+"""The span of the panes whose readings must be distinguished."""
 LONG_S = 3_600
 """Seconds of retention that no run passes."""
 
@@ -21,7 +23,7 @@ def counted_lines(lander: LandedState, stream: int, device: str) -> dict[tuple[i
         if of == stream and name == device:
             _, total = partial
             assert isinstance(total, int)
-            found[pane_us // 10_000_000, room] += total
+            found[pane_us // PANE_US, room] += total
     return found
 
 
@@ -39,6 +41,17 @@ def pane_of(window: str, line: RecordedLine) -> int:
     """Return the number of a line's pane in a window, as `counted_lines` gives it."""
     pane_s = COLUMN_PANE_S if window == COLUMNS else 10
     return time_of(window, line) // (pane_s * SECOND_US) * (pane_s // 10)
+
+
+def has_closed(sink: AnySink, pane_us: int, size_us: int) -> bool:
+    """Return whether a sink takes nothing more into a pane of a window: it may lack some of it."""
+    frontier_us = sink.lander.coverage.frontier
+    return frontier_us is not None and pane_us < frontier_us - sink.terms.retain_us - size_us
+
+
+def is_closed(sink: AnySink, window: Window, line: RecordedLine) -> bool:
+    """Return whether a sink takes nothing more into the pane of a line: it may lack the line."""
+    return has_closed(sink, pane_of(window.name, line) * PANE_US, window.size_us)
 
 
 def live_landed(lander: LandedState, stream: int, device: str) -> int:

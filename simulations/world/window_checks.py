@@ -2,6 +2,8 @@
 
 - a current row is the combination of the pane entries that landed, by plain recomputation
 - each window that has entries has a row, unless X lets it wait, and no other has one with readings
+- an entry counts in each window that still took late readings when it came; of one that did not,
+  nothing more is asked than that its rows follow each other
 - revisions count from 0, each differs from the one before, and a status never goes back
 - a window is final at most once, and not before the frontier has passed its end; when it has, no
   row of it is tentative any more
@@ -11,6 +13,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator
 
+from device_agent.gateway.core import WaitingTerms
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
@@ -19,25 +22,30 @@ from simulations.oracle import combined
 from simulations.world.landed import LandedState, WindowEntry
 
 
-def wrong_windows(plan: Plan, lander: LandedState, *, waits: bool = False) -> Iterator[str]:
+def wrong_windows(
+    plan: Plan, lander: LandedState, terms: WaitingTerms, due_us: int | None = None
+) -> Iterator[str]:
     """Yield what is wrong with the windows that a lander keeps.
 
     Args:
         plan: the program.
         lander: keeps them.
-        waits: windows may wait for devices before they have a row.
+        terms: for whom its windows wait, and for how long they take late readings.
+        due_us: windows that end then or earlier have waited for as long as they may.
     """
-    right = _true(plan, lander)
+    right, closed = _true(plan, lander, terms.retain_us)
     streams = {window.stream for window in plan.windows.values()}
     of_plan = {
         at: rows
         for at, rows in lander.revisions.items()
         if rows[-1].stream in streams and (at in right or rows[-1].devices_in)
     }
-    missing = right.keys() ^ of_plan.keys()
-    if waits:
-        passed_us = lander.coverage.frontier
-        sizes_us = {window.name: window.size_us for window in plan.windows.values()}
+    passed_us = lander.coverage.frontier
+    sizes_us = {window.name: window.size_us for window in plan.windows.values()}
+    missing = (right.keys() ^ of_plan.keys()) - closed
+    if terms.tentative_after_us:
+        known_us = [each for each in (passed_us, due_us) if each is not None]
+        passed_us = max(known_us, default=None)
         missing = {
             at
             for at in missing
@@ -48,23 +56,30 @@ def wrong_windows(plan: Plan, lander: LandedState, *, waits: bool = False) -> It
     for at in sorted(right.keys() & of_plan.keys()):
         rows = of_plan[at]
         found = (rows[-1].partial, rows[-1].devices_in)
-        if found != right[at]:
+        if at not in closed and found != right[at]:
             yield f"{at} is {found}, and its panes give {right[at]}"
         yield from _wrong_history(rows, lander.coverage.frontier)
 
 
-def _true(plan: Plan, lander: LandedState) -> dict[WindowStart, tuple[Partial, int]]:
-    """Return what each window holds, from the entries that landed."""
+def _true(
+    plan: Plan, lander: LandedState, retain_us: int
+) -> tuple[dict[WindowStart, tuple[Partial, int]], set[WindowStart]]:
+    """Return what each window holds by what landed, and for which of them that came too late."""
     held: dict[WindowStart, list[WindowEntry]] = defaultdict(list)
+    closed = set[WindowStart]()
     for at, entry in lander.window_entries(plan):
         held[at].append(entry)
-    return {
+        size_us = plan.windows[at.window].size_us
+        if entry.came_us > at.start_us + size_us + retain_us:
+            closed.add(at)
+    right = {
         at: (
             combined(entries[0].fold, [entry.partial for entry in entries]),
             len({entry.device for entry in entries}),
         )
         for at, entries in held.items()
     }
+    return right, closed
 
 
 def _wrong_history(rows: list[FleetRow], frontier_us: int | None) -> Iterator[str]:

@@ -5,6 +5,7 @@ from random import Random
 from lasp_edge.units import SECOND_US
 from simulations.world.device import RecordedLine, VirtualDevice
 from simulations.world.programs import COLUMN, COLUMN_EARLIER_US, COLUMN_PANE_S, COLUMN_ROOM, SLOTS
+from simulations.world.truth import PANE_US
 
 LIVE_RATE = 0.2
 """Readings in a step that a device's second source gives."""
@@ -29,8 +30,6 @@ ROOMS = (*"aaaaabbbb", "A", "ab", "\u00e1", "a\u0301")
 COLUMNS_LINES = 2
 """Lines that come in place of one where there are columns. There a line is to be late for an entry
 that has landed and grows: so few are late, as each late one holds back what is promised."""
-PANE_US = 10_000_000
-"""The span of the panes whose readings must be distinguished."""
 
 
 def rate_at(step: int, usual: float) -> float:
