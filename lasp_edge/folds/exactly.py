@@ -1,8 +1,8 @@
 """The parts of a fold as exact numbers: a bound is compared with the value, not with its double.
 
-A mean of 28.1 exactly is a double a little above or below 28.1, whichever comes out of the
-division. What acts on a value at a bound must not depend on that. Here a partial is read off as
-fractions: of samples in steps of 0.1 with the total 562 and the count 2, the mean is 281/10.
+A mean of 28.1 exactly is shown as the double nearest to it, which is a little more. What acts on a
+value at a bound must not depend on that. Here a partial is read off as fractions: of samples in
+steps of 0.1 with the total 562 and the count 2, the mean is 281/10.
 
     >>> from lasp_edge import folds
     >>> tenths = Resolution("0.1")

@@ -71,7 +71,7 @@ class Sum(Fold):
 
 @built_in
 class Mean(Fold):
-    """Arithmetic mean of the samples. None where there is no sample.
+    """Arithmetic mean of the samples, the double nearest to its exact value; None without samples.
 
     >>> from lasp_edge import Resolution, folds
     >>> fold = folds.mean()
@@ -93,7 +93,7 @@ class Mean(Fold):
         count, total = partial
         if not count:
             return {"mean": None}
-        return {"mean": (float(total) / float(count)) * float(resolution.exact)}
+        return {"mean": total * resolution.numerator / (count * resolution.denominator)}
 
 
 @built_in
