@@ -20,6 +20,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -196,7 +197,7 @@ def inner_functions(function: Any) -> Iterator[FunctionType]:
 
 def _functions(function: Any, seen: set[int]) -> Iterator[FunctionType]:
     """Yield a function, and those of its package that it names."""
-    function = getattr(function, "__func__", function)
+    function = _without_arguments(function)
     if not isinstance(function, FunctionType):  # an object that is called, but no class
         function = vars(type(function)).get("__call__")
     if not isinstance(function, FunctionType) or id(function) in seen:
@@ -213,6 +214,13 @@ def _functions(function: Any, seen: set[int]) -> Iterator[FunctionType]:
             for name, method in vars(type(value)).items():
                 if name in attributes or name == "__call__":
                     yield from _functions(method, seen)
+
+
+def _without_arguments(function: Any) -> Any:
+    """Return the function of a method, or of what `functools.partial` made."""
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__func__", function)
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -9,15 +9,18 @@ asked for `event.value > 60` or for `event.tags["status"] == "200"` is met, and 
     ('made-up-1', 'temperature', ['room'])
 """
 
+import inspect
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from itertools import cycle
 from random import Random
+from types import CellType
 from typing import Any, NamedTuple
 
 from crdts import ControlLog
-from lasp_edge.checking.determinism import functions_of, inner_codes
+from lasp_edge.checking.determinism import functions_of, inner_codes, inner_functions
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import EventType, Parameter
 from lasp_edge.language.plan import Plan
@@ -149,14 +152,29 @@ def _is_short_text(constant: Any) -> bool:
 
 
 def constants_of(function: Any) -> Iterator[Any]:
-    """Yield the constants of a function, and those that it names."""
+    """Yield the constants of a function, those that it names, and those that were given to it."""
+    found = list(_given_to(function))
     for each, code in inner_codes(function):
-        names = [each.__globals__.get(name) for name in code.co_names]
-        for constant in (*code.co_consts, *names):
-            if isinstance(constant, tuple | frozenset | set | list):
-                yield from sorted(constant, key=repr)
-            else:
-                yield constant
+        found += code.co_consts
+        found += [each.__globals__.get(name) for name in code.co_names]
+    for constant in found:
+        if isinstance(constant, tuple | frozenset | set | list):
+            yield from sorted(constant, key=repr)
+        else:
+            yield constant
+
+
+def _given_to(function: Any) -> Iterator[Any]:
+    """Yield what a function closes over, its defaults, and arguments of `functools.partial`."""
+    function = inspect.unwrap(function)
+    while isinstance(function, partial):
+        yield from (*function.args, *function.keywords.values())
+        function = function.func
+    for each in inner_functions(function):
+        yield from (*(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values())
+        for cell in each.__closure__ or ():
+            if cell != CellType():  # else not yet assigned
+                yield cell.cell_contents
 
 
 def values_of(event: EventType, texts: tuple[str, ...], numbers: tuple[float, ...]) -> list[Any]:

@@ -65,23 +65,29 @@ def need_key(key: Any, version: Any, what: str) -> None:
 def of_event_and_parameters(function: Any) -> Any:
     """Return a `value=` or `where=` as it is called: with the event and the parameters.
 
-    It may leave out the parameters, as in `where=lambda event: event.value > 0`.
+    It may leave out the parameters, as in `where=lambda event: event.value > 0`. An argument with a
+    default keeps it, as in `where=lambda event, least=least: event.value > least`, unless it is
+    called `at`.
     """
     try:
         signature = inspect.signature(function)
         signature.bind(None)
     except (TypeError, ValueError):
         return function
-    try:
-        signature.bind(None, None)
-    except TypeError:
+    first, *more = signature.parameters.values()
+    if inspect.Parameter.VAR_POSITIONAL in {each.kind for each in (first, *more)}:
+        return function
+    if any(each.name == "at" and each.kind in _BY_PLACE for each in more):
+        return function
 
-        @wraps(function)
-        def of_both(event: Event[Any], at: Any) -> Any:  # noqa: ARG001 - it was left out
-            return function(event)
+    @wraps(function)
+    def of_both(event: Event[Any], at: Any) -> Any:  # noqa: ARG001 - it was left out
+        return function(event)
 
-        return of_both
-    return function
+    return of_both
+
+
+_BY_PLACE = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
 
 
 LONGEST_LEAVE_S = 3_600

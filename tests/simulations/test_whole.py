@@ -276,6 +276,20 @@ def test_what_no_reading_reaches_is_a_warning(found):
     ]
 
 
+GIVEN = {
+    "closed over": "(lambda mast: lambda e: e.tags['mast'] == mast)('north')",
+    "a default": "lambda e, mast='north': e.tags['mast'] == mast",
+    "a keyword's default": "lambda e, *, mast='north': e.tags['mast'] == mast",
+    "an argument of partial": "partial(lambda mast, e: e.tags['mast'] == mast, 'north')",
+}
+
+
+@pytest.mark.parametrize("function", GIVEN.values(), ids=GIVEN)
+def test_a_text_that_was_given_to_a_function_is_tried(found, function):
+    partial = "from functools import partial\n"
+    assert found(f"{partial}{WINDOW} fold=folds.sum(), where={function})") == ([], [])
+
+
 def test_failures_that_differ_in_their_numbers_alone_are_one_line(found):
     wrong, _ = found(
         """

@@ -6,6 +6,7 @@ import pytest
 
 from lasp_edge import Program, folds
 from lasp_edge.examples.greenhouse import program as without_parameters
+from lasp_edge.language.arguments import of_event_and_parameters
 from lasp_edge.language.parameters import canonical, is_value, need_value, plain, shown
 from lasp_edge.language.plan import windows_of_streams
 from tests.lasp_edge.language.support_controlled import greenhouse
@@ -41,6 +42,23 @@ def test_a_plan_with_parameters_travels_without_its_functions():
     assert again.digest == plan.digest
     with pytest.raises(RuntimeError, match="leaves the functions behind"):
         again.functions.windows  # noqa: B018 - asking is the error
+
+
+@pytest.mark.parametrize(
+    ("where", "given"),
+    [
+        (lambda event: (event,), ("event",)),
+        (lambda at: (at,), ("event",)),
+        (lambda event, least=5: (event, least), ("event", 5)),
+        (lambda event, *, least=5: (event, least), ("event", 5)),
+        (lambda event, at: (event, at), ("event", "at")),
+        (lambda event, given: (event, given), ("event", "at")),
+        (lambda event, at=None: (event, at), ("event", "at")),
+        (lambda *given: given, ("event", "at")),
+    ],
+)
+def test_a_default_is_kept_by_a_function_of_an_event_and_parameters(where, given):
+    assert of_event_and_parameters(where)("event", "at") == given
 
 
 def window_of(default="28", version=1, **more):
