@@ -375,7 +375,7 @@ class LanderRun:
             accepted.lost,
         )
         self._landing.begin_store()
-        accepted.promises = Frontier()
+        accepted.promises, accepted.begun = Frontier(), {}
         accepted.heard = dict.fromkeys(accepted.heard, False)
         self._know_store()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cloud_tier.lander.run import ClosedSegment, LanderRun
 from crdts import Frontier, Membership
-from crdts.frontier import BOTTOM_US
+from crdts.frontier import BOTTOM_US, Promise
 from crdts.replica import SEQS
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway.panes import FleetPanes, KeyedPane
@@ -16,7 +16,8 @@ from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
 from lasp_edge.protocol.acks import Answer, FormerStore
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from lasp_edge.protocol.frontier import Coverage, Liveness
-from simulations.planted.bug import planted, replaced
+from simulations.planted.bug import omitted, planted, replaced
+from simulations.world.lake import MemoryLog
 
 _of_gateways = partial(planted, needs="gateways")
 _of_landers = partial(planted, needs="landers")
@@ -49,6 +50,27 @@ def a_landed_segment_is_not_known_again() -> Iterator[None]:
             right(self, segment)
 
     with replaced(LanderRun, "_land", land):
+        yield
+
+
+omitted(
+    "segments_are_numbered_from_the_log_alone",
+    "A lander lost its segments: it begins with numbers under which others have landed.",
+    MemoryLog,
+    "start_after",
+    None,
+    "landers",
+)
+
+
+@planted
+def a_promise_that_comes_again_was_heard_now() -> Iterator[None]:
+    """The network doubles a beat, or somebody plays it: a device that is dead looks alive."""
+
+    def among_equals(self: Promise) -> tuple[int, bool, int]:
+        return (self.low_us or BOTTOM_US, self.done, self.heard_us)
+
+    with replaced(Promise, "_among_equals", among_equals):
         yield
 
 

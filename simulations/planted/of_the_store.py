@@ -1,17 +1,24 @@
 """Bugs of the way to the disk and back: what is durable, when, and together with what."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from device_agent.agent.changes import Changes
 from device_agent.agent.core import Durable
+from device_agent.agent.intake.identities import Identities
 from device_agent.agent.intake.intake import Intake
+from device_agent.agent.panes.cache import PaneCache
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.state.counters import Counters
-from device_agent.agent.state.store import Store
+from device_agent.agent.state.store import NEVER_US, Store
 from device_agent.agent.state.stored import Stored
+from device_agent.agent.stored_rows import BlockId, PaneId
+from device_agent.storage.sealed_file import finding_damage, transaction
 from simulations.planted.bug import planted, replaced
+
+_of_narrow = partial(planted, needs="narrow")
 
 
 @planted
@@ -26,6 +33,50 @@ def the_cursor_is_committed_apart_from_panes() -> Iterator[None]:
         right(self, changes)
 
     with replaced(Store, "commit", commit):
+        yield
+
+
+@planted
+def what_is_too_old_is_deleted_though_no_sink_has_it() -> Iterator[None]:
+    """A sink is away for longer than readings are kept: what waits for it leaves the store."""
+    right = Store.prune
+
+    @finding_damage
+    def prune(self: Store, floor_us: int, pruned_us: int = NEVER_US) -> int:
+        db = self._db
+        with transaction(db):
+            db.execute("DELETE FROM pane WHERE end_us <= ? AND incarnation > 0", (floor_us,))
+        return right(self, floor_us, pruned_us)
+
+    with replaced(Store, "prune", prune):
+        yield
+
+
+@_of_narrow
+def a_block_that_changes_late_counts_as_the_last_of_its_stream() -> Iterator[None]:
+    """A reading comes late, newer ones have left memory, and come again: they count twice."""
+    right = Identities.take_changed
+
+    def take_changed(self: Identities) -> dict[BlockId, bytes]:
+        taken = right(self)
+        self._highs |= {(event, tags): block for event, tags, block in taken}
+        return taken
+
+    with replaced(Identities, "take_changed", take_changed):
+        yield
+
+
+@_of_narrow
+def the_newest_of_what_leaves_memory_bounds_the_promise() -> Iterator[None]:
+    """Entries leave memory before they have landed, and the promise passes the oldest of them."""
+    right = PaneCache._note_evicted  # noqa: SLF001 - a bug is planted from outside
+
+    def note_evicted(self: PaneCache, panes: Sequence[PaneId]) -> None:
+        before_us = self._oldest_us
+        right(self, panes)
+        self._oldest_us = max([before_us, *[pane.pane_us for pane in panes]])
+
+    with replaced(PaneCache, "_note_evicted", note_evicted):
         yield
 
 

@@ -7,12 +7,13 @@
 - who has ended has ended for the sinks that its beats name
 - an answer that did not leave leaves as soon as it can
 - a device of the roster that was never heard is waited for, for as long as one that is silent
-- a promise came from its device, and is not one that the broker had kept
+- a promise came from its device, and is not one that the broker had kept; one that comes again
+  was heard when it first came
 """
 
 from collections.abc import Iterator
 
-from crdts.frontier import BOTTOM_US
+from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
 from simulations.world.faults import STEP_US
 from simulations.world.landed import LandedState
@@ -29,6 +30,7 @@ class FrontierWatch:
 
     def __init__(self) -> None:
         self._before: dict[str, int | None] = {}
+        self._heard: dict[tuple[str, str], Promise] = {}
 
     def wrong(self, sink: AnySink, step: int) -> Iterator[str]:
         """Yield what is wrong with a sink's frontier."""
@@ -39,6 +41,7 @@ class FrontierWatch:
         if step % LOOK_STEPS == 0:
             yield from _held_back(sink, after_us)
             yield from _kept_by_the_broker(sink)
+            yield from self._heard_again(sink)
         yield from _listened(sink)
         yield from _forgotten(sink, step)
         if after_us == before_us or is_first:
@@ -57,6 +60,14 @@ class FrontierWatch:
                 yield f"the frontier of {lander.lake} passed the promise of {device}"
         if _never_heard(sink, lander):
             yield f"the frontier of {lander.lake} moved before all of the roster were heard"
+
+    def _heard_again(self, sink: AnySink) -> Iterator[str]:
+        """Yield the promises that have another time now at which they came."""
+        for device, promise in sink.lander.promises.entries.items():
+            before = self._heard.get((sink.lander.file, device), promise)
+            self._heard[sink.lander.file, device] = promise
+            if before != promise and before == promise._replace(heard_us=before.heard_us):
+                yield f"{sink.lander.lake} heard the same promise of {device} once more"
 
 
 def _expected(sink: AnySink) -> list[str]:

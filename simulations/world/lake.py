@@ -135,6 +135,8 @@ class SimulatedLake(LandedState):
     ) -> None:
         """Take a segment's rows, after what is news of variables; and let a job merge them."""
         del refused
+        if number <= self.landed:  # its tick would not count, nor its variables
+            raise AssertionError(f"a segment has landed as number {number} before")
         self._power.use()
         for name, _, news, _ in shared:
             self.shared[name] = self.shared.get(name, news.bottom()) | news
@@ -199,6 +201,12 @@ class MemoryLog:
         """Lose what was not synced."""
         for number, written in self._segments.items():
             del written[self._synced.get(number, 0) :]
+        self.release()
+
+    def lose(self) -> None:
+        """Lose all segments: the next process finds its id alone, and what it kept of devices."""
+        self._segments.clear()
+        self._synced.clear()
         self.release()
 
     def closed(self) -> list[int]:

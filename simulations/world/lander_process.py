@@ -29,6 +29,8 @@ from simulations.world.sink_process import SinkProcess
 
 logging.getLogger("cloud_tier").addHandler(logging.NullHandler())
 """Nobody reads its log."""
+LOG_LOST = 0.25
+"""How often its segments are gone where a lander crashes."""
 IMAGES = 4
 """Earlier states of the lake that are kept, to go back to one."""
 
@@ -104,6 +106,11 @@ class VirtualLanderProcess(SinkProcess[SimulatedLake, LanderRun]):
     def take(self, inbox: Inbox, now_us: int) -> Iterator[SinkMessage]:
         self.lander.true_us = now_us
         return super().take(inbox, now_us)
+
+    def crash(self, until: int) -> int:
+        if self._random.random() < LOG_LOST:
+            self.log.lose()
+        return super().crash(until)
 
     def _lose_memory(self) -> None:
         self.log.crash()

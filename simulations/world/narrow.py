@@ -35,6 +35,7 @@ from lasp_edge.units import SECOND_US
 NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (cache, "KEPT_ENTRIES", 6),
     (cache, "PAGE", 4),
+    (cache, "ASKED_US", 30 * SECOND_US),
     (waiting, "PAGE_BYTES", 1),
     (intake, "PRUNE_US", 5 * SECOND_US),
     (identities, "KEPT_IDENTITIES", 24),

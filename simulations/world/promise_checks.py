@@ -12,14 +12,17 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Final
 
 from device_agent.agent.panes.panes import NEVER_US
-from device_agent.agent.stored_rows import PaneId
+from device_agent.agent.stored_rows import BEFORE_ALL, PaneId, PaneRow
 from lasp_edge.ordered.cells import unpacked
 from lasp_edge.protocol.fencing import SourceHigh, source_id
 from lasp_edge.protocol.frames import BeatFrame
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.keeper import PaneKey
+from simulations.world.process import STORE_ERRORS
 from simulations.world.programs import COLUMN_ROOM, COLUMNS, RECORDED, TIMED
 from simulations.world.sinks import AnySink
 from simulations.world.truth import (
@@ -36,6 +39,8 @@ from simulations.world.truth import (
 from simulations.world.world import World
 
 _RECORDED = source_id(RECORDED)
+MOST_ROWS: Final = 1_000
+"""Entries of a store that are looked at."""
 
 
 def check_promise(world: World, device: VirtualDevice, sink: AnySink, low_us: int) -> None:
@@ -70,15 +75,33 @@ def check_highs(world: World, device: VirtualDevice, highs: Iterable[SourceHigh]
 def check_waiting(world: World, device: VirtualDevice, sink: AnySink, low_us: int) -> None:
     """Hold a low watermark against the entries that a store has neither taken nor refused."""
     memory = device.core.panes.memory
-    for known in device.core.panes.sinks if memory.dirty else ():
+    alone = _in_the_store_alone(device) if memory.alone and not device.disk_until else []
+    for known in device.core.panes.sinks if memory.dirty or alone else ():
         if known.store != sink.lander.lake:
             continue
+        for pane, row in alone:
+            if row.dirty & known.bit & ~row.refused and low_us > pane.pane_us:
+                world.trouble.append(f"{device.name} promises {low_us}, and {pane} is in its store")
         since = memory.unlanded.since(known.bit)
         for pane in memory.dirty:
             entry = memory.entries[pane]
             waits = entry.dirty & known.bit and not entry.refused & known.bit
             if waits and low_us > since.get(pane, pane.pane_us):
                 world.trouble.append(f"{device.name} promises {low_us}, and {pane} has not landed")
+
+
+def _in_the_store_alone(device: VirtualDevice) -> list[tuple[PaneId, PaneRow]]:
+    """Return the entries that have not landed everywhere, and are not in memory."""
+    memory, store = device.core.panes.memory, device.disk.store
+    assert store is not None, "a running process has opened its store"
+    unstored, rows = device.core.panes.sinks.unstored, list[tuple[PaneId, PaneRow]]()
+    with suppress(*STORE_ERRORS):  # what is damaged is not to be known
+        rows = store.dirty_panes(BEFORE_ALL, MOST_ROWS, refused_too=True)
+    return [
+        (pane, memory.answered.get(pane, unstored.applied(pane, row)))
+        for pane, row in rows
+        if pane not in memory.entries
+    ]
 
 
 def check_done(world: World, device: VirtualDevice, sink: AnySink, frame: BeatFrame) -> None:

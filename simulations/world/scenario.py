@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from device_agent.agent.settings import Settings
+from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.units import SECOND_US
 from simulations.world.faults import (
@@ -38,6 +39,8 @@ that of all its devices in all its steps."""
 ALONE = 0.03
 """The part of the seeds in which one kind of `LATER` befalls each device once, and nothing else:
 what heals another fault often heals what such a rare one does."""
+SOON_US = 10 * SECOND_US
+"""How soon the second block of identities begins where limits are narrow."""
 OF_CARDS = 0.07
 """The part of the seeds in which two devices run for a minute, and only cards and lakes are lost or
 older: the histories of several lives are long, and most other faults heal or end them."""
@@ -62,8 +65,9 @@ TWINS_EVERY = 50
 after that, devices wait for ten minutes before they deliver to the gateway that is left."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
-LONG_TIME = 0.04
-"""The part of the seeds in which hours pass, in half of them while the last sink is dead."""
+LONG_TIME, OLD_S = 0.04, 60
+"""The part of the seeds in which hours pass. In half of them the last sink is dead, and readings
+may be OLD_S seconds old."""
 WAITS, WAITS_S = 0.15, (3, 10, 60)
 """The part of the seeds without streams over the fleet in which windows wait for devices before
 they have a row, and for how many seconds they do."""
@@ -167,8 +171,12 @@ class Scenario:
 
     @property
     def start_us(self) -> int:
-        """When it begins: a clock that nobody bears out must be after this release."""
-        return UNSYNCHRONISED_START_US if self.unsynchronised else START_US
+        """When it begins: a clock that nobody bears out must be after this release.
+
+        With narrow limits soon afterwards another block of identities begins, and comes to them.
+        """
+        start_us = UNSYNCHRONISED_START_US if self.unsynchronised else START_US
+        return start_us - start_us % BLOCK_US + BLOCK_US - SOON_US if self.narrow else start_us
 
     @property
     def expected(self) -> list[str] | None:
@@ -278,7 +286,9 @@ def _with_links(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
     if "hours" in kinds and not scenario.acting and random.random() < LONG_TIME:
         steps, at = random.randint(40, 120), random.randint(1, scenario.steps)
         more.append(Fault(at, "hours", "", steps))
-        more += [Fault(at, "sink_dead", "", steps)] if random.random() < 0.5 else []  # noqa: PLR2004
+        if random.random() < 0.5:  # noqa: PLR2004
+            more.append(Fault(at, "sink_dead", "", steps))
+            scenario = replace(scenario, retain_s=OLD_S, narrow=True)  # what waits is to be old
         scenario = replace(scenario, steps=max(scenario.steps, at + steps))
     return replace(scenario, schedule=tuple(sorted([*scenario.schedule, *more])))
 

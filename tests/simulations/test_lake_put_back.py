@@ -1,0 +1,27 @@
+"""A simulated lake that was put back becomes another store, as the lander's process does it."""
+
+from crdts import Replica
+from lasp_edge.protocol.topics import Topics, topic_of
+from lasp_edge.units import SECOND_US
+from simulations.world.faults import START_US
+from simulations.world.lander import TERMS
+from simulations.world.lander_process import VirtualLanderProcess
+from simulations.world.programs import trial
+from tests.lasp_edge.protocol.support_frames import beat
+
+PLAN = trial().plan()
+SINK = "lake"
+
+
+def test_promises_of_the_segment_that_tells_of_it_are_to_the_store_before():
+    sink = VirtualLanderProcess(PLAN, SINK, TERMS, 1, START_US)
+    before = sink.lander.lake_id
+    told = (("attic", 0), ("cellar", 99))  # of one sink, and after which commit
+    for number, (device, commit) in enumerate(told, 1):
+        sender = Replica(1, number, device)
+        frame = beat(1, START_US, replica=sender, sink=SINK, store=before, commit=commit)
+        sink.hear(topic_of(frame, Topics(PLAN.name)), frame.encode(), step=1)
+    for step in range(1, 6):
+        list(sink.commit(step, START_US + step * SECOND_US))
+    assert sink.lander.lake_id != before
+    assert not sink.lander.promises.entries
