@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 from device_agent.agent.changes import Changes
+from device_agent.agent.rebuilding import missing
+from device_agent.agent.rebuilding.missing import MissingPanes
 from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.state.store import Store
 from lasp_edge.evaluation import history
@@ -136,6 +138,20 @@ def a_reading_that_was_taken_back_can_come_again() -> Iterator[None]:
         yield
 
 
+@of_streams
+def a_reading_counts_that_comes_with_what_takes_it_back() -> Iterator[None]:
+    """A reading is taken back before its commit: a window with a filter counts it for ever."""
+    right = missing._without_both  # noqa: SLF001 - a bug is planted from outside
+
+    def without_both(
+        taken: list[StreamItem], corrected: list[StreamItem]
+    ) -> tuple[list[StreamItem], list[StreamItem]]:
+        return taken, right(taken, corrected)[1]
+
+    with replaced(missing, "_without_both", without_both):
+        yield
+
+
 for _name, _history, _owner, _method, _says in (
     (
         "rows_never_become_final",
@@ -163,6 +179,13 @@ for _name, _history, _owner, _method, _says in (
         "A wrong reading is taken back, and the window over its event counts it on.",
         StreamPanes,
         "take_back",
+        None,
+    ),
+    (
+        "a_window_with_a_filter_keeps_a_reading_that_was_taken_back",
+        "A wrong reading is taken back, and a window that counts some readings counts it on.",
+        MissingPanes,
+        "_correct",
         None,
     ),
 ):

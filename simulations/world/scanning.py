@@ -7,7 +7,8 @@
 - a row that was final changes only where something came late or was taken back, at its place or
   before it
 - an as-of join is what its definition says: the oracle and the engine share the scan itself
-- windows over streams land as the oracle's outputs, folded; and rows of results as they are
+- windows over streams land as the oracle's outputs, folded, as far as they count there; and rows of
+  results as they are
 - a row whose handler runs once final has been handled
 
 All of it is read from the store: memory may be ahead of it, and nothing has left before it.
@@ -18,8 +19,10 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from crdts import ControlLog
 from lasp_edge.language.declarations import StreamResult, Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.language.streaming import graph_of, parts_of
 from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell
 from lasp_edge.ordered.deltas import Content
@@ -224,14 +227,19 @@ class ScanChecks:
     def _landed(self, world: World, device: VirtualDevice, window: Window, truth: Content) -> None:
         """Compare what has landed of a window with what it is to be."""
         fold, expected = window.fold, dict[tuple[int, str], Any]()
-        key_of = partial(device.core.agent.plan.functions.key, window.name)
+        functions = device.core.agent.plan.functions
+        key_of = partial(functions.key, window.name)
+        where = functions.windows.get((window.name, "where"))
+        (piece,) = WindowRegimes(window, functions, ControlLog(), device.name).pieces
         for event in truth.values():
+            if where is not None and not where(event, {}):
+                continue
             at = (event.time_us // window.span_us * window.span_us, key_of(event))
             lifted = fold.lift(window.resolution.quantise(event.value), event.time_us)
             expected[at] = fold.combine(expected.get(at, fold.zero), lifted)
         expected = {at: partial for at, partial in expected.items() if any(partial)}
         for sink in world.sinks:
-            landed = landed_partials(sink.lander, window, device.name)
+            landed = landed_partials(sink.lander, window, piece.stream, device.name)
             if landed != expected:
                 at = min(
                     at

@@ -71,6 +71,9 @@ def _use(program: Program, metered: EventType, release: int) -> Stream:
     window: dict[str, Any] = {"fold": folds.mean(), "size_s": 20, "slide_s": 10}
     program.window("metered_by_tap", source=metered, key=tap_of, **window)
     program.window("used_by_tap", source=used, key=key_of, **window)
+    program.window(
+        "metered_at_a", source=metered, where=lambda event, _at: tap_of(event) == "a", **window
+    )
     if release > 0:
         changed = program.scan(
             "changed", source=used, scan=scans.changes(), key=key_of, per_device=True

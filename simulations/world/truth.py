@@ -65,12 +65,12 @@ def live_landed(lander: LandedState, stream: int, device: str) -> int:
 
 
 def landed_partials(
-    lander: LandedState, window: Window, device: str
+    lander: LandedState, window: Window, stream: int, device: str
 ) -> dict[tuple[int, str], Partial]:
-    """Return (pane start, key) -> what has landed of a device, over all replicas."""
+    """Return (pane start, key) -> what has landed of a device in panes of a window's stream."""
     found: dict[tuple[int, str], Partial] = {}
     for (of, key, pane_us, name, *_), (_, partial) in lander.panes.items():
-        if of == window.stream and name == device:
+        if of == stream and name == device:
             before = found.get((pane_us, key), window.fold.zero)
             found[pane_us, key] = window.fold.combine(before, partial)
     return {at: partial for at, partial in found.items() if any(partial)}
