@@ -9,7 +9,8 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Any
 
 from lasp_edge.checking.readings import made_up, made_up_entries
 from lasp_edge.checking.trial import Findings
@@ -24,6 +25,8 @@ RARE = "a function that few readings reach"
 
 EVER_US = 40_000 * DAY_US
 """For how long readings are taken in: their times are made up, whatever the program's windows."""
+_LACKS_ONE_OF = 3
+"""Of this many readings one lacks the tags that functions can do without."""
 ROUNDS = 8
 """Times that the program is run, at most, while its functions ask for tags that readings lack."""
 
@@ -44,16 +47,15 @@ def whole(
     """
     found, readings = Findings(), list[Reading]()
     asked = {event: set(each) for event, each in tags.items()}
+    optional: dict[str, set[str]] = {}
     for left in reversed(range(ROUNDS)):
-        readings = [
-            Reading(*each)._replace(tags=_LackingTags(each.tags))
-            for each in made_up(plan, asked, given)
-        ]
+        readings = list(_readings(plan, asked, optional, given))
         if not readings:
             return found
         with replaying(plan, readings, entries=made_up_entries(plan), retain_us=EVER_US) as replay:
-            needed = _needed(replay.failures, readings) if left and given is None else {}
-            if not needed:
+            may_ask = left > 0 and given is None
+            needed = _needed(replay.failures, readings) if may_ask else {}
+            if not needed and not (may_ask and _has_more(optional, readings)):
                 failures = map(_with_remedy, _of_each_kind(replay.failures))
                 found.wrong += [*failures, *replay.compared.wrong()]
                 found.doubts += _without_rows(replay)
@@ -67,15 +69,58 @@ def whole(
 
 
 class _LackingTags(dict[str, str]):
-    """The tags of a reading; notes which it was asked for and lacks."""
+    """The tags of a reading; notes which it was asked for and lacks.
+
+    Attributes:
+        lacking: those that a function cannot do without.
+        missed: those that a function can do without: by `tags.get(..)`, or `.. in tags`.
+    """
 
     def __init__(self, tags: Mapping[str, str]) -> None:
         super().__init__(sorted(tags.items()))
         self.lacking: set[str] = set()
+        self.missed: set[str] = set()
 
     def __missing__(self, name: str) -> str:
         self.lacking.add(name)
         raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        is_there = super().__contains__(name)
+        if not is_there and isinstance(name, str):
+            self.missed.add(name)
+        return is_there
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a tag, or what stands for one that is not there."""
+        if name not in self:
+            return default
+        return self[name]
+
+
+def _readings(
+    plan: Plan,
+    asked: Mapping[str, Set[str]],
+    optional: Mapping[str, Set[str]],
+    given: Mapping[str, str] | None,
+) -> Iterator[Reading]:
+    """Yield made-up readings; some of them lack what functions can do without."""
+    tags = {event: {*asked.get(event, ()), *optional.get(event, ())} for event in plan.events}
+    for n, made in enumerate(made_up(plan, tags, given)):
+        lacks = optional.get(made.event, set()) if n % _LACKS_ONE_OF == 0 else set()
+        has = {tag: text for tag, text in made.tags.items() if tag not in lacks}
+        yield Reading(*made)._replace(tags=_LackingTags(has))
+
+
+def _has_more(optional: dict[str, set[str]], readings: Iterable[Reading]) -> bool:
+    """Add the tags that functions can do without; return whether some were not known."""
+    is_more = False
+    for reading in readings:
+        missed = reading.tags.missed if isinstance(reading.tags, _LackingTags) else set()
+        known = optional.setdefault(reading.event, set())
+        is_more = is_more or not missed <= known
+        known |= missed
+    return is_more
 
 
 def _needed(failures: list[str], readings: Iterable[Reading]) -> dict[str, set[str]]:

@@ -9,14 +9,14 @@ what it makes now would be added to what it made before. The texts are remembere
 comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
 
 It also finds keys and handlers that take another number of arguments than agents give them,
-functions that remember something from call to call, and warns of handlers of events that read what
-a fold is worth, of scans that compare several meters for want of a key, of two units in one sum,
-and of alerts that no value can reach. Then it runs keys, handlers, filters and reactions on made-up
-readings, says which fail, and which tags readings must have. Then the whole program runs on two
-virtual devices and a lander, and each window, row, value and alert is compared with a plain
-recomputation, which runs once more in another process: with another hash seed, clock, host name,
-directory, time zone and order of readings. Functions that switch something on do so here, too;
---no-run leaves them alone.
+functions that remember something from call to call, folds of your own that do not name an argument,
+and warns of handlers of events that read what a fold is worth, of scans that compare several meters
+for want of a key, of two units in one sum, and of alerts that no value can reach. Then it runs
+keys, handlers, filters and reactions on made-up readings, says which fail, and which tags readings
+must have. Then the whole program runs on two virtual devices and a lander, and each window, row,
+value and alert is compared with a plain recomputation, which runs once more in another process:
+with another hash seed, clock, host name, directory, time zone and order of readings. Functions that
+switch something on do so here, too; --no-run leaves them alone.
 
   lasp-edge check greenhouse:program
 
@@ -56,6 +56,7 @@ from typing import NamedTuple
 from lasp_edge.checking import record
 from lasp_edge.checking.against import changed_texts, changes
 from lasp_edge.checking.alerts import unreachable
+from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.determinism import risks_of
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
@@ -195,7 +196,8 @@ def _looked_at(plan: Plan) -> _Seen:
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]
     lines += [f"ROOM  {line}" for line in room.notes]
-    return _Seen(remembering + room.wrong, doubts + room.doubts, lines)
+    wrong = remembering + unnamed_arguments(plan) + room.wrong
+    return _Seen(wrong, doubts + room.doubts, lines)
 
 
 def _need_former(arguments: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crdts import Lattice
+from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.crdts import broken_law
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.memory import memories_of
@@ -73,7 +74,7 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     complaints = uncallable(plan)
     if not complaints:
         complaints = all_tried(plan).wrong
-    complaints = memories_of(plan)[0] + complaints
+    complaints = memories_of(plan)[0] + unnamed_arguments(plan) + complaints
     for named in folds_of(plan):
         where = ", ".join(named.where)
         complaints += _complaints(where, named.fold, examples, seed, named.plausible)

@@ -290,6 +290,16 @@ def test_a_text_that_was_given_to_a_function_is_tried(found, function):
     assert found(f"{partial}{WINDOW} fold=folds.sum(), where={function})") == ([], [])
 
 
+@pytest.mark.parametrize("where", ["e.tags.get('mast') == 'north'", "'mast' in e.tags"])
+def test_readings_have_a_tag_that_a_function_can_do_without_and_lack_it(found, where):
+    window = f"{WINDOW} fold=folds.sum(), where=lambda e: {where})"
+    assert found(window) == ([], [])
+    for condition in (where, f"not ({where})"):
+        made = f"program.map(t, lambda e: 1 // ({condition}), 'made', resolution='1')"
+        wrong, _ = found(f"{made}\nprogram.window('m', source='made', fold=folds.sum(), size_s=60)")
+        assert any("ZeroDivisionError" in line for line in wrong)
+
+
 def test_failures_that_differ_in_their_numbers_alone_are_one_line(found):
     wrong, _ = found(
         """
