@@ -70,6 +70,7 @@ from lasp_edge.checking.handlers import (
     valueless,
 )
 from lasp_edge.checking.identities import identities
+from lasp_edge.checking.loops import captured
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
@@ -196,7 +197,7 @@ def _looked_at(plan: Plan) -> _Seen:
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]
     lines += [f"ROOM  {line}" for line in room.notes]
-    wrong = remembering + unnamed_arguments(plan) + room.wrong
+    wrong = remembering + captured(plan) + unnamed_arguments(plan) + room.wrong
     return _Seen(wrong, doubts + room.doubts, lines)
 
 

@@ -233,6 +233,11 @@ def _names(code: CodeType) -> Iterator[str]:
 def _outer_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield the globals of a function, and what it closes over."""
     yield from list(function.__globals__.items())
+    yield from closed_values(function)
+
+
+def closed_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield what a function closes over, by name."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if cell != CellType():  # else not yet assigned
             yield name, cell.cell_contents

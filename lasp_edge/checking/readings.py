@@ -16,11 +16,15 @@ from decimal import Decimal
 from functools import partial
 from itertools import cycle
 from random import Random
-from types import CellType
 from typing import Any, NamedTuple
 
 from crdts import ControlLog
-from lasp_edge.checking.determinism import functions_of, inner_codes, inner_functions
+from lasp_edge.checking.determinism import (
+    closed_values,
+    functions_of,
+    inner_codes,
+    inner_functions,
+)
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import EventType, Parameter
 from lasp_edge.language.plan import Plan
@@ -172,9 +176,7 @@ def _given_to(function: Any) -> Iterator[Any]:
         function = function.func
     for each in inner_functions(function):
         yield from (*(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values())
-        for cell in each.__closure__ or ():
-            if cell != CellType():  # else not yet assigned
-                yield cell.cell_contents
+        yield from (value for _, value in closed_values(each))
 
 
 def values_of(event: EventType, texts: tuple[str, ...], numbers: tuple[float, ...]) -> list[Any]:

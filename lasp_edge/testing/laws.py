@@ -15,6 +15,7 @@ from crdts import Lattice
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.crdts import broken_law
 from lasp_edge.checking.handlers import uncallable
+from lasp_edge.checking.loops import captured
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.scans import flaws
@@ -74,7 +75,8 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     complaints = uncallable(plan)
     if not complaints:
         complaints = all_tried(plan).wrong
-    complaints = memories_of(plan)[0] + unnamed_arguments(plan) + complaints
+    seen = memories_of(plan)[0] + captured(plan) + unnamed_arguments(plan)
+    complaints = seen + complaints
     for named in folds_of(plan):
         where = ", ".join(named.where)
         complaints += _complaints(where, named.fold, examples, seed, named.plausible)

@@ -1,0 +1,95 @@
+"""Functions that are made in a loop and name its variable: all of them see the last turn's value.
+
+    for room in rooms:
+        program.window(.., where=lambda event: event.tags["room"] == room)
+
+Python looks a variable up when the function is called, and by then the loop is over. Each window
+counts the last room. It is found in the text, of functions that are one piece of code.
+"""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+from lasp_edge.checking.determinism import functions_of
+from lasp_edge.checking.texts import named_values, node_of, tree_of
+from lasp_edge.language.plan import Plan
+from lasp_edge.reasons import shown_place
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def captured(plan: Plan) -> list[str]:
+    """Return a line for each function that sees the last turn of the loop that made it."""
+    found: dict[CodeType, dict[int, tuple[str, FunctionType]]] = {}
+    for what, given in functions_of(plan):
+        function = inspect.unwrap(given)
+        if isinstance(function, FunctionType):
+            found.setdefault(function.__code__, {}).setdefault(id(function), (what, function))
+    return [
+        _line([what for what, _ in several.values()], function, name, value)
+        for several in found.values()
+        if len(several) > 1
+        for function in [next(iter(several.values()))[1]]
+        for name, value in _last_turn([each for _, each in several.values()])
+    ]
+
+
+def _line(titles: list[str], function: FunctionType, name: str, value: Any) -> str:
+    both = " and ".join(dict.fromkeys(titles[:2]))
+    code = function.__code__
+    taken = ", ".join(code.co_varnames[: code.co_argcount])
+    return (
+        f"{both} ({shown_place(code.co_filename, code.co_firstlineno)}) are one function made in a "
+        f"loop, and {name} is {value!r} in all of them; to keep the value of its turn, write "
+        f"lambda {taken}, {name}={name}: .., or def with the same arguments"
+    )
+
+
+def _last_turn(functions: list[FunctionType]) -> Iterator[tuple[str, Any]]:
+    """Yield the names that mean the same in all of some functions, and another thing each turn."""
+    first, *others = functions
+    node, tree = node_of(first), tree_of(first)
+    if node is None or tree is None:
+        return
+    turning = {name for loop in _loops_around(tree, node) for name in _turning(loop)}
+    for name, value in named_values(first, node):
+        if name in turning and all(
+            _place_of(each, name) is _place_of(first, name) for each in others
+        ):
+            yield name, value
+
+
+def _place_of(function: FunctionType, name: str) -> Any:
+    """Return where a function looks a name up: its own cell, or the globals of its module."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return cells.get(name, function.__globals__)
+
+
+def _loops_around(tree: ast.AST, node: ast.AST) -> Iterator[ast.AST]:
+    for each in ast.walk(tree):
+        if isinstance(each, _LOOPS) and _position(node) in {
+            _position(inner) for inner in ast.walk(each) if type(inner) is type(node)
+        }:
+            yield each
+
+
+def _position(node: Any) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _turning(loop: ast.AST) -> set[str]:
+    """Return the names that mean another thing in each turn: its own, and those that follow."""
+    targets = [loop.target] if isinstance(loop, ast.For | ast.AsyncFor) else []
+    targets += [each.target for each in getattr(loop, "generators", ())]
+    found = {name for target in targets for name in _names(target)}
+    for each in ast.walk(loop):
+        if isinstance(each, ast.Assign) and found & _names(each.value):
+            found |= {name for target in each.targets for name in _names(target)}
+    return found
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}

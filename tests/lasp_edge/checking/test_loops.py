@@ -1,0 +1,141 @@
+"""Functions that are made in a loop, and what they see of it."""
+
+import pytest
+
+from lasp_edge import Program, folds, scans
+from lasp_edge.checking.loops import captured
+from lasp_edge.checking.whole import all_tried
+from lasp_edge.testing import check_program, replay
+
+ROOMS = ("attic", "cellar", "hall")
+START_S = 1_764_028_800
+
+
+def house():
+    program = Program("house")
+    return program, program.event("warm", resolution="0.1")
+
+
+def by_where():
+    program, warm = house()
+    for room in ROOMS:
+        program.window(
+            f"in_{room}",
+            source=warm,
+            fold=folds.count(),
+            size_s=60,
+            where=lambda event: event.tags["room"] == room,  # noqa: B023 - that is the mistake
+        )
+    return program
+
+
+def by_a_name_that_follows_from_it():
+    program, warm = house()
+    for room in ROOMS:
+        short = room[0]
+        program.map(warm, lambda event: event.value + len(short), f"m_{room}")  # noqa: B023
+    return program
+
+
+def by_a_handler():
+    program, warm = house()
+    for number in range(2):
+
+        @program.on_event(warm)
+        def seen(event, update):
+            print(number)  # noqa: B023
+
+    return program
+
+
+def in_a_comprehension():
+    program, warm = house()
+    [program.map(warm, lambda event: event.value * by, f"by_{by}") for by in (2, 3)]  # noqa: B023
+    return program
+
+
+def of_a_scan():
+    program, warm = house()
+    for by in (2, 3):
+        scan = scans.running(lambda state, event: state + event.value * by)  # noqa: B023
+        program.scan(f"by_{by}", source=warm, scan=scan, per_device=True)
+    return program
+
+
+MISTAKES = {
+    by_where: ("where of window in_attic", "room is 'hall'", "room=room"),
+    by_a_name_that_follows_from_it: ("map m_attic", "short is 'h'", "short=short"),
+    by_a_handler: ("handler of event warm", "number is 1", "number=number"),
+    in_a_comprehension: ("map by_2", "by is 3", "by=by"),
+    of_a_scan: ("scan by_2", "by is 3", "by=by"),
+}
+
+
+@pytest.mark.parametrize("made", MISTAKES, ids=lambda made: made.__name__)
+def test_a_function_that_sees_the_last_turn_of_its_loop_is_found(made):
+    what, value, write = MISTAKES[made]
+    (line,) = captured(made().plan())
+    assert line.startswith(what)
+    assert f"made in a loop, and {value} in " in line
+    assert f", {write}: .." in line
+
+
+def test_a_program_with_such_a_function_is_refused():
+    with pytest.raises(AssertionError, match="room is 'hall'"):
+        check_program(by_where())
+
+
+def is_in(room):
+    return lambda event: event.tags["room"] == room
+
+
+def counted_by(where_of):
+    program, warm = house()
+    for room in ROOMS:
+        program.window(
+            f"in_{room}", source=warm, fold=folds.count(), size_s=60, where=where_of(room)
+        )
+    return program
+
+
+def by_default():
+    program, warm = house()
+    for room in ROOMS:
+        program.window(
+            f"in_{room}",
+            source=warm,
+            fold=folds.count(),
+            size_s=60,
+            where=lambda event, room=room: event.tags["room"] == room,
+        )
+    return program
+
+
+RIGHT = {"a function that makes it": lambda: counted_by(is_in), "a default": by_default}
+
+
+@pytest.mark.parametrize("made", RIGHT)
+def test_a_function_that_keeps_its_turn_is_right_and_counts(made):
+    program = RIGHT[made]()
+    assert captured(program.plan()) == []
+    given = [("a", "warm", 20, START_S + n, {"room": room}) for n, room in enumerate(ROOMS)]
+    found = replay(program, given)
+    assert [found.window(f"in_{room}")[0]["count"] for room in ROOMS] == [1, 1, 1]
+    tried = all_tried(program.plan())
+    assert (tried.wrong, tried.doubts) == ([], []), "made-up readings are of these rooms"
+
+
+def test_what_is_the_same_in_all_turns_is_no_mistake():
+    program, warm = house()
+    limit = 20
+    for room in ROOMS:
+        least = 5
+        program.window(
+            f"in_{room}",
+            source=warm,
+            fold=folds.count(),
+            size_s=60,
+            key=lambda event: event.tags["room"],
+            where=lambda event: limit > event.value > least,  # noqa: B023
+        )
+    assert captured(program.plan()) == []
