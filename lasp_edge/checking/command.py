@@ -70,6 +70,7 @@ from lasp_edge.checking.handlers import (
     valueless,
 )
 from lasp_edge.checking.identities import identities
+from lasp_edge.checking.keys import restless
 from lasp_edge.checking.loops import captured
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.mixtures import mixtures
@@ -168,7 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         lines, asked = lines + _findings(found), found.tags
-    doubts += mixtures(plan, asked)
+    doubts += mixtures(plan, asked) + ([] if arguments.no_run else restless(plan))
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, _fields(plan, arguments))
     if not arguments.no_record:

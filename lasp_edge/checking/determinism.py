@@ -25,6 +25,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from lasp_edge.checking.texts import node_of, tree_of
+from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.scan import Scan
 
@@ -286,6 +287,8 @@ def _risks_of(name: str, value: Any, names: frozenset[str]) -> Iterator[str]:
         yield from _risks_of_function(name, value, owner)
     if value in (dt, dt.datetime, dt.date) and names & _NOW:
         yield f"{name}.{min(names & _NOW)}: {_ARGUMENTS}"
+    if isinstance(value, Parameter) and "default" in names:
+        yield f"{name}.default: what operators set never reaches it; write at[{name}]"
 
 
 def _risks_of_module(name: str, module: ModuleType, names: frozenset[str]) -> Iterator[str]:
