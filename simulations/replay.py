@@ -241,14 +241,24 @@ def _is_promised(world: World, until_us: int) -> bool:
 
 
 def ends_us(world: World, readings: Sequence[Reading]) -> Iterator[int]:
-    """Yield the times up to which time is to pass: until streams have nothing more to emit."""
-    plan, last_us = world.plans[-1], max(each.time_us for each in readings)
+    """Yield the times up to which time is to pass: until nothing is left that it alone brings.
+
+    Streams have nothing more to emit, and the windows of what they emitted last are final.
+    """
+    plan, end_us = world.plans[-1], max(each.time_us for each in readings)
     log = world.operator.commands.control
+    for each_us in _emitting_until_us(world, readings) if plan.streams else ():
+        yield each_us
+        end_us = each_us
     forms = [WindowForms(each, plan.functions, log).forms for each in plan.windows.values()]
     sizes_us = [form.size_us for several in forms for form in several]
-    yield last_us + max(sizes_us, default=0) + Settings().lateness_us + SECOND_US
-    if not plan.streams:
-        return
+    yield end_us + max(sizes_us, default=0) + Settings().lateness_us + SECOND_US
+
+
+def _emitting_until_us(world: World, readings: Sequence[Reading]) -> Iterator[int]:
+    """Yield the times up to which time is to pass until streams have nothing more to emit."""
+    plan, last_us = world.plans[-1], max(each.time_us for each in readings)
+    log = world.operator.commands.control
     names = [device.name for device in world.devices.values()]
     for span_us in SPANS_US:
         yield last_us + span_us

@@ -109,3 +109,16 @@ def test_a_fold_that_combines_by_itself_is_what_its_own_combine_makes_of_all():
     assert [row["parity"] for row in found.window("parity")] == [5 ^ 6 ^ 12]
     assert found.value("all").parts["parity"] == 5 ^ 6 ^ 12
     assert check_program(program) is None
+
+
+def test_windows_of_what_time_alone_brings_are_final_in_the_end():
+    program = Program("charging")
+    power = program.event("power", resolution="1", unit="W")
+    mean = program.scan(
+        "mean", source=power, scan=scans.time_weighted_mean(every_s=600), per_device=True
+    )
+    program.window("hour", source=mean, fold=folds.sum(), size_s=3600)
+    # The last mean is of 00:50 to 01:00, and so in the window of the next hour.
+    given = [("a", "power", 6, START_S + 600 * n) for n in range(6)]
+    rows = replay(program, given).window("hour")
+    assert [(row["sum"], row["status"]) for row in rows] == [(30, "final"), (6, "final")]
