@@ -62,11 +62,12 @@ class FrontierWatch:
             yield f"the frontier of {lander.lake} moved before all of the roster were heard"
 
     def _heard_again(self, sink: AnySink) -> Iterator[str]:
-        """Yield the promises that have another time now at which they came."""
+        """Yield the promises that came later than they first did."""
         for device, promise in sink.lander.promises.entries.items():
             before = self._heard.get((sink.lander.file, device), promise)
             self._heard[sink.lander.file, device] = promise
-            if before != promise and before == promise._replace(heard_us=before.heard_us):
+            is_same = before == promise._replace(heard_us=before.heard_us)
+            if is_same and promise.heard_us > before.heard_us:  # clocks go back
                 yield f"{sink.lander.lake} heard the same promise of {device} once more"
 
 

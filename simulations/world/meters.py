@@ -19,8 +19,10 @@ BURSTS = (0, 0, 1, 1, 2, 3)
 """From which the number of a step's lines is drawn."""
 SELDOM = (0, 0, 0, 0, 1, 2)
 """The same where readings are punctual: others wait for each of them."""
-REPEATED, TAKEN_BACK, TAKEN_BACK_BEFORE = 0.1, 0.15, 0.03
-"""Lines that stand once more, take an earlier one back, or one that comes right behind them."""
+REPEATED, TAKEN_BACK, TAKEN_BACK_BEFORE = 0.1, 0.15, 0.05
+"""Lines that stand once more, take an earlier one back, or one that comes after them."""
+OVERTAKEN_COMES = 0.3
+"""How probable it is in a step that such a one comes: what takes it back may be durable by then."""
 SETTLED_US = 2_000_000
 """How old a line of the cell that grows is before it is taken back: it may be promised by then."""
 SAME_TIME = 0.2
@@ -109,6 +111,7 @@ class MeterFile:
     def __init__(self) -> None:
         self.lines: list[MeterLine] = []
         self.position = self.acknowledged = self.sure_from = 0
+        self._overtaken: list[MeterLine] = []
         self.taken: dict[int, set[int]] = defaultdict(set)
 
     def grow(
@@ -125,6 +128,8 @@ class MeterFile:
         if punctual:
             self.lines += [self._at(now_us, random) for _ in range(random.choice(SELDOM))]
             return
+        if self._overtaken and random.random() < OVERTAKEN_COMES:
+            self.lines.append(self._overtaken.pop(0))
         for _ in range(random.choice(BURSTS)):
             drawn = random.random()
             if self.lines and drawn < REPEATED:
@@ -137,7 +142,9 @@ class MeterFile:
                 line = self._new(now_us, random)
                 if random.random() < TAKEN_BACK_BEFORE:
                     self.lines.append(line._replace(retracted=True))
-                self.lines.append(line)
+                    self._overtaken.append(line)
+                else:
+                    self.lines.append(line)
 
     def _in_growing_cell(self, now_us: int) -> MeterLine | None:
         """Return the oldest line of the cell that still grows, once nothing so old is to come."""
