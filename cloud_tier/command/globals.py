@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    table.leave_pandas_out()
     lake = Lake(arguments.lake)
     names = [arguments.name] if arguments.name is not None else lake.value_names()
     found = [_read(lake, name, all_revisions=arguments.all_revisions) for name in names]

@@ -104,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if arguments.action not in {"shared", "current"} and arguments.name is not None:
         raise UsageError(f"lake {arguments.action}: it takes no NAME; `lake shared NAME` does")
+    table.leave_pandas_out()
     return _ACTIONS[arguments.action](arguments)
 
 

@@ -8,6 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from cloud_tier.command.table import leave_pandas_out
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, UsageError
@@ -64,6 +65,7 @@ def _group_of(arguments: argparse.Namespace) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logs(arguments, "%(asctime)s lander: %(message)s", program="lander")
+    leave_pandas_out()
     plan = load_plan(arguments.program)
     patience = Patience.of(arguments, plan.windows.values())
     lake = LakeTables(arguments.lake)

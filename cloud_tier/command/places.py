@@ -74,12 +74,13 @@ def find(kind: str, arguments: argparse.Namespace, wanted: RowsWanted) -> FoundR
     """
     place, directory = _named(PLACES[kind], arguments)
     if place == _LAKE:
-        from cloud_tier.command.table import chosen  # noqa: PLC0415 - a Pi need not have Arrow
+        from cloud_tier.command import table  # noqa: PLC0415 - a Pi need not have Arrow
         from cloud_tier.lake.lake import Lake  # noqa: PLC0415
 
+        table.leave_pandas_out()
         lake = Lake(directory)
         rows = lake.windows(wanted.name) if kind == WINDOWS else lake.results(wanted.name)
-        return chosen(rows, wanted)
+        return table.chosen(rows, wanted)
     from importlib.metadata import entry_points  # noqa: PLC0415 - rarely needed
 
     (point,) = entry_points(group=f"lasp_edge.{kind}", name=place)
