@@ -54,6 +54,36 @@ class StreamItem(NamedTuple):
     retracted: bool = False
 
 
+class StreamColumn(NamedTuple):
+    """Readings that streams are made from, or that are taken back: of one event, device and tags.
+
+    Attributes:
+        tags, retracted: as of a `StreamItem`.
+        times_us, values: equally long, in any order; the values are quantised, or texts.
+    """
+
+    event: str
+    device: str
+    tags: str
+    retracted: bool
+    times_us: list[int]
+    values: list[int | str]
+
+    def add(self, time_us: int, value: int | str) -> None:
+        """Add a reading."""
+        self.times_us.append(time_us)
+        self.values.append(value)
+
+    @property
+    def items(self) -> list[StreamItem]:
+        """Its readings, each by itself."""
+        event, device, tags, retracted, *columns = self
+        return [
+            StreamItem(event, time_us, value, tags, device, retracted)
+            for time_us, value in zip(*columns, strict=True)
+        ]
+
+
 def key_text(parts: tuple[str | int, ...]) -> str:
     """Return a key of several parts as the one text that it is wherever it travels or is kept.
 

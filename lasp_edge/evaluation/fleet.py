@@ -21,7 +21,7 @@ from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
 from lasp_edge.ordered.gathering import Promised
-from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem
+from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem, in_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.plain import decoded, encoded
@@ -255,7 +255,7 @@ class FleetEvaluator:
         self._parted.settle(deltas, self._take_marks, promises, frontier_us, answers_due_us)
 
     def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:
-        found = self._engine.take(marks, self._engine.frontier_us).deltas
+        found = self._engine.take(in_cells(marks), self._engine.frontier_us).deltas
         self._count_failures()
         return found
 
@@ -284,7 +284,7 @@ class FleetEvaluator:
             until_us = max(until_us, min(due_us, self._newest_us() + 1))
         taken, found = self._ready(until_us), None
         if taken or _is_later(frontier_us, self._engine.frontier_us):
-            found = self._engine.take_cells(taken, frontier_us).deltas
+            found = self._engine.take(taken, frontier_us).deltas
             self._count_failures()
         self._history.put_taken(until_us)
         return found

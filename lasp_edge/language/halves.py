@@ -60,12 +60,12 @@ def half_of(plan: Plan, stream: Stream, device: str) -> StreamStage:
     whole = plan.streams[scan_of(stream.name)]
     scan, key = plan.functions.streams[whole.name], plan.functions.keys.get(whole.name)
     events = [each for each in stream.sources if each in plan.events]
-    branches = [whole.events.index(each) for each in events]
+    branches = {each: whole.events.index(each) for each in events}
     if stream.operator == "leaf":
         stepper = stepper_of(plan, whole)
         return LeafStage(scan, key, device, branches, stepper)
     if stream.operator == "gather":
-        return GatherStage(key, branches)
+        return GatherStage(key, list(branches.values()))
     return RootStage(scan, stream.name, stepper_of(plan, whole))
 
 

@@ -19,12 +19,8 @@ from lasp_edge.ordered.inputs import (
     InputCell,
     Inputs,
     PlacedCell,
-    TakenItem,
-    in_cells,
-    insert_cell,
     inserted_cells,
-    put_items,
-    taken_item,
+    put_cell,
 )
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -154,10 +150,9 @@ class StreamEngine:
         since_us, former_us = self.since_us, progress.frontier_us
         cells = self._cells_in(since_us, FOR_EVER_US)
         deltas: dict[str, Delta] = {}
-        for (event, device, cell_us), cell in sorted(cells.items(), key=lambda each: each[0][::-1]):
-            taken = [taken_item(event, device, item, state) for item, state in cell.items()]
-            over_us = None if former_us is None else min(cell_us, former_us)
-            deltas = follow(deltas, self.take(taken, over_us).deltas)
+        for where, cell in sorted(cells.items(), key=lambda each: each[0][::-1]):
+            over_us = None if former_us is None else min(where.cell_us, former_us)
+            deltas = follow(deltas, self.take([(where, cell)], over_us).deltas)
         return Rebuilt(follow(deltas, self.take([], former_us).deltas), since_us)
 
     def _cells_in(self, least_us: int, end_us: int) -> dict[CellId, InputCell]:
@@ -166,59 +161,33 @@ class StreamEngine:
             each for event in self.events for each in self._store.cells(event, least_us, end_us)
         )
 
-    def take(self, taken: Iterable[TakenItem], frontier_us: int | None) -> StreamChanges:
-        """Take readings, and those that are taken back; return what that changes.
+    def take(self, taken: Iterable[PlacedCell], frontier_us: int | None) -> StreamChanges:
+        """Take cells of readings, or parts of cells; return what that changes.
 
         Args:
-            taken: what repeats changes nothing.
+            taken: what is there, and what is taken back; what repeats changes nothing.
             frontier_us: nothing older is expected; it never goes back.
         """
         live: dict[str, Delta] = {event: {} for event in self.events}
-        past: list[TakenItem] = []
+        past: list[PlacedCell] = []
         retracted: list[StreamItem] = []
-        for where, together in in_cells(taken):
+        for where, came in taken:
             if where.cell_us < self.since_us:
-                past += together
+                past.append((where, came))
                 continue
             cell = self._cells.get(where)
             if cell is None:
                 cell = self._cells[where] = {}
             self._count -= len(cell)
-            if self._put(where, cell, together, live[where.event], retracted):
+            if self._put(where, cell, came, live[where.event], retracted):
                 self._cells_changed.add(where)
             self._count += len(cell)
-        return self._taken(live, past, retracted, frontier_us)
-
-    def take_cells(self, taken: Iterable[PlacedCell], frontier_us: int | None) -> StreamChanges:
-        """Take cells of readings, or parts of cells: `take`, at the price of a cell for a new one.
-
-        Args:
-            taken: what repeats changes nothing. The engine keeps them; nobody else changes them.
-            frontier_us: nothing older is expected; it never goes back.
-        """
-        live: dict[str, Delta] = {event: {} for event in self.events}
-        past: list[TakenItem] = []
-        retracted: list[StreamItem] = []
-        for where, came in taken:
-            if where.cell_us < self.since_us:
-                past += _items_of(where, came)
-                continue
-            delta, cell = live[where.event], self._cells.get(where)
-            if cell is None:
-                self._cells[where] = came
-                self._count += len(came)
-                insert_cell(self._plan.events, where, came, delta)
-            else:
-                self._count -= len(cell)
-                self._put(where, cell, _items_of(where, came), delta, retracted)
-                self._count += len(cell)
-            self._cells_changed.add(where)
         return self._taken(live, past, retracted, frontier_us)
 
     def _taken(
         self,
         live: dict[str, Delta],
-        past: list[TakenItem],
+        past: list[PlacedCell],
         retracted: list[StreamItem],
         frontier_us: int | None,
     ) -> StreamChanges:
@@ -236,6 +205,10 @@ class StreamEngine:
         self._put_progress()
         return StreamChanges(deltas, retracted)
 
+    def live_from(self, cell_us: int) -> int:
+        """Return how many live items are in cells that begin at a time or later."""
+        return sum(len(cell) for where, cell in self._cells.items() if where.cell_us >= cell_us)
+
     def horizon_us(self, high_us: int) -> int:
         """Return a time by which all timers that are set now have rung, if nothing comes more."""
         due_us = self.graph.due_us
@@ -245,25 +218,25 @@ class StreamEngine:
         self,
         where: CellId,
         cell: InputCell,
-        taken: Iterable[TakenItem],
+        came: InputCell,
         delta: Delta,
         retracted: list[StreamItem],
     ) -> bool:
-        """Put items into their cell; see `put_items`."""
-        return put_items(self._plan.events, where, cell, taken, delta, retracted)
+        """Put what came into its cell; see `put_cell`."""
+        return put_cell(self._plan.events, where, cell, came, delta, retracted)
 
     def _graph(self, states: bytes | None) -> StreamGraph:
         return begun(self._plan.graph(), states)
 
-    def _replayed(self, past: list[TakenItem], retracted: list[StreamItem]) -> dict[str, Delta]:
+    def _replayed(self, past: list[PlacedCell], retracted: list[StreamItem]) -> dict[str, Delta]:
         """Change items before the last cut; return how the streams change, up to the live end."""
         deltas: dict[str, Delta] = {}
-        past = sorted(past, key=lambda each: each.time_us)
+        past = sorted(past, key=_cell_us)
         while past:
-            cut = self._store.cut_at(past[0].time_us)
+            cut = self._store.cut_at(_cell_us(past[0]))
             was = now = cut.states
             while cut.time_us != self.since_us:
-                inside = [each for each in past if each.time_us < cut.end_us]
+                inside = [each for each in past if _cell_us(each) < cut.end_us]
                 past = past[len(inside) :]
                 if was == now and not inside:
                     break
@@ -281,7 +254,7 @@ class StreamEngine:
         cut: Cut,
         was: bytes | None,
         now: bytes | None,
-        inside: list[TakenItem],
+        inside: list[PlacedCell],
         retracted: list[StreamItem],
     ) -> tuple[dict[str, Delta], bytes, bytes]:
         """Replay a block as it was and as it is now.
@@ -292,9 +265,9 @@ class StreamEngine:
         cells = self._cells_in(cut.time_us, cut.end_us)
         old = self._graph(was)
         before = old.update(inserted_cells(self._plan.events, cells), cut.end_us)
-        for where, together in in_cells(inside):
+        for where, came in inside:
             cell = cells.setdefault(where, {})
-            if self._put(where, cell, together, {}, retracted):
+            if self._put(where, cell, came, {}, retracted):
                 self._put_cell(where, cell, cut.end_us)
         new = self._graph(now)
         after = new.update(inserted_cells(self._plan.events, cells), cut.end_us)
@@ -379,7 +352,6 @@ def begun(graph: StreamGraph, states: bytes | None) -> StreamGraph:
     return graph
 
 
-def _items_of(where: CellId, cell: InputCell) -> list[TakenItem]:
-    """Return the items of a cell, or a part of one, each by itself."""
-    event, device, _ = where
-    return [taken_item(event, device, item, state) for item, state in cell.items()]
+def _cell_us(part: PlacedCell) -> int:
+    """Return where the cell begins that something belongs to."""
+    return part[0].cell_us

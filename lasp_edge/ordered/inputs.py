@@ -3,10 +3,12 @@
 A reading is there or was taken back, for good. An output is replaced by a newer version.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any
 
-from lasp_edge.event import StreamItem
+from lasp_edge.event import StreamColumn, StreamItem
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.cells import (
     CELL_US,
@@ -21,7 +23,8 @@ from lasp_edge.ordered.cells import (
 )
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.outputs import made_event
-from lasp_edge.ordered.sent_outputs import OutputAt, OutputItem, event_of
+from lasp_edge.ordered.sent_outputs import OutputAt, OutputContent, OutputItem, event_of
+from lasp_edge.ordered.sent_rows import Version
 
 InputCell = dict[Any, Any]
 """A `Cell` of items, or an `OutputCell`."""
@@ -30,16 +33,6 @@ PlacedCell = tuple[CellId, InputCell]
 TakenItem = StreamItem | OutputItem
 Inputs = Mapping[str, Resolution | None]
 """By event the resolution; None for the outputs of a device's stream."""
-_WHOLE: Final = Resolution("1")
-"""Stands for the resolution of outputs, which have none."""
-
-
-def taken_item(event: str, device: str, item: Any, state: Any) -> TakenItem:
-    """Return what stands in a cell as an engine takes it."""
-    if type(item) is OutputAt:
-        return OutputItem(event, item, device, *state)
-    time_us, value, tags = item
-    return StreamItem(event, time_us, value, tags, device, state == RETRACTED)
 
 
 def is_newer(state: Any, before: Any) -> bool:
@@ -49,97 +42,93 @@ def is_newer(state: Any, before: Any) -> bool:
     return bool(state[0] > before[0] if type(state) is tuple else state > before)
 
 
-def in_cells(taken: Iterable[TakenItem]) -> Iterator[tuple[CellId, list[TakenItem]]]:
-    """Yield items with their cell: those together that follow each other and have the same one."""
-    together: list[TakenItem] = []
-    event = device = ""
-    first_us = end_us = 0
+def in_cells(taken: Iterable[TakenItem]) -> Iterator[PlacedCell]:
+    """Yield items in parts of cells, in their order: what comes twice is in two parts."""
+    where, cell = made_id(("", "", 0)), InputCell()
     for each in taken:
-        time_us = each.time_us
-        if first_us <= time_us < end_us and each.device == device and each.event == event:
-            together.append(each)
-            continue
-        if together:
-            yield made_id((event, device, first_us)), together
-        event, device, together = each.event, each.device, [each]
-        first_us = cell_of(time_us)
-        end_us = first_us + CELL_US
-    if together:
-        yield made_id((event, device, first_us)), together
+        if type(each) is StreamItem:
+            item: Any = made_item(each[1:4])
+            state: Any = RETRACTED if each.retracted else PRESENT
+        else:
+            assert isinstance(each, OutputItem)
+            item, state = each.at, (each.version, each.content)
+        of = made_id((each.event, each.device, cell_of(each.time_us)))
+        if of != where or item in cell:
+            if cell:
+                yield where, cell
+            where, cell = of, {}
+        cell[item] = state
+    if cell:
+        yield where, cell
 
 
-def put_items(
+def column_cells(columns: Iterable[StreamColumn]) -> Iterator[PlacedCell]:
+    """Yield the readings of columns in parts of cells."""
+    for event, device, tags, retracted, times_us, values in columns:
+        readings = zip(times_us, values, repeat(tags))
+        items = sorted(map(made_item, readings))
+        state, start = RETRACTED if retracted else PRESENT, 0
+        while start < len(items):
+            cell_us = cell_of(items[start].time_us)
+            stop = bisect_left(items, (cell_us + CELL_US,), start)
+            yield made_id((event, device, cell_us)), dict.fromkeys(items[start:stop], state)
+            start = stop
+
+
+def put_cell(
     inputs: Inputs,
     where: CellId,
     cell: InputCell,
-    taken: Iterable[TakenItem],
+    came: InputCell,
     delta: Delta,
     retracted: list[StreamItem],
 ) -> bool:
-    """Put items into their cell, and how its event changes by that into `delta`.
+    """Put what came into its cell, and how its event changes by that into `delta`.
 
-    A reading that was present and is taken back goes to `retracted`. It is `Item.place` and
-    `Item.event` of each item, without a call for any.
+    A reading that was present and is taken back goes to `retracted`. New readings go by columns.
 
     Returns:
-        Whether any is new.
+        Whether anything is new.
     """
     event, device, _ = where
-    resolution = inputs[event] or _WHOLE
-    above, below = resolution.numerator, resolution.denominator
-    known, labels, is_new = "", tags_in(""), False
-    for each in taken:
-        if type(each) is not StreamItem:
-            assert isinstance(each, OutputItem)
-            is_new |= _put_output(cell, each, delta)
-            continue
-        _, time_us, value, tags, _, is_taken_back = each
-        item = made_item((time_us, value, tags))
-        if is_taken_back:
-            is_new |= _take_back(cell, item, each, resolution, delta, retracted)
-            continue
-        if item in cell:
-            continue
-        cell[item] = PRESENT
-        is_new = True
-        if tags != known:
-            known, labels = tags, tags_in(tags)
-        real = value if isinstance(value, str) else value * above / below
-        made = made_event((event, real, time_us, device, labels, ""))
-        delta[(time_us, device, (event, tags, value), ())] = (None, made)
-    return is_new
+    resolution = inputs[event]
+    if resolution is None and cell:
+        return any([_put_output(cell, at, device, state, delta) for at, state in came.items()])  # noqa: C419 - all of them
+    fresh = came
+    if not cell.keys().isdisjoint(came):
+        fresh = {item: state for item, state in came.items() if item not in cell}
+    again = len(came) - len(fresh)
+    back = [
+        item
+        for item, state in (came.items() if again else ())
+        if state == RETRACTED and cell.get(item) == PRESENT
+    ]
+    cell.update(fresh)
+    insert_cell(inputs, where, fresh, delta)
+    for item in back:
+        assert resolution is not None
+        cell[item] = RETRACTED
+        time_us, value, tags = item
+        retracted.append(StreamItem(event, time_us, value, tags, device, retracted=True))
+        place = item.place(event, device)
+        if delta.pop(place, None) is None:  # else it came with what takes it back
+            delta[place] = (item.event(event, device, resolution), None)
+    return bool(fresh or back)
 
 
-def _take_back(
+def _put_output(
     cell: InputCell,
-    item: Item,
-    taken: StreamItem,
-    resolution: Resolution,
+    at: OutputAt,
+    device: str,
+    state: tuple[Version, OutputContent | None],
     delta: Delta,
-    retracted: list[StreamItem],
 ) -> bool:
-    """Take a reading back, for good; return whether it was not taken back yet."""
-    before = cell.get(item)
-    if before == RETRACTED:
-        return False
-    cell[item] = RETRACTED
-    if before is None:
-        return True  # it came before what it takes back
-    retracted.append(taken)
-    place = item.place(taken.event, taken.device)
-    if delta.pop(place, None) is None:  # else it came with what it takes back
-        delta[place] = (item.event(taken.event, taken.device, resolution), None)
-    return True
-
-
-def _put_output(cell: InputCell, taken: OutputItem, delta: Delta) -> bool:
-    _, at, device, version, content = taken
     known = cell.get(at)
-    if known is not None and known[0] >= version:
+    if known is not None and known[0] >= state[0]:
         return False
-    cell[at] = (version, content)
+    cell[at] = state
     before = None if known is None else event_of(at, device, known[1])
-    compose_into(delta, {at.place(device): (before, event_of(at, device, content))})
+    compose_into(delta, {at.place(device): (before, event_of(at, device, state[1]))})
     return True
 
 
@@ -152,9 +141,9 @@ def inserted_cells(inputs: Inputs, cells: Mapping[CellId, InputCell]) -> dict[st
 
 
 def insert_cell(inputs: Inputs, at: CellId, cell: InputCell, delta: Delta) -> None:
-    """Insert what is present in a cell of which nothing was there.
+    """Insert what is present in a cell, or in a part of one, of which nothing was there.
 
-    It is `Item.place` and `Item.event` of each item, without a call for any.
+    It is `Item.place` and `Item.event` of each item, by columns.
     """
     event, device, _ = at
     resolution = inputs[event]
@@ -164,13 +153,19 @@ def insert_cell(inputs: Inputs, at: CellId, cell: InputCell, delta: Delta) -> No
             if made is not None:
                 delta[here.place(device)] = (None, made)
         return
+    items: Iterable[Item] = cell
+    if RETRACTED in cell.values():
+        items = [item for item, state in cell.items() if state == PRESENT]
+    if not items:
+        return
+    times_us, values, tags = zip(*items, strict=True)
+    alone = tags.count(tags[0]) == len(tags)
+    labels = repeat(tags_in(tags[0])) if alone else map(tags_in, tags)
     above, below = resolution.numerator, resolution.denominator
-    known, labels = None, tags_in("")
-    for (time_us, value, tags), state in cell.items():
-        if state != PRESENT:
-            continue
-        if tags != known:
-            known, labels = tags, tags_in(tags)
-        real = value if type(value) is str else value * above / below
-        made = made_event((event, real, time_us, device, labels, ""))
-        delta[(time_us, device, (event, tags, value), ())] = (None, made)
+    reals: Sequence[Any] = values
+    if type(values[0]) is not str:
+        reals = [value * above / below for value in values]
+    devices, named = repeat(device), repeat(event)
+    events = map(made_event, zip(named, reals, times_us, devices, labels, repeat("")))
+    places = zip(times_us, devices, zip(named, tags, values), repeat(()))  # noqa: B905 - endless
+    delta.update(zip(places, zip(repeat(None), events)))  # noqa: B905 - endless

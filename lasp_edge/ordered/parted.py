@@ -30,19 +30,20 @@ events in one order (the theorem of `synchronised`).
 Source: Flumina (`synchronised`), without its tree of workers and its mailboxes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.answers import ANSWER, WAITS, PartAnswer, part_answer
-from lasp_edge.ordered.deltas import Delta, same_event
+from lasp_edge.ordered.deltas import Change, Delta, same_event
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
-from lasp_edge.ordered.places import OF_DEVICE, Place
+from lasp_edge.ordered.places import OF_DEVICE, Place, child_place
 from lasp_edge.ordered.plain import check_plain, encoded
 from lasp_edge.ordered.runs import ROW, SHARED, RunLog
 from lasp_edge.ordered.scan import Scan, Stepped
@@ -124,7 +125,7 @@ class LeafStage(ScanStage):
         scan: the scan.
         key: gives the key of an event.
         device: the device.
-        branches: of each local event its number among the sources of the scan.
+        branches: of each local event, by name, its number among the sources of the scan.
         stepper: steps as the scan does, in the steps of its values.
     """
 
@@ -135,17 +136,18 @@ class LeafStage(ScanStage):
         scan: Synchronised[Any],
         key: KeyOf | None,
         device: str,
-        branches: Sequence[int],
+        branches: Mapping[str, int],
         stepper: Scan[Any] | None = None,
     ) -> None:
         # Its stream tells whose its outputs are, so no name travels with each.
         self._half = LeafScan(scan, stepper)
         super().__init__(self._half, "", key, device)
-        self._shares, self._branches = scan, tuple(branches)
+        self._shares, self._branches = scan, dict(branches)
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
         *events, shared = deltas
-        changes, moved = self._by_key(_branched(events, self._branches))
+        # Their names tell local events of several sources apart: `_sent` adds the branch.
+        changes, moved = self._by_key(chain.from_iterable(each.items() for each in events))
         for at, (old, new) in sorted(shared.items(), key=lambda each: ordered_place(each[0])):
             place = ordered_place(at)
             if old is not None and (new is None or new.key != old.key):
@@ -173,20 +175,16 @@ class LeafStage(ScanStage):
         event = change[1] or change[0]
         assert event is not None
         if event.value[0] == ROW:
-            return place
+            time_us, device, tie, path = place
+            return time_us, device, tie, (self._branches[str(tie[0])], *path)
         return sent_at((*place[:3], place[3][:-1])).place(self.device)
 
 
-def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Delta:
-    """Return the events of some sources of a scan, where the union of all of them has them."""
-    found: Delta = {}
+def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Iterator[tuple[Place, Change]]:
+    """Yield how the events of some sources change, where the union of all of them has them."""
     for branch, delta in zip(branches, deltas, strict=True):
-        last = (branch,)  # `child_place`, without a call for any: a device's readings go this way
-        found |= {
-            (time_us, device, tie, path + last): change
-            for (time_us, device, tie, path), change in delta.items()
-        }
-    return found
+        for place, change in delta.items():
+            yield child_place(place, branch), change
 
 
 @dataclass(slots=True)
@@ -225,7 +223,7 @@ class GatherStage(StreamStage):
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
         *events, answers, marks = deltas
         before: dict[Place, Event[Any] | None] = {}
-        for place, (_, new) in _branched(events, self._branches).items():
+        for place, (_, new) in _branched(events, self._branches):
             self._at(place, before).event = None if new is None else self._keyed(place, new)
         for at, (_, new) in answers.items():
             if not is_about_order(at):

@@ -23,19 +23,14 @@ from typing import Any, NamedTuple
 import msgpack
 
 from crdts.plain import pack
-from lasp_edge.event import StreamItem, tags_of_stream, tags_text, text_of_stream
+from lasp_edge.event import tags_of_stream, tags_text, text_of_stream
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
-from lasp_edge.ordered.cells import CELL_US, PRESENT, Cell, Item, made_item, packed, unpacked
+from lasp_edge.ordered.cells import CELL_US, PRESENT, Cell, Item, packed, unpacked
 from lasp_edge.protocol.lake_columns import ITEMS
 
 _LIMIT = 2**62
 _TEXT_BYTES = 1_024
 """Bytes of a reading that is a text, at most."""
-
-
-def item_of(taken: StreamItem) -> Item:
-    """Return what a reading is within its event and device."""
-    return made_item((taken.time_us, taken.value, taken.tags))
 
 
 def united(cells: Iterable[Mapping[Item, int]]) -> Cell:

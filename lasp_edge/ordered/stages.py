@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Protocol
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.calling import Failures, values_of
-from lasp_edge.ordered.deltas import Delta, join_into, netted
+from lasp_edge.ordered.deltas import Change, Delta, join_into, netted
 from lasp_edge.ordered.log import Checkpoint, ItemChange, ScanLog
 from lasp_edge.ordered.outputs import LogName, Output
 from lasp_edge.ordered.places import Place, child_place
@@ -221,7 +221,7 @@ class ScanStage(StreamStage):
         return sum(log.steps for log in self.logs.values())
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
-        return self._applied(self._by_key(deltas[0]), frontier_us)
+        return self._applied(self._by_key(deltas[0].items()), frontier_us)
 
     def _applied(
         self, keyed: tuple[dict[str, list[ItemChange]], bool], frontier_us: int | None
@@ -262,7 +262,7 @@ class ScanStage(StreamStage):
         return min(self._due_us.values(), default=None)
 
     def _by_key(  # noqa: C901 - the path that every item takes
-        self, delta: Delta
+        self, changed: Iterable[tuple[Place, Change]]
     ) -> tuple[dict[str, list[ItemChange]], bool]:
         """Return the changes of each key, in the order of their places.
 
@@ -270,11 +270,11 @@ class ScanStage(StreamStage):
         """
         key, moved = self.key, False
         if key is None:
-            whole = [(place, new) for place, (_, new) in delta.items()]
+            whole = [(place, new) for place, (_, new) in changed]
             whole.sort(key=_place_of)  # no two places are the same
             return {"": whole}, moved
         found: dict[str, list[ItemChange]] = {}
-        for place, (old, new) in delta.items():
+        for place, (old, new) in changed:
             after = None
             if new is not None:
                 try:

@@ -29,6 +29,7 @@ from lasp_edge.language.streaming import stream_plan
 from lasp_edge.ordered.cells import PRESENT, Item, packed
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import StreamEngine
+from lasp_edge.ordered.inputs import in_cells
 from lasp_edge.ordered.places import Place, reading_place
 from lasp_edge.ordered.stages import ScanStage
 from simulations.benchmarks.measure import (
@@ -302,7 +303,7 @@ def filled(items: list[StreamItem], batch: int, live_most: int, *, waits: bool) 
     engine, history = engine_of(live_most)
     for first in range(0, len(items), batch):
         taken = items[first : first + batch]
-        engine.take(taken, None if waits else taken[0].time_us)
+        engine.take(in_cells(taken), None if waits else taken[0].time_us)
         history.take_changes()
     return engine
 

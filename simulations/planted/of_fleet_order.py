@@ -19,16 +19,17 @@ from device_agent.gateway.kept import FleetChanges, WriterOfPanes
 from device_agent.gateway.store import FleetStore
 from device_agent.gateway.streams import FleetStreams
 from lasp_edge.evaluation.fleet import FleetEvaluator
+from lasp_edge.event import StreamColumn
 from lasp_edge.language import plan as plans
 from lasp_edge.language import streaming
 from lasp_edge.language.declarations import Stream
 from lasp_edge.language.item_stream import ItemStream
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered import inputs
-from lasp_edge.ordered.cells import PRESENT, RETRACTED, Cell, CellId
+from lasp_edge.ordered.cells import RETRACTED, Cell, CellId
 from lasp_edge.ordered.deltas import Delta
-from lasp_edge.ordered.inputs import InputCell
-from lasp_edge.ordered.sent_outputs import OutputCell, OutputItem
+from lasp_edge.ordered.inputs import InputCell, PlacedCell
+from lasp_edge.ordered.sent_outputs import OutputCell
 from lasp_edge.ordered.stages import ScanStage, StreamStage
 from lasp_edge.protocol.acceptance import Accepted
 from lasp_edge.protocol.frontier import Listening
@@ -229,7 +230,12 @@ def timers_ring_before_all_have_reported() -> Iterator[None]:
 @of_order
 def a_reading_that_is_taken_back_leaves_as_a_reading() -> Iterator[None]:
     """A wrong reading is taken back on its device, and counts in the order of the fleet."""
-    with replaced(leaving, "RETRACTED", PRESENT):
+    right = inputs.column_cells
+
+    def present(columns: Iterable[StreamColumn]) -> Iterator[PlacedCell]:
+        return right(each._replace(retracted=False) for each in columns)
+
+    with replaced(leaving, "column_cells", present):
         yield
 
 
@@ -281,8 +287,10 @@ def outputs_are_united_as_items_are() -> Iterator[None]:
     """A late reading takes an output of a device back, and it stays in the order of the fleet."""
     right = inputs._put_output  # noqa: SLF001 - a bug is planted from outside
 
-    def put_output(cell: InputCell, taken: OutputItem, delta: Delta) -> bool:
-        return taken.content is not None and right(cell, taken, delta)
+    def put_output(
+        cell: InputCell, at: Any, device: str, state: tuple[Any, Any], delta: Delta
+    ) -> bool:
+        return state[1] is not None and right(cell, at, device, state, delta)
 
     with replaced(inputs, "_put_output", put_output):
         yield

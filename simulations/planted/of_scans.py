@@ -14,10 +14,10 @@ from lasp_edge.evaluation import history
 from lasp_edge.evaluation.history import StreamHistory
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
-from lasp_edge.event import Event, StreamItem, tags_of_stream
+from lasp_edge.event import Event, tags_of_stream
 from lasp_edge.ordered import cells
 from lasp_edge.ordered import log as ordered_log
-from lasp_edge.ordered.cells import CELL_US, PRESENT, CellId, Item
+from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, CellId, Item
 from lasp_edge.ordered.engine import StreamEngine
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.results import ResultRows
@@ -99,13 +99,12 @@ def a_retraction_before_its_reading_is_dropped() -> Iterator[None]:
     """What takes a reading back is read first, is forgotten, and the reading counts."""
     right = StreamEngine._put  # noqa: SLF001
 
-    def put(
-        self: StreamEngine, where: CellId, cell: Any, taken: list[StreamItem], *given: Any
-    ) -> bool:
-        def is_early(each: StreamItem) -> bool:
-            return each.retracted and cell.get(Item(*each[1:4])) != PRESENT
+    def put(self: StreamEngine, where: CellId, cell: Any, came: Any, *given: Any) -> bool:
+        def is_early(item: Item) -> bool:
+            return bool(came[item] == RETRACTED and cell.get(item) != PRESENT)
 
-        return right(self, where, cell, [each for each in taken if not is_early(each)], *given)
+        left = {item: state for item, state in came.items() if not is_early(item)}
+        return bool(right(self, where, cell, left, *given))
 
     with replaced(StreamEngine, "_put", put):
         yield
@@ -116,11 +115,11 @@ def sensors_that_agree_are_one_item() -> Iterator[None]:
     """Two sensors on two topics read the same at one instant: streams have one of the readings."""
     right = StreamEngine._put  # noqa: SLF001
 
-    def put(
-        self: StreamEngine, where: CellId, cell: Any, taken: list[StreamItem], *given: Any
-    ) -> bool:
-        untold = [each._replace(tags=tags_of_stream(each.tags)) for each in taken]
-        return right(self, where, cell, untold, *given)
+    def put(self: StreamEngine, where: CellId, cell: Any, came: Any, *given: Any) -> bool:
+        untold = {
+            item._replace(tags=tags_of_stream(item.tags)): state for item, state in came.items()
+        }
+        return bool(right(self, where, cell, untold, *given))
 
     with replaced(StreamEngine, "_put", put):
         yield

@@ -30,12 +30,13 @@ class Relay:
         port: for the device to connect to.
         sent_bytes: from the device to the broker.
         received_bytes: from the broker to the device.
+        accepted: how often the device has connected.
     """
 
     def __init__(
         self, broker_port: int, sent: Tap | None = None, received: Tap | None = None
     ) -> None:
-        self.sent_bytes = self.received_bytes = 0
+        self.sent_bytes = self.received_bytes = self.accepted = 0
         self._broker_port, self._sent, self._received = broker_port, sent, received
         self._passes, self._is_cut, self._holds = Event(), False, 0
         self._passes.set()
@@ -74,6 +75,7 @@ class Relay:
         with contextlib.suppress(OSError):
             while True:
                 device, _ = self._server.accept()
+                self.accepted += 1
                 Thread(target=self._connect, args=(device,), daemon=True).start()
 
     def _connect(self, device: socket.socket) -> None:

@@ -24,7 +24,6 @@ from device_agent.agent.intake.routes import Route
 from device_agent.agent.panes.panes import Panes, own_column
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.stored_rows import BLOCK_US, PaneId, ReadingRow, Retraction, block_id
-from lasp_edge.event import StreamItem
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
 
@@ -317,18 +316,15 @@ class ByColumn:
     def _pass_on(self, column: EventColumns, pending: PendingBatch) -> None:
         """Pass accepted readings on to what is made from them once a commit."""
         name, device = column.route.event.name, self._agent.replica.device
-        texts, readings = column.texts, (column.times_us, column.values, column.tags)
-        if len(texts) == 1:  # of one object, or of equal ones
-            (text,) = texts.values()
-            pending.items += [
-                StreamItem(name, time_us, value, text, device)
-                for time_us, value, _ in zip(*readings, strict=True)
-            ]
+        if len(column.texts) == 1:  # of one object, or of equal ones
+            (text,) = column.texts.values()
+            found = pending.column((name, device, text, False))
+            found.times_us.extend(column.by_time[0])
+            found.values.extend(column.by_time[1])
             return
-        pending.items += [
-            StreamItem(name, time_us, value, texts[id(tags)], device)
-            for time_us, value, tags in zip(*readings, strict=True)
-        ]
+        readings = zip(column.times_us, column.values, column.tags, strict=True)
+        for time_us, value, tags in readings:
+            pending.column((name, device, column.texts[id(tags)], False)).add(time_us, value)
 
     def _collect(self, column: EventColumns, source: str, pending: PendingBatch) -> None:
         """Collect accepted readings, and note how far they came."""

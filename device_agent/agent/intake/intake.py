@@ -28,7 +28,7 @@ from device_agent.agent.intake.routes import Route
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreKeeper, StoreReader
 from device_agent.agent.variables.variables import Variables
-from lasp_edge.event import StreamItem
+from lasp_edge.event import StreamColumn, StreamItem
 from lasp_edge.language.plan import ordered_events
 from lasp_edge.language.updates import ValueOf
 from lasp_edge.timers import Timer
@@ -73,8 +73,8 @@ class Intake(Part):
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
         peer_reports: takes how far they have come by other processes.
-        items: the readings that streams, and windows that are not plain, are made from: those that
-            the last `read` has accepted.
+        columns: the readings that streams, and windows that are not plain, are made from: those
+            that the last `read` has accepted.
         corrected: of windows that are not plain, the readings that it has taken back.
         read_us: when the last reading came, taken in or held.
         column_least: batches of fewer readings are taken one by one.
@@ -117,7 +117,7 @@ class Intake(Part):
         self._to_look_at = deque[tuple[Batch, bool]](maxlen=MOST_BATCHES)
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
-        self.items, self.corrected = list[StreamItem](), list[StreamItem]()
+        self.columns, self.corrected = list[StreamColumn](), list[StreamItem]()
 
     def hold(self, held: HeldBatch, *, is_pressing: bool = False) -> bool:
         """Hold a batch until its commit; return whether that must not wait for the next tick.
@@ -152,7 +152,7 @@ class Intake(Part):
 
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take in what is held, and what had to wait for the clock."""
-        self.items, self.corrected = [], []
+        self.columns, self.corrected = [], []
         if self._waiting.is_ready:
             page = self._guard.run("waiting, read", self._waiting.take_page, store, now_us)
             for batch in page or ():
@@ -261,7 +261,8 @@ class Intake(Part):
         self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
-        self.items += pending.items
+        # A reading comes before what takes it back: afterwards it is known, and a repeat.
+        self.columns += sorted(pending.columns.values(), key=itemgetter(3))
         self.corrected += pending.corrected
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted

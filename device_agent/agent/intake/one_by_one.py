@@ -140,7 +140,7 @@ class OneByOne:
             if own_us is None:
                 stream = self._text_of(tags) if tags else ""  # no two are stamped alike
             item = value if route.event.text else quantised
-            pending.items.append(StreamItem(name, time_us, item, stream, self._device))
+            pending.column((name, self._device, stream, False)).add(time_us, item)
             if route.kept and own_us is None:
                 block = self._identities.at(name, STAMPED + stream, time_us, store)
                 if block.holds(time_us, quantised):
@@ -204,13 +204,14 @@ class OneByOne:
             return None
         stream = self._identities.stream_of(tags, pending.place)
         item = value if route.event.text else quantised
-        taken = StreamItem(name, own_us, item, stream, self._device, retracted=True)
         if route.kept and self._counts_no_more(name, stream, own_us, quantised, store):
-            pending.corrected.append(taken)
+            pending.corrected.append(
+                StreamItem(name, own_us, item, stream, self._device, retracted=True)
+            )
         block = self._identities.at(name, stream, own_us, store)
         if block.add(own_us, quantised):
             self._identities.touched(block)
-        pending.items.append(taken)
+        pending.column((name, self._device, stream, True)).add(own_us, item)
         pending.counted["retractions"] += 1
         if own_us < self._unlanded.watched_us:  # entries that held it must land again
             self._unlanded.add(own_us, self._progress.promised_us)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from device_agent.agent.intake.progress import NO_TIME
 from device_agent.agent.stored_rows import PaneId, ReadingRow
 from device_agent.agent.variables.variables import PendingUpdates
-from lasp_edge.event import StreamItem
+from lasp_edge.event import StreamColumn, StreamItem
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 
@@ -29,6 +29,8 @@ def has_room(fold: Fold) -> Callable[[Partial], bool]:
     return fold.room_for(BATCH_READINGS)
 
 
+StreamOf = tuple[str, str, str, bool]
+"""What a `StreamColumn` is of: its first four fields."""
 PaneSamples = tuple[list[int], list[int]]
 """Quantised values, and their times."""
 
@@ -46,7 +48,8 @@ class PendingBatch:
         has_come_twice: of the last batch a reading has come before, to this process.
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
-        items: readings that streams, and windows that are not plain, are made from.
+        columns: readings that streams, and windows that are not plain, are made from, and those
+            that are taken back; by what a column is of.
         corrected: readings that such windows had, and that were taken back.
         samples: pane entry -> its new samples, none of which can be refused.
         updates: samples and deltas of variables.
@@ -60,10 +63,17 @@ class PendingBatch:
     has_come_twice: bool = False
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)
-    items: list[StreamItem] = field(default_factory=list)
+    columns: dict[StreamOf, StreamColumn] = field(default_factory=dict)
     corrected: list[StreamItem] = field(default_factory=list)
     samples: dict[PaneId, PaneSamples] = field(default_factory=dict)
     updates: PendingUpdates = field(default_factory=PendingUpdates)
+
+    def column(self, of: StreamOf) -> StreamColumn:
+        """Return the column that takes readings of an event, device and tags."""
+        found = self.columns.get(of)
+        if found is None:
+            found = self.columns[of] = StreamColumn(*of, [], [])
+        return found
 
     def refuse(self, reason: str, by: int = 1) -> None:
         """Count refused readings."""

@@ -124,8 +124,9 @@ class MissingPanes(Part):
         """Bring what was read to its panes, and build some."""
         self._now_us = now_us
         self._note_doubt()
-        items, corrected = self._intake.items, self._intake.corrected
-        taken = [each for each in items if each.event in self._events and not each.retracted]
+        columns, corrected = self._intake.columns, self._intake.corrected
+        of_windows = [each for each in columns if each.event in self._events and not each.retracted]
+        taken = [item for column in of_windows for item in column.items]
         here = corrected
         if corrected:
             taken, corrected = _without_both(taken, corrected)

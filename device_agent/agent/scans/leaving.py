@@ -24,16 +24,16 @@ from lasp_edge.language.streaming import Leaving
 from lasp_edge.ordered.answers import kept_answers, sent_answers
 from lasp_edge.ordered.cells import (
     PRESENT,
-    RETRACTED,
     Cell,
     cell_of,
     packed,
     unpacked,
 )
 from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.inputs import column_cells
 from lasp_edge.ordered.parted import LeafStage, is_about_order
 from lasp_edge.ordered.plain import PART_BYTES, encoded
-from lasp_edge.ordered.sent_items import item_of, united
+from lasp_edge.ordered.sent_items import united
 from lasp_edge.ordered.sent_outputs import (
     OutputAt,
     OutputContent,
@@ -150,10 +150,10 @@ class LeavingItems(Part):
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take the readings that came since the last time, before they are committed."""
         read: dict[tuple[str, str], Cell] = {}
-        for each in self._intake.items:
-            if each.event in self._leaving:
-                item, of_event = item_of(each), read.setdefault((each.event, each.device), {})
-                state = RETRACTED if each.retracted else PRESENT
+        columns = [each for each in self._intake.columns if each.event in self._leaving]
+        for (event, device, _), part in column_cells(columns):
+            of_event = read.setdefault((event, device), {})
+            for item, state in part.items():
                 of_event[item] = max(state, of_event.get(item, PRESENT))
         cells: dict[tuple[str, int], Cell] = {}
         for (event, device), items in read.items():

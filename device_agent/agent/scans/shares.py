@@ -18,7 +18,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.engine import StreamChanges, StreamEngine
-from lasp_edge.ordered.inputs import InputCell, TakenItem
+from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem, in_cells
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US
 from lasp_edge.ordered.parted import sent_at
 from lasp_edge.ordered.places import Place
@@ -36,6 +36,10 @@ MOST_CELLS: Final = 50_000
 
 LONG_US: Final = 3_600_000_000
 """In a time longer than this nobody looks for events in order: there is one."""
+
+MOST_BEHIND: Final = 1_024
+"""Readings behind a place that comes late, from which on it waits until half as many were read
+since the last one: all of them are stepped again, and a file is read far ahead of its fleet."""
 
 
 class TakenCell(NamedTuple):
@@ -131,6 +135,7 @@ class Shares(Part):
         self._heard_us: dict[str, int] = {}
         self.followed = ""
         self._pending: set[tuple[str, int]] = set()
+        self._read = 0
         self._owed = (-1, BOTTOM_US)
         self._stored: dict[tuple[str, int], tuple[str, int]] = {}
         self._cells: dict[tuple[str, int], TakenCell] = {}
@@ -270,18 +275,42 @@ class Shares(Part):
         self,
         engine: StreamEngine,
         history: PartedHistory,
-        taken: Sequence[TakenItem],
+        taken: Sequence[PlacedCell],
         low_us: int | None,
         floor_us: int,
         now_us: int,
+        *,
+        is_reading: bool = False,
     ) -> StreamChanges:
-        """Let an engine take readings, and how the places have changed; store these."""
+        """Let an engine take readings, and how the places have changed; store these.
+
+        Args:
+            engine: takes them.
+            history: holds what was taken.
+            taken: the readings.
+            low_us: nothing older is expected.
+            floor_us: places before it are over.
+            now_us: the time.
+            is_reading: more readings are coming right now.
+        """
         self._follow(now_us)  # where readings come all the time, nobody has asked `is_waiting`
-        changes = self.changes(history, floor_us)
+        waits = is_reading and self._may_wait(engine, taken)
+        changes = [] if waits else self.changes(history, floor_us)
         engine.cuts.know(min(self._last_us.values()))
-        outcome = engine.take([*taken, *changes], low_us)
+        outcome = engine.take([*taken, *in_cells(changes)], low_us)
         self.put(history)
         return outcome
+
+    def _may_wait(self, engine: StreamEngine, taken: Sequence[PlacedCell]) -> bool:
+        """Return whether what was published lies so far behind what is read that it may wait."""
+        self._read += sum(len(part) for _, part in taken)
+        if not self._pending:
+            return False
+        behind = engine.live_from(min(cell_us for _, cell_us in self._pending))
+        if MOST_BEHIND < behind > 2 * self._read:
+            return True
+        self._read = 0
+        return False
 
     def put(self, history: PartedHistory) -> None:
         """Store what the engine has taken."""

@@ -32,6 +32,7 @@ from lasp_edge.language.updates import Update, ValueOf
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.engine import Rebuilt, StreamChanges
 from lasp_edge.ordered.following import FollowingEngine
+from lasp_edge.ordered.inputs import column_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.protocol.limits import FUTURE_US
 from lasp_edge.protocol.publication import Publication
@@ -141,9 +142,9 @@ class Streams(Part):
     def read(self, store: StoreReader, now_us: int) -> None:
         """Take the readings that came since the last time, before they are committed."""
         self._now_us = self.panes.now_us = now_us
-        taken = [item for item in self._intake.items if item.event in self._events]
+        columns = [each for each in self._intake.columns if each.event in self._events]
         if self.begun and not (
-            taken or self._waits or self.waits or _has_news(self._shares, now_us)
+            columns or self._waits or self.waits or _has_news(self._shares, now_us)
         ):
             return
         self._waits = False
@@ -152,13 +153,13 @@ class Streams(Part):
             self._begin(store)
         if self.waits:
             self._follow(store)
-        before_us = self.engine.since_us
-        low_us, shares = self._low_us(now_us), self._shares
+        before_us, shares = self.engine.since_us, self._shares
+        taken, low_us = list(column_cells(columns)), self._low_us(now_us)
         if shares is None:
             outcome = self.engine.take(taken, low_us)
         else:
-            pruned_us = self._intake.progress.pruned_us
-            outcome = shares.evaluated(self.engine, self._parted, taken, low_us, pruned_us, now_us)
+            given = self.engine, self._parted, taken, low_us, self._intake.progress.pruned_us
+            outcome = shares.evaluated(*given, now_us, is_reading=_reads(self._intake, now_us))
         self._bring(outcome, before_us, store, self._windows)
         if self._leaving.leave(self._sent, outcome.deltas, store, now_us) and shares is not None:
             shares.answered(self._agent.beats, self._intake.progress.promised_us)
@@ -334,6 +335,11 @@ def _wanted(agent: Agent, books: Mapping[str, ResultBook]) -> Iterator[Content]:
         for key, newest in sorted(book.newest.items()):
             topic = agent.topics.result(name, agent.replica.device, key or None)
             yield Content(topic, newest.mark, newest.as_json)
+
+
+def _reads(intake: Intake, now_us: int) -> bool:
+    """Return whether more readings are coming right now."""
+    return not intake.sources.all_done and now_us < intake.read_us + SECOND_US
 
 
 def _has_news(shares: "Shares | None", now_us: int) -> bool:

@@ -55,7 +55,8 @@ class Device:
         self.begin()
 
     def begin(self):
-        self.stage = LeafStage(self.scan, key_of, self.name, [0])
+        branches = dict.fromkeys(self.scan.tells_apart, 0)
+        self.stage = LeafStage(self.scan, key_of, self.name, branches)
         self.content, self.shared, self.rows = {}, {}, {}
         self.evaluate()
 

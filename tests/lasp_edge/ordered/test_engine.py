@@ -7,6 +7,7 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import applied
 from lasp_edge.ordered.engine import StreamEngine, StreamPlan
+from lasp_edge.ordered.inputs import in_cells
 from lasp_edge.ordered.item_store import ItemStore
 from lasp_edge.ordered.oracle import outputs_of
 from tests.lasp_edge.ordered.support_items import (
@@ -43,7 +44,7 @@ def evaluated(name, items, batch, *, restarts=False):
     for first in range(0, len(items), batch):
         taken = items[first : first + batch]
         frontier_us = max(each.time_us for each in items[: first + batch]) - 30 * SECOND_US
-        changes = engine.take(taken, frontier_us)
+        changes = engine.take(in_cells(taken), frontier_us)
         said = applied(changes.deltas.get("0", {}), said)
         if restarts:
             engine = engine_of(name, store)
@@ -78,11 +79,11 @@ def test_a_batch_changes_the_event_as_its_items_one_by_one_do():
         )
         said, read, retracted = {}, {}, []
         for each in items:
-            changes = one_by_one.take([each], None)
+            changes = one_by_one.take(in_cells([each]), None)
             said = applied(changes.deltas.get("0", {}), said)
             read = applied(changes.deltas.get("x", {}), read)
             retracted += changes.retracted
-        whole = in_one.take(items, None)
+        whole = in_one.take(in_cells(items), None)
         assert whole.deltas.get("x", {}) == {place: (None, event) for place, event in read.items()}
         assert as_bytes(applied(whole.deltas.get("0", {}), {})) == as_bytes(said)
         assert whole.retracted == retracted
@@ -92,7 +93,7 @@ def test_an_item_that_comes_with_what_takes_it_back_changes_nothing():
     engine = engine_of("keyed")
     (item,) = drawn_items(seeded(1), 1)
     item = item._replace(retracted=False)
-    changes = engine.take([item, item._replace(retracted=True), item], None)
+    changes = engine.take(in_cells([item, item._replace(retracted=True), item]), None)
     assert not changes.deltas.get("x")
     assert changes.retracted == [item._replace(retracted=True)]
 
@@ -113,6 +114,6 @@ def test_a_cell_that_begins_makes_nobody_look_at_all_others(count):
     engine = engine_of(next(iter(STAGES)), live_most=10_000)
     engine._cells = CountedCells()
     for n in range(count):
-        engine.take([StreamItem("x", n * CELL_US, n % 7, "", "pi-1")], None)
+        engine.take(in_cells([StreamItem("x", n * CELL_US, n % 7, "", "pi-1")]), None)
     assert len(engine._cells) == count
     assert engine._cells.looks <= count

@@ -9,7 +9,7 @@ from device_agent.agent.scans.leaving import LeavingItems
 from device_agent.agent.settings import Settings
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge import Program, folds, scans
-from lasp_edge.event import StreamItem
+from lasp_edge.event import StreamColumn, StreamItem
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, unpacked
 from lasp_edge.ordered.sent_items import united
 from lasp_edge.protocol.frames import PaneFrame
@@ -189,7 +189,11 @@ def test_what_was_taken_back_stays_so_in_whichever_order_both_were_read(first):
     reading = StreamItem("litres", FIRST_US, 3, "", "pi-1")
     back = reading._replace(retracted=True)
     both = [reading, back] if first else [back, reading]
-    intake = SimpleNamespace(items=[*both, reading._replace(event="of no fleet")])
+    columns = [
+        StreamColumn(*(each.event, each.device, each.tags, each.retracted), [each.time_us], [3])
+        for each in (*both, reading._replace(event="of no fleet"))
+    ]
+    intake = SimpleNamespace(columns=columns)
     entries, agent = Entries(), SimpleNamespace(plan=water())
     part = LeavingItems(agent, intake, entries)
     for _ in range(2):

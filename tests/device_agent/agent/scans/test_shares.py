@@ -134,6 +134,25 @@ def test_an_event_in_order_leaves_at_once_and_local_ones_wait_for_their_commit(t
     assert accepted < device.counted["accepted"] == 7
 
 
+def test_a_file_that_is_read_far_ahead_is_not_stepped_again_for_each_event_in_order(tmp_path):
+    device = Device(tmp_path, PLAN, settings=Settings.paced(60))
+    count, batches, places, us = 2_000, 12, {}, 500
+    for batch in range(batches):
+        times_us = [NOW_US + (batch * count + n) * us for n in range(count)]
+        device.take([n % 7 for n in range(count)], times_us, [{}] * count, name="a")
+        places[NOW_US + batch * us, "x", ("b", "", batch), (1,)] = KNOWN
+        shared = frame("a", batch + 1, dict(places), cell_us=NOW_US)
+        receive(device.core.shares, shared, now_us=device.now_us)
+        device.tick(0.1)
+    device.tick()
+    device.tick()
+    stages = {node.name: node.stage for node in device.core.streams.engine.graph.nodes}
+    assert count * batches <= stages["found: leaf"].steps < 4 * count * batches
+    stream = PLAN.item_streams["found: leaf"].stream
+    (answers,) = (row.partial[0] for pane, row in device.rows() if pane.stream == stream)
+    assert len(sent_outputs(answers)) == batches, "once nothing more is read, all are answered"
+
+
 class Text(ValueBarrier):
     """Its state is a text as long as the newest value."""
 
