@@ -14,7 +14,7 @@ from lasp_edge.evaluation import history
 from lasp_edge.evaluation.history import StreamHistory
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
-from lasp_edge.event import Event, tags_of_stream
+from lasp_edge.event import Event, StreamItem, tags_of_stream
 from lasp_edge.ordered import cells
 from lasp_edge.ordered import log as ordered_log
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, CellId, Item

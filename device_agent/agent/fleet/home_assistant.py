@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 from zlib import crc32
 
+from crdts import Version
 from device_agent.agent.agent import Agent
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.voice import FleetVoice
@@ -57,6 +58,7 @@ class HomeAssistant(Part):
         self._timer = Timer(agent.settings.results_us)
         self._retained, self._of_fleet = Retained(), Retained()
         self._cleared: set[str] = set()
+        self._members: dict[str, Version] = {}
         self._spoke = False
         self._asked = False
         self._answer_us = self._connected_us = 0
@@ -103,7 +105,10 @@ class HomeAssistant(Part):
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._timer.is_due(now_us):
             return
-        grace_us, retired = self._agent.settings.grace_us, self._commands.retired.keys()
+        if self._members is not self._commands.retired:  # it may have been retired and be back
+            self._members = self._commands.retired
+            self._retained.again()
+        grace_us, retired = self._agent.settings.grace_us, self._members.keys()
         is_all = is_time(now_us, self._connected_us + grace_us, grace_us)
         if self._device not in retired:
             found = tuple(self._entities(of_fleet=False))

@@ -78,6 +78,24 @@ def test_a_retired_device_goes_though_it_is_away_and_comes_when_it_is_admitted(t
         assert ("a" in home.messages()) != is_retired
 
 
+@pytest.mark.parametrize("hears_both_at_once", [False, True])
+def test_a_device_that_runs_on_is_announced_again_when_it_is_admitted(
+    tmp_path, home, hears_both_at_once
+):
+    site = Site(tmp_path, rooms(), *"abc", settings=HOME)
+    home.take(site.run(6, 5))
+    if hears_both_at_once:
+        site.leave("c")
+    retire(site, "c")
+    home.take(site.run(6, 5))
+    assert set(home.messages()) == {"a", "b", "rooms"}
+    retire(site, "c", retired=False)
+    if hears_both_at_once:
+        site.connect("c")
+    home.take(site.run(6, 5))
+    assert set(home.messages()) == {"a", "b", "c", "rooms"}
+
+
 def test_a_device_that_was_not_told_that_it_is_retired_takes_itself_back(tmp_path, home):
     site = Site(tmp_path, rooms(), *"bc", settings=HOME)
     home.take(site.run(6, 5))
