@@ -10,6 +10,7 @@ asked for `event.value > 60` or for `event.tags["status"] == "200"` is met, and 
 """
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from decimal import Decimal
@@ -48,6 +49,8 @@ NUMBERED = ("1", "2")
 """What each tag may be: a key may make a number of it."""
 LATE, AGAIN = 4, 3
 """How many readings come late, and how many come twice."""
+_NAME = re.compile(r"\w[\w.-]{0,39}", re.ASCII)
+"""What a device may be called, and is in most fleets."""
 _MOST = 24
 """Constants of a program that are used, at most."""
 _LONGEST = 40
@@ -83,7 +86,7 @@ def made_up(
     found: list[MadeUpReading] = []
     for event in plan.events.values():
         values = values_of(event, texts, numbers)
-        for device in DEVICES:
+        for device in devices_of(plan):
             for n, time_us in enumerate(_times_us(plan, event)):
                 asked = {
                     tag: random.choice(choices[tag]) for tag in sorted(tags.get(event.name, ()))
@@ -94,6 +97,24 @@ def made_up(
     found.sort(key=lambda each: each.time_us)
     late = [found.pop(len(found) // 2) for _ in range(LATE)]
     return [*found, *late, *found[:AGAIN]]
+
+
+def devices_of(plan: Plan) -> tuple[str, str]:
+    """Return two devices, by the names that functions ask for: keys of tables, and constants."""
+    keys: dict[str, None] = {}
+    texts: dict[str, None] = {}
+    for _, function in functions_of(plan):
+        if any("device" in code.co_names for _, code in inner_codes(function)):
+            for each in constants_of(function):
+                named = keys if isinstance(each, Mapping) else texts
+                several = each if isinstance(each, Mapping) else [each]
+                named.update({name: None for name in several if _is_device_name(name)})
+    first, second, *_ = dict.fromkeys((*keys, *texts, *DEVICES))
+    return first, second
+
+
+def _is_device_name(name: Any) -> bool:
+    return isinstance(name, str) and bool(_NAME.fullmatch(name))
 
 
 def made_up_entries(plan: Plan) -> ControlLog:

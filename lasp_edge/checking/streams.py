@@ -25,7 +25,7 @@ from contextlib import redirect_stdout, suppress
 from random import Random
 from typing import Any
 
-from lasp_edge.checking.readings import constants, plausible, values_of
+from lasp_edge.checking.readings import constants, devices_of, plausible, values_of
 from lasp_edge.checking.replays import replay_ratios
 from lasp_edge.checking.scans import ENDLESS, flaws
 from lasp_edge.checking.synchronised import broken_laws
@@ -55,7 +55,6 @@ MUCH = 4
 """A scan that steps more than this part of the readings for one that is late goes to the end."""
 _FIRST_US, _SECOND_US = 1_700_000_000_000_000, 1_000_000
 _AFTER_US = _FIRST_US + 10 * READINGS * _SECOND_US
-_DEVICE = "made-up"
 _STEPS = 40
 
 
@@ -127,7 +126,7 @@ def made_up_readings(plan: Plan) -> dict[str, Delta]:
 
 def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
     """Return made-up readings of the events that streams are made from."""
-    rng, found = Random(0), dict[str, Delta]()
+    rng, found, (device, _) = Random(0), dict[str, Delta](), devices_of(plan)
     events = [plan.events[name] for name in sorted(plan.streamed_events)]
     steps, named = _STEPS // 2, {each.name: values_of(each, *constants(plan)) for each in events}
     for n in range(READINGS):
@@ -143,8 +142,8 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
             if n % NAMED == 0:
                 quantised = event.resolution.quantise(rng.choice(named[event.name]))
             value = event.resolution.real(quantised)
-        place = reading_place(event.name, "", quantised, time_us, _DEVICE)
-        made = Event(event.name, value, time_us, _DEVICE, tags)
+        place = reading_place(event.name, "", quantised, time_us, device)
+        made = Event(event.name, value, time_us, device, tags)
         found.setdefault(event.name, {})[place] = (None, made)
     return found
 
@@ -155,7 +154,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
     Returns False where a timer rings without end: then the rest is not run.
     """
     deltas = _readings(plan, asked)
-    for node in whole_graph(plan, _DEVICE).nodes:
+    for node in whole_graph(plan, devices_of(plan)[0]).nodes:
         name, stage, sources = node
         asked.user = _title(plan, name)
         given = [deltas.get(source, {}) for source in sources]
@@ -283,7 +282,7 @@ def _bytes(given: Any) -> bytes:
 def _price(plan: Plan, asked: _AskedTags, found: Findings) -> None:
     """Let one reading of each event come late, and count what that takes."""
     readings = _readings(plan, asked)
-    graph = whole_graph(plan, _DEVICE)
+    graph = whole_graph(plan, devices_of(plan)[0])
     late = {name: sorted(delta)[len(delta) // 2] for name, delta in readings.items()}
     early = {
         name: {place: change for place, change in delta.items() if place != late[name]}

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from crdts import ControlLog, Lattice, Replica
-from lasp_edge.checking.readings import VALUES, plausible, texts_of
+from lasp_edge.checking.readings import VALUES, devices_of, plausible, texts_of
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -37,7 +37,7 @@ MOST_TAGS = 64
 """Tags that a function may ask for, one after the other."""
 MADE_UP_TAG = "1"
 """The value of a tag that a function asks for: a text that can be a number, too."""
-_DEVICE, _KEY = "made-up", "made-up key"
+_KEY = "made-up key"
 _FIRST_US = 1_700_000_000_000_000
 
 
@@ -96,7 +96,8 @@ class _Trial:
         self._plan, self._given = plan, tags
         self._records: dict[str, _Record] = {}
         self._tags: dict[str, dict[str, list[str]]] = {}
-        self._replica = Replica(1, 1, _DEVICE)
+        self._device, _ = devices_of(plan)
+        self._replica = Replica(1, 1, self._device)
         self._states = {
             name: variable.bottom.copy()
             for name, variable in plan.own_variables.items()
@@ -170,7 +171,7 @@ class _Trial:
         keyed += [v.name for v in plan.collections.get(event.name, ()) if v.keyed]
 
         def made(tags: Mapping[str, str]) -> Event[Any]:
-            return Event(event.name, value, time_us, _DEVICE, MappingProxyType(tags))
+            return Event(event.name, value, time_us, self._device, MappingProxyType(tags))
 
         for name in keyed:
             what = f"key of {'window' if name in plan.windows else 'variable'} {name}"
@@ -285,7 +286,7 @@ class _Trial:
                 continue
             shown = part or (next(iter(parts)) if len(parts) == 1 else "")
             number = parts.get(shown)
-            yield FoldValue(name, given, number, parts, "made up", True, (_DEVICE,))  # noqa: FBT003
+            yield FoldValue(name, given, number, parts, "made up", True, (self._device,))  # noqa: FBT003
 
 
 def _counted(regimes: WindowRegimes, quantised: int, event: Event) -> None:

@@ -106,6 +106,11 @@ class Draft:
                 f"an event is needed, and {name.name!r} is a variable; collect(EVENT, "
                 f"into={name.name}) fills one from the other"
             )
+        if isinstance(name, Window):
+            raise ValueError(
+                f"an event is needed, and {name.name!r} is a window, of whose rows nothing is "
+                "made; give it a fold= of all that is asked for, such as folds.struct(..)"
+            )
         if not isinstance(name, str):
             shown, meant = _shown(name, "on_event(door)")
             raise ValueError(f"program {self.name!r} declares no event {shown}{meant}")

@@ -264,7 +264,8 @@ def source_of_window(
     if found.fleet:
         raise ValueError(
             f"{what}: {found.name!r} is in one order over the whole fleet, and a window is made on "
-            f"devices; write program.result({found.name}), and gateways and lakes have its rows"
+            f"devices; write program.result({found.name}), and gateways and lakes have its rows, "
+            "or per_device=True in its scan, if each device has all readings of a key"
         )
     if found.resolution is None and stepped:
         raise ValueError(

@@ -134,10 +134,17 @@ class MapStage(StatelessStage):
         self.function, self.name, self.resolution = function, name, resolution
 
     def outputs(self, place: Place, event: Event[Any]) -> Iterable[Output]:
-        value = plain_of(self.function(event))
-        if self.resolution is not None:
-            value = self.resolution.nearest(value)
+        value = _in_steps(plain_of(self.function(event)), self.resolution)
         return ((place, event._replace(name=self.name, value=value)),)
+
+
+def _in_steps(value: Any, resolution: Resolution | None) -> Any:
+    """Return a value that a function gave, rounded to the step, if there is one."""
+    if resolution is None:
+        return value
+    if value is None:
+        raise ValueError("None is no number; leave such events out, by program.filter before this")
+    return resolution.nearest(value)
 
 
 class FilterStage(StatelessStage):
@@ -168,9 +175,7 @@ class FlatMapStage(StatelessStage):
         self.function, self.name, self.resolution = function, name, resolution
 
     def outputs(self, place: Place, event: Event[Any]) -> Iterable[Output]:
-        values: Iterable[Any] = values_of(self.function, event)
-        if self.resolution is not None:
-            values = [self.resolution.nearest(value) for value in values]
+        values = [_in_steps(each, self.resolution) for each in values_of(self.function, event)]
         return [
             (child_place(place, n), event._replace(name=self.name, value=value))
             for n, value in enumerate(values)

@@ -8,12 +8,13 @@ from datetime import datetime
 
 import pytest
 
-from lasp_edge import Program, scans
+from lasp_edge import Program, folds, scans
 from lasp_edge.checking.determinism import risks, risks_of
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, ties
+from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.testing import check_program
 from lasp_edge.tool.command_line import main
@@ -266,3 +267,12 @@ def test_a_function_whose_text_changes_is_told_from_another_version():
 def test_a_scan_with_local_events_is_tried_where_it_is_whole():
     found = tried_streams(plan_of("a"))
     assert not found.wrong
+
+
+def test_a_map_that_gives_none_is_told_to_leave_events_out_before_it():
+    program = Program("warm")
+    warm = program.event("warm", resolution="0.1")
+    above = program.map(warm, lambda e: e.value if e.value > 10 else None, "m", resolution="0.1")
+    program.window("w", source=above, fold=folds.mean(), size_s=60)
+    found = all_tried(program.plan())
+    assert any("by program.filter before this (" in line for line in found.wrong)

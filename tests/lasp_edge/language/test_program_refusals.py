@@ -19,6 +19,7 @@ def window(program, **changed):
     [
         ({"source": "humidity"}, "declares no event 'humidity'"),
         ({"source": None}, "declares no event None"),
+        ({"source": window(basics()[0], name="first")}, "'first' is a window, of whose rows"),
         ({"source": []}, "at least one event or stream is needed"),
         ({"fold": "mean"}, "a fold such as"),
         ({"size_s": 0}, "seconds above 0"),
