@@ -20,7 +20,7 @@ CALM_S = 2.0
 """Nothing happens so soon after the start: there must be something to lose."""
 LONGEST_DOWN_S = 4.0
 _AGAIN_S = 0.5
-_LOOK_S = 0.05
+_LOOK_S = 0.2
 _PROCESS_OF = {"lander": "cloud_tier.command.lander", "jvm": "PythonGatewayServer"}
 
 
