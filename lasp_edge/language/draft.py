@@ -151,17 +151,18 @@ class Draft:
         if named(name, "variable") in self.windows or name in self.streams:
             raise ValueError(f"variable {name!r}: the name is taken by a window or stream")
         if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
+            own = isinstance(bottom, Lattice)
+            such = f"{type(bottom).__name__}()" if own else "TwoPSet() or Counter()"
             raise ValueError(
-                f"declare {name!r}: a CRDT's bottom value is needed, such as TwoPSet() or "
-                f"Counter(), not {bottom!r}"
+                f"declare {name!r}: a CRDT's bottom value is needed, such as {such}, not {bottom!r}"
             )
         if type(bottom) not in CODES:
             kinds = [kind.__name__ for kind in type(bottom).__mro__ if kind in CODES]
             instead = f"declare {kinds[0]}()" if kinds else "declare one, such as TwoPSet()"
             raise ValueError(
                 f"declare {name!r}: devices and lakes join the types of crdts alone, and "
-                f"{type(bottom).__name__} is one of your own; {instead}, put it together from "
-                "them, as in Product(Max(), GCounter()), or keep it in an ORMap or an LWWRegister"
+                f"{type(bottom).__name__} is one of your own; {instead}, one for each "
+                "part of it, or keep it in an ORMap or an LWWRegister"
             )
         event = None if measures is None else self.event(measures).name
         bound = self._bound(made)

@@ -241,7 +241,9 @@ def parts_of(result: StreamResult, value: Any) -> dict[str, int | str]:
     values = value if isinstance(value, tuple) else (value,)
     if len(values) != len(result.parts):
         names = ", ".join(name for name, _ in result.parts)
-        raise ValueError(f"result {result.name}: {values!r} is not of the parts {names}")
+        short = "; scans.last(.., partial=False) waits for all of them"
+        hint = short if 0 < len(values) < len(result.parts) and isinstance(value, tuple) else ""
+        raise ValueError(f"result {result.name}: {values!r} is not of the parts {names}{hint}")
     found: dict[str, int | str] = {}
     for (name, step), part in zip(result.parts, values, strict=True):
         if step == TEXT:

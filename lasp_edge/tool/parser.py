@@ -41,6 +41,15 @@ class CommandParser(argparse.ArgumentParser):
         self.formatter_class = _DefaultsInHelp
         return super().format_usage()
 
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> Any:
+        found, left = self.parse_known_args(args, namespace)
+        if any(word.startswith("-") for word in left):
+            return super().parse_args(args, namespace)
+        # argparse takes a second word that is no option only right behind the first.
+        return self.parse_intermixed_args(args, namespace) if left else found
+
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:

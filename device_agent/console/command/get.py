@@ -123,9 +123,21 @@ def _why_not(session: FleetSession, arguments: argparse.Namespace) -> str:
             " ...), or start an agent with --results 60"
         )
     if name not in values.names:
-        window = f"of a window: lasp-edge windows {shlex.quote(name)} --gateway DIR"
-        return f"no value {name!r} {at}{_instead(name, values.names)}; {window}"
+        return _why_unknown(session, name, at)
     return _why_not_yet(values, arguments)
+
+
+def _why_unknown(session: FleetSession, name: str, at: str) -> str:
+    """Return why there is no value of a name that no device publishes."""
+    plan, names = session.view.plan, session.view.values.names
+    variable = plan.own_variables.get(name) if plan else None
+    if variable is not None and not variable.dynamic:
+        return (
+            f"{name!r} is a shared variable, and no command reads one off devices; a lake has its "
+            f"value: lasp-edge lake shared {shlex.quote(name)} --lake DIR"
+        )
+    window = f"of a window: lasp-edge windows {shlex.quote(name)} --gateway DIR"
+    return f"no value {name!r} {at}{_instead(name, names)}; {window}"
 
 
 def _why_not_yet(values: FleetValues, arguments: argparse.Namespace) -> str:

@@ -15,6 +15,7 @@ from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, Usa
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.command_line import GROUP, SECTIONS, main, stated
 from lasp_edge.tool.installing import install_line
+from lasp_edge.tool.parser import CommandParser
 from tests.brokers import PATIENCE_S
 from tests.support_missing import lacks
 
@@ -33,6 +34,17 @@ def registering(points):
     """Return what stands for `entry_points`; a module may import it now, and keep it."""
     found = metadata.entry_points
     return lambda **sought: points if sought == {"group": GROUP} else found(**sought)
+
+
+@pytest.mark.parametrize("order", ["n p --device d", "n --device d p", "--device d n p"])
+def test_options_may_stand_between_words(order):
+    parser = CommandParser("get", None)
+    parser.add_argument("name")
+    parser.add_argument("program", nargs="?")
+    parser.add_argument("--device")
+    assert vars(parser.parse_args(order.split())) == {"name": "n", "program": "p", "device": "d"}
+    with pytest.raises(UsageError, match="--devise"):
+        parser.parse_args([*order.split(), "--devise=e"])
 
 
 PRESENT = [name for name, module in REGISTERED.items() if exists(module)]

@@ -107,6 +107,16 @@ def test_get_says_what_could_have_been_meant(agents, shared_broker, words, said)
     assert error.value.exit_code == 1
 
 
+def test_get_says_where_a_shared_variable_is_seen(agents, shared_broker, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "from lasp_edge.examples.greenhouse import program\nfrom crdts import Counter\n"
+    made = "from copy import deepcopy\nmade = deepcopy(program)\nmade.declare(Counter(), 'opened')"
+    (tmp_path / "with_shared.py").write_text(text + made)
+    said = "'opened' is a shared variable, .*: lasp-edge lake shared opened --lake DIR$"
+    with pytest.raises(CommandError, match=said):
+        run(get, shared_broker, "opened", "with_shared:made", "--wait", "0")
+
+
 @pytest.mark.parametrize("command", [get, watch])
 def test_a_broker_that_is_not_there_is_named_with_the_reason(command, monkeypatch):
     monkeypatch.setattr("device_agent.console.command.session.CONNECT_S", 0.5)
