@@ -21,13 +21,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lasp_edge.checking.determinism import makes_sets
+from lasp_edge.checking.determinism import OF_NO_READING, makes_sets, risks_of
 from lasp_edge.checking.readings import made_up_entries
 from lasp_edge.errors import CommandError, pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading, accepted, rows, windows
 
 Outcomes = dict[tuple[str, str], str]
@@ -92,7 +93,8 @@ def differences(program: str, plan: Plan, readings: Sequence[Reading]) -> list[s
     """Return a line for each thing that differs in another process.
 
     A program whose functions make sets runs in several, each with another hash seed: the order of
-    few elements is the same in some.
+    few elements is the same in some. One that asks for the time runs once more, when the readings
+    were just taken: what is asked of their age is met then.
 
     Args:
         program: `MODULE:program`, as it is loaded there.
@@ -100,20 +102,27 @@ def differences(program: str, plan: Plan, readings: Sequence[Reading]) -> list[s
         readings: what both are given.
     """
     here = outcomes(plan, readings)
-    for seed in SEEDS if makes_sets(plan) else SEEDS[:1]:
-        there = _outcomes_there(program, readings, seed)
+    runs: list[tuple[str, float | None]] = [
+        (seed, None) for seed in (SEEDS if makes_sets(plan) else SEEDS[:1])
+    ]
+    if any(OF_NO_READING in risk for risk in risks_of(plan)):
+        runs.append((SEEDS[0], max(each.time_us for each in readings) / SECOND_US))
+    for seed, clock_s in runs:
+        there = _outcomes_there(program, readings, seed, clock_s)
         found = [there] if isinstance(there, str) else list(_differing(here, there))
         if found:
             return found
     return []
 
 
-def _outcomes_there(program: str, readings: Sequence[Reading], seed: str) -> Outcomes | str:
+def _outcomes_there(
+    program: str, readings: Sequence[Reading], seed: str, clock_s: float | None
+) -> Outcomes | str:
     """Return what a program gives in another process, or why it does not run there."""
     with TemporaryDirectory() as elsewhere:
         process = subprocess.run(  # noqa: S603 - this interpreter, on this module
             [sys.executable, "-m", __name__],
-            input=json.dumps([program, [each._asdict() for each in readings]]),
+            input=json.dumps([program, [each._asdict() for each in readings], clock_s]),
             capture_output=True,
             text=True,
             check=False,
@@ -166,13 +175,14 @@ class _Later(dt.datetime):
         return cls.now(dt.UTC).replace(tzinfo=None)
 
 
-def _be_elsewhere() -> None:
-    """Have this process take itself for one of another machine and time."""
+def _be_elsewhere(clock_s: float | None) -> None:
+    """Have this process take itself for one of another machine and time; None: ahead of now."""
     clock = time.time  # noqa: TID251 - this is what is made another one
+    ahead_s = _LATER_S if clock_s is None else clock_s - clock()
     replaced: dict[Any, dict[str, Any]] = {
         time: {
-            "time": lambda: clock() + _LATER_S,
-            "time_ns": lambda: round((clock() + _LATER_S) * 1e9),
+            "time": lambda: clock() + ahead_s,
+            "time_ns": lambda: round((clock() + ahead_s) * 1e9),
         },
         dt: {"datetime": _Later},
         socket: {"gethostname": lambda: "elsewhere", "getfqdn": lambda _name="": "elsewhere"},
@@ -186,8 +196,8 @@ def _be_elsewhere() -> None:
 
 def main() -> None:
     """Print what a program gives here, as JSON; it and the readings are standard input."""
-    _be_elsewhere()
-    program, given = json.load(sys.stdin)
+    program, given, clock_s = json.load(sys.stdin)
+    _be_elsewhere(clock_s)
     readings = [Reading(**each) for each in given]
     try:
         plan = load_plan(program)

@@ -56,7 +56,8 @@ _OF_INTEGERS: Final = frozenset({"lift", "combine", "retract"})
 _READING: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _NOW: Final = frozenset({"now", "utcnow", "today"})
-_ARGUMENTS = "what is made of a reading must follow from it alone"
+OF_NO_READING: Final = "what is made of a reading must follow from it alone"
+"""The risk of a function that asks for the time, or for chance."""
 _MACHINE = "it is another one on each machine, so the fleet's devices give different things"
 _FILE = (
     "a file may be another one elsewhere, and changes: read it once, where the program is declared,"
@@ -286,14 +287,14 @@ def _risks_of(name: str, value: Any, names: frozenset[str]) -> Iterator[str]:
     elif callable(value):
         yield from _risks_of_function(name, value, owner)
     if value in (dt, dt.datetime, dt.date) and names & _NOW:
-        yield f"{name}.{min(names & _NOW)}: {_ARGUMENTS}"
+        yield f"{name}.{min(names & _NOW)}: {OF_NO_READING}"
     if isinstance(value, Parameter) and "default" in names:
         yield f"{name}.default: what operators set never reaches it; write at[{name}]"
 
 
 def _risks_of_module(name: str, module: ModuleType, names: frozenset[str]) -> Iterator[str]:
     if module.__name__ in _EACH_TIME:
-        yield f"{name}: {_ARGUMENTS}"
+        yield f"{name}: {OF_NO_READING}"
     elif module.__name__ in _OF_MACHINES:
         yield f"{name}: {_MACHINE}"
     elif module is cmath:
@@ -308,7 +309,7 @@ def _risks_of_function(name: str, value: Any, owner: str) -> Iterator[str]:
     called = getattr(value, "__name__", "")
     owner = "operator" if owner == "_operator" else "os" if owner in {"posix", "nt"} else owner
     if owner in _EACH_TIME:
-        yield f"{name}: {_ARGUMENTS}"
+        yield f"{name}: {OF_NO_READING}"
     elif called in _ROUNDING.get(owner, ()) or owner == "cmath" or value is pow:
         yield f"{name}: {_ROUNDED}"
     elif owner in _OF_MACHINES or called in _PARTLY.get(owner, ()):

@@ -63,7 +63,7 @@ class ReplayOutcome:
         windows: name -> its rows, by key and start.
         results: name -> its rows, by device and time.
         values: fold over all devices -> key -> its value; without keys the one key is "".
-        alerts: a row for each alert that a device has published.
+        alerts: a row for each alert that a device has published, with the value of its last turn.
         variables: shared variable, or set that is derived from some -> its value in the end.
         failures: what functions of the program raised, and why readings were refused, and how many.
         compared: how much of it was compared with a plain recomputation, and what was not.

@@ -102,6 +102,10 @@ WRONG = {
         f"{WINDOW} fold=folds.sum(), key=lambda e: str(time.time() // 3600))",
         "window w gives something else on another machine",
     ),
+    "what is of today alone": (
+        f"{WINDOW} fold=folds.sum(), where=lambda e: e.time_us > 1e6 * (time.time() - 86_400))",
+        "window w gives something else on another machine",
+    ),
     "a key of the zone": (
         (
             f"{WINDOW} fold=folds.sum(), key=lambda e: time.strftime('%H', "
@@ -329,7 +333,7 @@ def test_a_program_that_makes_sets_runs_under_several_hash_seeds(monkeypatch, fu
     program.result(program.map(event, function, "m"), parts={"x": "1"})
     readings = [Reading("kitchen", "x", 21, 0, {})]
 
-    def outcomes_there(_program, _readings, seed):
+    def outcomes_there(_program, _readings, seed, _clock_s):
         ran.append(seed)
         return elsewhere.outcomes(program.plan(), readings if seed != seeds[-1] else [])
 
