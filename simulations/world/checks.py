@@ -29,7 +29,7 @@ from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.fleet_scanning import FleetOrderChecks, check_items
-from simulations.world.frontier_checks import FrontierWatch
+from simulations.world.frontier_checks import FrontierWatch, unfinished
 from simulations.world.gateway import VirtualGateway
 from simulations.world.process_checks import check_clock, check_process, check_reading
 from simulations.world.programs import BOUND, COLUMN_ROOM, COLUMNS, STAMPED, TIMED
@@ -257,6 +257,7 @@ class Checks:
         """Compare the windows of all sinks with the panes that landed."""
         for sink in world.sinks:
             world.trouble += sink.misread() if isinstance(sink, VirtualGateway) else ()
+            world.trouble += unfinished(sink)
             # A lake that was lost was kept by the program that ran then.
             lost = [(each.plan, each) for each in sink.former if each.is_of_plan]
             kept = [(world.plans[-1], sink.lander), *lost]

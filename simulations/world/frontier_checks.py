@@ -5,6 +5,7 @@
   nothing; where a sink had no connection for long, nobody was silent
 - a sink has listened for no longer than it had a connection, but for short outages
 - who has ended has ended for the sinks that its beats name
+- where all that are waited for have ended, no row is tentative
 - an answer that did not leave leaves as soon as it can
 - a device of the roster that was never heard is waited for, for as long as one that is silent
 - a promise came from its device, and is not one that the broker had kept; one that comes again
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 
 from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
+from lasp_edge.protocol.status import TENTATIVE
 from simulations.world.faults import STEP_US
 from simulations.world.landed import LandedState
 from simulations.world.sinks import AnySink
@@ -120,6 +122,18 @@ def _kept_by_the_broker(sink: AnySink) -> Iterator[str]:
             yield f"{sink.lander.lake} takes what the broker kept for a promise of {device}"
         elif promise.done and promise.version not in sink.done[device]:
             yield f"{device} has not ended for {sink.lander.lake}, which takes it for done"
+
+
+def unfinished(sink: AnySink) -> Iterator[str]:
+    """Yield the windows that are tentative though nothing more will come for them."""
+    lander = sink.lander
+    promises = [lander.promises.entries.get(device) for device in _expected(sink)]
+    has_begun = lander.coverage.frontier is not None
+    if not has_begun or not all(promise is not None and promise.done for promise in promises):
+        return
+    for at, rows in lander.revisions.items():
+        if rows[-1].status == TENTATIVE and rows[-1].devices_in:
+            yield f"all have ended for {lander.lake}, and {at} is tentative"
 
 
 def _listened(sink: AnySink) -> Iterator[str]:
