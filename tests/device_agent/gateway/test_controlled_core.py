@@ -1,5 +1,7 @@
 """A gateway's core while operators change parameters: frames in batches, as they come."""
 
+from dataclasses import replace
+
 import pytest
 
 from crdts import ControlLog, Replica
@@ -15,6 +17,7 @@ from simulations.oracle import Reading, windows
 from tests.device_agent.agents import NOW_US, Device
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest
 from tests.lasp_edge.language.support_controlled import greenhouse
+from tests.lasp_edge.protocol.support_frames import beat
 from tests.support_commands import schedule_command
 
 PLAN = greenhouse().plan()
@@ -114,6 +117,27 @@ def test_a_row_that_is_due_while_all_promises_are_void_names_who_is_missing(tmp_
     due = site.gateway.rows[before:]
     assert due, "windows become due while the device has not heard the entry"
     assert {row.excluded for row in due} == {("attic",)}
+
+
+def promise_of(site, number, low_us, control=0):
+    """Return a beat of the attic, which reads nothing."""
+    name, store = site.gateway.acceptance.sink
+    frame = beat(number, low_us, replica=Replica(1, 3, "attic"), sink=name, store=store)
+    return replace(frame, control=control)
+
+
+def test_held_windows_that_are_due_are_revised_though_another_device_has_promised_less(tmp_path):
+    waiting = WaitingTerms(["attic", "cellar"], 86_400 * S, tentative_after_us=20 * S)
+    site = Site(tmp_path, waiting)
+    site.live(24, reads=True)
+    site.live(24, reads=True, sent=[promise_of(site, 1, NOW_US + 600 * S)])
+    assert [row for row in site.gateway.rows if row.status == "final"]
+    site.device.hear(ENTRY)
+    site.live(1, sent=[ENTRY, promise_of(site, 2, NOW_US, LOG.mark)])
+    site.live(12)
+    revised = [row for row in site.gateway.rows if row.status == "revised"]
+    assert revised, "the attic is waited for no longer than X"
+    assert {row.excluded for row in revised} == {("attic",)}
 
 
 RETAIN_US = 60 * S

@@ -61,6 +61,14 @@ def test_the_newest_final_window_stands_there_and_a_later_tentative_one_in_it(re
     assert BY_ROOM in topics_of(results, 13 * SECOND_US)
 
 
+def test_a_revision_of_the_newest_window_takes_its_place(results):
+    results.take([row(10, 9000, revision=1)], COVERAGE)
+    assert json.loads(topics_of(results, 0)[BY_ROOM])["revision"] == 1
+    results.take([row(10, 9200, "revised", 2)], COVERAGE)
+    document = json.loads(topics_of(results, 6 * SECOND_US)[BY_ROOM])
+    assert (document["status"], document["parts"]) == ("revised", {"mean": 46.0})
+
+
 def test_how_far_it_is_what_failed_and_that_it_vanished_is_told(results):
     results.take([], COVERAGE, {"visits: KeyError: 'house'": 2})
     results.failed["w: ValueError"] += 1

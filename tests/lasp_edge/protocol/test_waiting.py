@@ -96,3 +96,9 @@ def test_of_several_steps_that_have_waited_the_furthest_is_due():
     steps = [Step(10 * SECOND_US, 5 * SECOND_US), Step(12 * SECOND_US, 7 * SECOND_US)]
     waiting = WindowWaiting.of([wait_us]).joined(steps, wait_us + 12 * SECOND_US)
     assert waiting.due_us(wait_us) == 7 * SECOND_US
+
+
+def test_what_was_due_stays_so_when_the_clock_goes_back():
+    waiting = WindowWaiting.of([WAIT_US]).joined([Step(0, 0), Step(5, 4)], 5 + WAIT_US)
+    assert waiting.due_us(WAIT_US) == 4
+    assert waiting.joined([Step(1, 1)], 2 + WAIT_US).due_us(WAIT_US) == 4
