@@ -4,6 +4,7 @@ A device keeps what it has taken of them in its store, so a restart goes on from
 one gateway: the least name among those that were heard lately, as acknowledgements tell. What the
 others publish is remembered, and taken where the one that is followed has fallen silent. A place of
 another gateway stays until the followed one has published its cell: nothing is taken back before.
+A gateway that was silent is followed again once it has published what the present one has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -207,16 +208,32 @@ class Shares(Part):
         return bool(self._pending)
 
     def _follow(self, now_us: int) -> None:
-        """Follow the least gateway among those that were heard lately."""
+        """Follow the least gateway among those that were heard lately.
+
+        While the followed one is among them, another one has to have published the same. One that
+        comes back has less at first: answers would be taken back of which rows are final.
+        """
+        if self._stored:  # after a start the one that was followed has its time, too
+            self._heard_us.setdefault(self.followed, now_us)
         lately = [
             gateway
-            for gateway in self._frames
+            for gateway in self._frames.keys() | {self.followed}
             if now_us - self._heard_us.get(gateway, -DEAD_AFTER_US) < DEAD_AFTER_US
         ]
+        if self.followed in lately:
+            lately = [each for each in lately if each >= self.followed or self._has_caught_up(each)]
         followed = min(lately, default=self.followed or min(self._frames, default=""))
         if followed != self.followed:
             self.followed = followed
             self._pending |= self._frames.get(followed, {}).keys()
+
+    def _has_caught_up(self, gateway: str) -> bool:
+        """Return whether a gateway has published all that the followed one has."""
+        followed, other = self._frames.get(self.followed, {}), self._frames[gateway]
+        stored = {at for at, (of, _) in self._stored.items() if of == self.followed}
+        return stored <= followed.keys() and all(
+            at in other and other[at][1] == places for at, (_, places) in followed.items()
+        )
 
     def has_places(self, least_us: int, end_us: int) -> bool:
         """Return whether there is an event in order with least_us <= time < end_us."""

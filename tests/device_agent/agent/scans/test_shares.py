@@ -100,9 +100,28 @@ def test_the_least_gateway_that_was_heard_lately_is_followed():
     store.now_us = DEAD_AFTER_US + 1
     assert shares.is_waiting(store.now_us), "a has fallen silent"
     assert shares_of(store.take(shares)) == [(True, 2)]
-    acknowledged(shares, "a", DEAD_AFTER_US + 2)
-    assert shares.is_waiting(DEAD_AFTER_US + 3)
-    assert shares_of(store.take(shares)) == [(True, 1)]
+
+
+def test_a_gateway_that_comes_back_is_followed_once_it_has_published_the_same():
+    shares, store = Shares(PLAN), Store()
+    receive(shares, frame("b", 1, {**known(1), SECOND: KNOWN}), frame("a", 1, known(1)))
+    acknowledged(shares, "b", 0)
+    assert shares.is_waiting(1)
+    assert len(store.take(shares)) == 2
+    acknowledged(shares, "a", 2)
+    receive(shares, frame("a", 2, {**known(1), SECOND: KNOWN._replace(known=False)}))
+    assert not shares.is_waiting(3), "an answer would be taken back"
+    again = Shares(PLAN)
+    again.begin(store.history, 0)
+    for gateway in "ab":
+        acknowledged(again, gateway, 4)
+    receive(again, frame("a", 2, known(1)))
+    assert not again.is_waiting(5), "it is not known yet what b has"
+    for each in (shares, again):
+        receive(each, frame("b", 1, {**known(1), SECOND: KNOWN}))
+        receive(each, frame("a", 3, {**known(1), SECOND: KNOWN}))
+        each.is_waiting(6)
+        assert each.followed == "gateway-a"
 
 
 def test_a_device_that_reads_all_the_time_follows_a_gateway_and_answers_at_once(tmp_path):
