@@ -23,9 +23,8 @@ from typing import Any, NamedTuple
 
 from crdts import Replica
 from crdts.wire import encode
-from lasp_edge.checking.readings import constants, values_of
+from lasp_edge.checking.readings import MADE_UP_TAG, constants, values_of
 from lasp_edge.checking.scans import MOST_RINGS
-from lasp_edge.checking.trial import MADE_UP_TAG
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import EventType

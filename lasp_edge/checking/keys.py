@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from typing import Any
 
-from lasp_edge.checking.readings import FIRST_US, texts_of, values_of
-from lasp_edge.checking.trial import MADE_UP_TAG
+from lasp_edge.checking.readings import FIRST_US, MADE_UP_TAG, texts_of, values_of
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US

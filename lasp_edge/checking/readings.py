@@ -45,7 +45,9 @@ WORDS = (
 )
 """Texts that are tried of every event of texts: of several words, too, whose order may matter."""
 DEVICES = ("made-up-1", "made-up-2")
-NUMBERED = ("1", "2")
+MADE_UP_TAG = "1"
+"""The value of a tag that a function asks for, where it names no table."""
+NUMBERED = (MADE_UP_TAG, "2")
 """What each tag may be: a key may make a number of it."""
 LATE, AGAIN = 4, 3
 """How many readings come late, and how many come twice."""
@@ -154,9 +156,26 @@ def tag_choices(plan: Plan, tags: Set[str]) -> dict[str, tuple[str, ...]]:
             named[tag].update({each: None for each in texts if each not in tags})
     numbers = [each for each in constants(plan)[0] if each.isdecimal()]
     return {
-        tag: tuple(dict.fromkeys((*list(texts)[:_MOST], *numbers, *NUMBERED)))
+        tag: table_keys(plan, tag)
+        or tuple(dict.fromkeys((*list(texts)[:_MOST], *numbers, *NUMBERED)))
         for tag, texts in named.items()
     }
+
+
+def table_keys(plan: Plan, tag: str) -> tuple[str, ...]:
+    """Return the keys of the tables that functions look into which ask for a tag."""
+    found: dict[str, None] = {}
+    for _, function in functions_of(plan):
+        known = list(constants_of(function))
+        if any(isinstance(each, str) and each == tag for each in known):
+            tables = (each for each in known if isinstance(each, Mapping))
+            found.update({key: None for table in tables for key in table if _is_short_text(key)})
+    return tuple(found)[:_MOST]
+
+
+def made_up_tag(plan: Plan, tag: str) -> str:
+    """Return what a made-up reading has for a tag, which is a text that can be a number, too."""
+    return next(iter(table_keys(plan, tag)), MADE_UP_TAG)
 
 
 def constants(plan: Plan) -> tuple[tuple[str, ...], tuple[float, ...]]:

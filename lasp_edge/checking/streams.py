@@ -25,11 +25,11 @@ from contextlib import redirect_stdout, suppress
 from random import Random
 from typing import Any
 
-from lasp_edge.checking.readings import constants, devices_of, plausible, values_of
+from lasp_edge.checking.readings import constants, devices_of, made_up_tag, plausible, values_of
 from lasp_edge.checking.replays import replay_ratios
 from lasp_edge.checking.scans import ENDLESS, flaws
 from lasp_edge.checking.synchronised import broken_laws
-from lasp_edge.checking.trial import MADE_UP_TAG, Findings
+from lasp_edge.checking.trial import Findings
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.fields import FieldsFold
@@ -70,7 +70,7 @@ def tried_streams(
     """
     found = found or Findings()
     with redirect_stdout(io.StringIO()):
-        asked = _AskedTags(tags)
+        asked = _AskedTags(plan, tags)
         ends = _run(plan, asked, found)
         asked.user = ""  # who asks was noted
         if ends:
@@ -99,9 +99,9 @@ class _AskedTags(dict[str, str]):
         users: tag -> the functions that asked for it.
     """
 
-    def __init__(self, given: Mapping[str, str] | None) -> None:
+    def __init__(self, plan: Plan, given: Mapping[str, str] | None) -> None:
         super().__init__(given or {})
-        self._open = given is None
+        self._plan, self._open, self._made_up = plan, given is None, dict[str, str]()
         self.user = ""
         self.users: dict[str, set[str]] = {}
 
@@ -109,7 +109,9 @@ class _AskedTags(dict[str, str]):
         if self._open:
             if self.user:
                 self.users.setdefault(name, set()).add(self.user)
-            return self.get(name) or MADE_UP_TAG
+            if name not in self._made_up:
+                self._made_up[name] = made_up_tag(self._plan, name)
+            return self._made_up[name]
         return super().__getitem__(name)
 
 
@@ -121,7 +123,7 @@ def _title(plan: Plan, name: str) -> str:
 
 def made_up_readings(plan: Plan) -> dict[str, Delta]:
     """Return made-up readings of the events that streams are made from, as streams take them."""
-    return _readings(plan, _AskedTags(None))
+    return _readings(plan, _AskedTags(plan, None))
 
 
 def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:

@@ -20,7 +20,14 @@ from types import MappingProxyType
 from typing import Any
 
 from crdts import ControlLog, Lattice, Replica
-from lasp_edge.checking.readings import VALUES, devices_of, plausible, texts_of
+from lasp_edge.checking.readings import (
+    MADE_UP_TAG,
+    VALUES,
+    devices_of,
+    made_up_tag,
+    plausible,
+    texts_of,
+)
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -35,8 +42,6 @@ from lasp_edge.reasons import reason_of
 
 MOST_TAGS = 64
 """Tags that a function may ask for, one after the other."""
-MADE_UP_TAG = "1"
-"""The value of a tag that a function asks for: a text that can be a number, too."""
 _KEY = "made-up key"
 _FIRST_US = 1_700_000_000_000_000
 
@@ -229,7 +234,7 @@ class _Trial:
                 function(made(tags))
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 if tags.lacking and tags.lacking not in known and self._given is None:
-                    known[tags.lacking] = MADE_UP_TAG
+                    known[tags.lacking] = made_up_tag(self._plan, tags.lacking)
                     continue
                 event = made(known)
                 has = f" with the tags {known}" if known else " without tags"

@@ -41,3 +41,34 @@ OTHERS = {
 @pytest.mark.parametrize("case", OTHERS)
 def test_other_texts_are_no_devices(case):
     assert devices_of(keyed_by(OTHERS[case]).plan()) == ("made-up-1", "made-up-2")
+
+
+AREAS = {"attic": 12.5, "hall": 20.0}
+
+
+def test_a_table_of_tags_is_one_that_check_can_read():
+    program = Program("house")
+    power = program.event("power", resolution="0.1", unit="W")
+    program.window(
+        "per_m2",
+        source=power,
+        fold=folds.mean(),
+        size_s=60,
+        key=lambda event: event.tags["room"],
+        value=lambda event: event.value / AREAS[event.tags["room"]],
+    )
+    steps = program.map(power, lambda event: AREAS[event.tags["room"]], "area", resolution="0.1")
+    program.result(steps)
+    check_program(program)
+    assert all_tried(program.plan()).doubts == []
+
+
+def test_an_optional_tag_stays_optional():
+    program = Program("house")
+    power = program.event("power", resolution="0.1", unit="W")
+    kinds = {"heat": 1}
+    program.result(
+        program.map(power, lambda e: kinds.get(e.tags.get("kind", ""), 0), "kind", resolution="1")
+    )
+    found = all_tried(program.plan())
+    assert (found.wrong, found.doubts, found.tags["power"]) == ([], [], {})

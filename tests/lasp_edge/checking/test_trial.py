@@ -63,8 +63,7 @@ def test_a_tag_that_a_source_does_not_give_is_found(house):
 
 
 def test_a_made_up_tag_that_a_function_does_not_know_is_named(house):
-    floors = {"attic": "2"}
-    window(house, lambda event: floors[event.tags["room"]])
+    window(house, lambda event: {"attic": "2"}[event.tags["room"]])
     (text,) = lines(house)
     assert text.endswith("; '1' is made up: say what they have, by --tag room=TEXT")
     assert lines(house, {"room": "attic"}) == []
