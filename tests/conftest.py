@@ -44,25 +44,23 @@ BORROWS = (
 IN_SPARK = {
     "lakes": (
         *BORROWS,
-        "tests/cloud_tier/job/test_time_travel.py",
-        "tests/cloud_tier/spark/",
-        "tests/end_to_end/test_every_fold.py",
-        "tests/end_to_end/test_streamed.py",
-        "tests/end_to_end/test_strangers.py",
-    ),
-    "replays": (
         "tests/cloud_tier/job/test_agreement.py",
         "tests/cloud_tier/job/test_own_combine.py",
         "tests/cloud_tier/job/test_restored.py",
         "tests/cloud_tier/job/test_shared.py",
         "tests/cloud_tier/job/test_sketches.py",
         "tests/cloud_tier/job/test_streaming.py",
+        "tests/cloud_tier/job/test_time_travel.py",
+        "tests/cloud_tier/spark/",
+        "tests/end_to_end/test_every_fold.py",
         "tests/end_to_end/test_lost_lake.py",
         "tests/end_to_end/test_recorded_data.py",
+        "tests/end_to_end/test_streamed.py",
+        "tests/end_to_end/test_strangers.py",
     ),
     "the job": ("tests/cloud_tier/job/",),
 }
-"""Where the tests of shared sessions are; the groups take about equally long. There are three: a
+"""Where the tests of shared sessions are; the groups take about equally long. There are two: a
 session's start, and compiling what steps need, takes a core for half a minute, and a group that is
 left alone at the end leaves cores idle."""
 LONGEST = (
