@@ -6,8 +6,8 @@ from tests.end_to_end import spread, tables, truth
 from tests.end_to_end.conftest import replayed
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
-LINES = 15_000
-"""Of the recording, to be short."""
+LINES = 6_000
+"""Of the recording: some 100 windows, among them one of two readings, and all bins are met."""
 
 
 @pytest.fixture(scope="module")
