@@ -80,6 +80,13 @@ class Notices(Part):
         """Raise an alarm that ends by itself unless it is raised again."""
         self._put(reason, Notice(text, True, now_us + lasts_us, lasts_us))  # noqa: FBT003
 
+    def shorten(self, reason: str, *, now_us: int, lasts_us: int) -> None:
+        """Let an alarm end sooner, if it is raised: its reason seems to be over."""
+        notice = self._held.get(reason)
+        if notice is not None and notice.is_alarm:
+            until_us = min(notice.until_us, now_us + lasts_us)
+            self._held[reason] = notice._replace(until_us=until_us)
+
     def _put(self, reason: str, notice: Notice) -> None:
         if reason in self._held or len(self._held) < MOST_NOTICES:
             self._held[reason] = notice

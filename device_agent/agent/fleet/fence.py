@@ -38,8 +38,8 @@ from crdts import Replica
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
+from device_agent.agent.fleet.clones import CloneAlarm
 from device_agent.agent.intake.peer_reports import KnownProgress
-from device_agent.agent.notices import CLONED, CLONED_US
 from device_agent.agent.parts import Handler, Part
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
@@ -121,6 +121,7 @@ class Fence(Part):
         self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
         self._is_new = restored.incarnation == 0
         self._met: list[int] = []
+        self._clones = CloneAlarm(agent)
         self._random = Random(me.nonce + 2)
         self._needs_lander = bool(agent.plan.sent_streams)
         self._challenge = self._attempt = self._hellos = 0
@@ -217,7 +218,7 @@ class Fence(Part):
             self._agent.counters.note("frame: a vouch that was not asked for")
         elif self._answers.has_room_for(voucher.device):
             if voucher.device == me.device and voucher.nonce != me.nonce:
-                _met_clone(self._agent, now_us)
+                self._clones.met(voucher.nonce, now_us)
             tells = not is_ignorant(frame, me.nonce)
             if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
                 self._answers.add(frame, now_us)
@@ -260,7 +261,7 @@ class Fence(Part):
         """Become later than a life that the store does not know; return whether that was done."""
         me = self._agent.replica
         if newest.nonce in self._met:
-            _met_clone(self._agent, now_us)
+            self._clones.met(newest.nonce, now_us)
         is_race = self._met.count(newest.nonce) >= MOST_SUCCESSIONS
         if is_race or len(self._met) >= MOST_MET:
             return False
@@ -276,11 +277,12 @@ class Fence(Part):
         other, me = frame.sender, self._agent.replica
         is_later = other.device == me.device and other.incarnation >= me.incarnation
         if is_later and other.nonce != me.nonce and not self.closed:
-            _met_clone(self._agent, now_us)
+            self._clones.met(other.nonce, now_us)
             self.is_due_again = True
 
-    def _look_for_later_life(self, frame: Frame, _now_us: int) -> None:
+    def _look_for_later_life(self, frame: Frame, now_us: int) -> None:
         """Ask again where the broker kept something of a later life: that alone is no proof."""
+        self._clones.look(frame, now_us)
         other, me = frame.sender, self._agent.replica
         if other.device == me.device and other > me and other.nonce != me.nonce:
             self.is_due_again = self.is_due_again or not self.closed
@@ -310,9 +312,3 @@ class Fence(Part):
 def _has_passed(since_us: int | None, span_us: int, now_us: int) -> bool:
     """Return whether a span has passed; a clock that was set back says nothing of waiting."""
     return since_us is None or not since_us <= now_us < since_us + span_us
-
-
-def _met_clone(agent: Agent, now_us: int) -> None:
-    """Raise the alarm that another process has this name; it ends when none is met for long."""
-    agent.counters.note("clone_alarms")
-    agent.notices.alarm("clone", CLONED, now_us=now_us, lasts_us=CLONED_US)

@@ -1,0 +1,35 @@
+"""The alarm that another process has this device's name."""
+
+from device_agent.agent.agent import Agent
+from device_agent.agent.notices import CLONED, CLONED_US
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import PresenceFrame
+from lasp_edge.units import SECOND_US
+
+CLONE_LEFT_US = 60 * SECOND_US
+"""Microseconds after the end of a clone's connection in which there may be one: two clones that end
+each other's connections connect again within a minute."""
+
+
+class CloneAlarm:
+    """Raises the alarm; it ends when no clone is met for long, or soon after it has disconnected.
+
+    Args:
+        agent: what all parts share.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._nonce: int | None = None
+
+    def met(self, nonce: int, now_us: int) -> None:
+        """Raise the alarm for a process of this name."""
+        self._nonce = nonce
+        self._agent.counters.note("clone_alarms")
+        self._agent.notices.alarm("clone", CLONED, now_us=now_us, lasts_us=CLONED_US)
+
+    def look(self, frame: Frame, now_us: int) -> None:
+        """Let the alarm end soon where the connection of that process has ended."""
+        is_its = frame.sender[1:] == (self._nonce, self._agent.replica.device)
+        if is_its and isinstance(frame, PresenceFrame) and not frame.online:
+            self._agent.notices.shorten("clone", now_us=now_us, lasts_us=CLONE_LEFT_US)
