@@ -196,8 +196,9 @@ def _of_source(name: str, row: dict[str, Any]) -> list[str]:
 def plainly(status: dict[str, Any]) -> str:
     """Return the same for people."""
     replica, program = status["replica"], status["program"] or "(none yet)"
+    lives = f"incarnation {replica['incarnation']} (starts, and meetings with another of its name)"
     lines = [
-        f"device {status['device']}, program {program}, started {replica['incarnation']} times",
+        f"device {status['device']}, program {program}, {lives}",
         f"  accepted       {status['accepted']}",
         f"  repeated       {status['repeated']} (dropped: the same reading came before)",
         f"  late           {status['late']} (accepted; windows were revised)",
@@ -234,8 +235,8 @@ def plainly(status: dict[str, Any]) -> str:
     ]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
     lines += [
-        f"  LACKS          window {name} lacks readings of before {time} UTC, which this device no "
-        "longer knows: rows that begin earlier are without them"
+        f"  LACKS          window {name} has all readings since {time} UTC: of earlier ones this "
+        "device may not know all, so rows that begin before may be without some"
         for name, time in status["windows_whole_from"].items()
     ]
     lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]

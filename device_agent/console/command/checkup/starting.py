@@ -1,5 +1,6 @@
 """The options, the program and the data directory: whether an agent can start with them."""
 
+import errno
 import getpass
 import shlex
 from collections.abc import Iterator
@@ -52,12 +53,15 @@ def data(subject: Subject) -> Iterator[CheckResult]:
         yield skipped("--data-dir DIR")
         return
     refused = _refused(nearest(directory))
-    if refused:
+    if refused is not None:
         quoted, me = shlex.quote(str(directory.absolute())), shlex.quote(getpass.getuser())
+        is_full = refused.errno in {errno.ENOSPC, errno.EDQUOT}
         yield CheckResult(
             Level.WRONG,
-            f"{directory} cannot be written by {getpass.getuser()}: {refused}",
-            f"sudo mkdir -p {quoted} && sudo chown -R {me} {quoted}",
+            f"{directory} cannot be written by {getpass.getuser()}: {refused.strerror or refused}",
+            f"df -h {shlex.quote(str(nearest(directory)))}"
+            if is_full
+            else f"sudo mkdir -p {quoted} && sudo chown -R {me} {quoted}",
         )
         return
     if not (directory / FILE_NAME).exists():
@@ -66,14 +70,14 @@ def data(subject: Subject) -> Iterator[CheckResult]:
     yield from _store(subject, directory)
 
 
-def _refused(place: Path) -> str:
-    """Return why nothing can be written at a place; empty where it can."""
+def _refused(place: Path) -> OSError | None:
+    """Return why nothing can be written at a place; None where it can."""
     try:
         with TemporaryFile(dir=place) as file:
             file.write(b"\0")
     except OSError as error:
-        return error.strerror or str(error)
-    return ""
+        return error
+    return None
 
 
 def _store(subject: Subject, directory: Path) -> Iterator[CheckResult]:
@@ -92,7 +96,7 @@ def _store(subject: Subject, directory: Path) -> Iterator[CheckResult]:
         return
     says = f"{directory} is of device {device}"
     says += f" and program {restored.facts.program}" if restored.facts.program else ""
-    yield CheckResult(Level.OK, f"{says}; started {known[0] if known else 0} times")
+    yield CheckResult(Level.OK, f"{says}; incarnation {known[0] if known else 0}")
     for files in damaged_files(directory / FILE_NAME):
         yield CheckResult(
             Level.WARNING,

@@ -156,7 +156,7 @@ def test_after_a_lost_store_all_is_made_again_that_it_accepted_since(replaced, m
             }
     site.read(10)
     text = plainly(status_of(site.device.store))
-    assert "  LACKS          window by_room lacks readings of before 2023-11-14 22:" in text
+    assert "  LACKS          window by_room has all readings since 2023-11-14 22:" in text
     closed = [
         each.start_us
         for each in own_windows(site.device.store, site.device.program, window, 30)

@@ -1,6 +1,7 @@
 """`lasp-edge doctor`: each check on a machine as it is, and as it must not be."""
 
 import argparse
+import errno
 import json
 import shlex
 import subprocess
@@ -152,7 +153,7 @@ def test_the_data_directory_is_of_this_device_and_program_and_can_be_written(tmp
     device.read([20], tags={"room": "a"})
     device.tick(5)
     result = one("data", *words)  # while it runs
-    assert result.says == f"{data} is of device attic and program greenhouse; started 1 times"
+    assert result.says == f"{data} is of device attic and program greenhouse; incarnation 1"
     result = one("data", *words, "--device", "cellar")
     assert (result.level, "belongs to device 'attic'" in result.says) == (Level.WRONG, True)
     device.kill()
@@ -162,6 +163,16 @@ def test_the_data_directory_is_of_this_device_and_program_and_can_be_written(tmp
     assert (damaged.level, "put aside, 5 bytes" in damaged.says) == (Level.WARNING, True)
     subprocess.run(shlex.split(damaged.type), check=True)
     assert not aside.exists()
+
+
+def test_a_disk_that_is_full_says_how_to_see_what_takes_it(monkeypatch, tmp_path):
+    def refuse(**where):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("device_agent.console.command.checkup.starting.TemporaryFile", refuse)
+    result = one("data", "--data-dir", str(tmp_path / "a b"))
+    assert (result.level, result.type) == (Level.WRONG, f"df -h {tmp_path}")
+    assert "No space left on device" in result.says
 
 
 def test_a_directory_that_cannot_be_written_says_what_to_type(monkeypatch, tmp_path):
