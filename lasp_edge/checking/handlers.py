@@ -54,11 +54,16 @@ def recounting(plan: Plan) -> list[str]:
         if not _tells_revisions_apart(handler)
     ]
     given += [
-        (f"on_threshold of {awaited.variable}", handler, "runs again after a restart")
+        (f"on_threshold of {awaited.variable}", handler, "runs on each device and at each start")
         for awaited, handler in zip(plan.awaited, plan.functions.reached, strict=True)
     ]
+    given += [
+        (f"on_value of {watched.variable}", handler, "runs on each device, as all have the value")
+        for watched, handler in zip(plan.reactions, plan.functions.reacting, strict=True)
+        if watched.variable in plan.dynamic_folds
+    ]
     return [
-        f"{what} counts in {variable.name}, and {why}: that counts twice; let it add to a set, "
+        f"{what} counts in {variable.name}, and {why}: that counts more than once; add to a set, "
         "such as a GSet, whose size is the count" + ", or look at row.revision" * (why == revised)
         for what, handler, why in given
         for variable in variables_named(handler)

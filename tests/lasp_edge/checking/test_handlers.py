@@ -103,11 +103,16 @@ def test_a_handler_that_counts_what_comes_again_is_named(house):
     def count(update):
         update(counted, Counter.decrement)
 
-    late, again = recounting(house.plan())
+    house.on_value(house.everywhere, above=25)(lambda _, update: count(update))
+    house.on_value(house.here, above=25)(lambda _, update: count(update))
+    late, again, everywhere = recounting(house.plan())
     assert late.startswith("on_result of m counts in counted, and runs again for a row that a late")
-    assert again.startswith("on_threshold of seen counts in counted, and runs again after a rest")
+    assert again.startswith("on_threshold of seen counts in counted, and runs on each device and")
+    assert everywhere.startswith(
+        "on_value of everywhere counts in counted, and runs on each device"
+    )
     assert again.endswith(
-        "that counts twice; let it add to a set, such as a GSet, whose size is the count"
+        "that counts more than once; add to a set, such as a GSet, whose size is the count"
     )
 
 
