@@ -90,7 +90,8 @@ def test_a_connected_device_is_retired_at_what_its_beat_says(fleet, capsys):
     assert word == of_operator(word, retired=True, version=Version.of(ATTIC, 60))
     printed = capsys.readouterr().out
     assert printed == (
-        "attic is retired\n  it counts up to pane entry 60 of its start 2, and nothing after that\n"
+        "attic is retired\n  it counts up to pane entry 60 of its start 2, and nothing after that; "
+        "windows do not wait for entries that are still to come, and are revised when they do\n"
     )
 
 
