@@ -65,19 +65,16 @@ def need_key(key: Any, version: Any, what: str) -> None:
 def of_event_and_parameters(function: Any) -> Any:
     """Return a `value=` or `where=` as it is called: with the event and the parameters.
 
-    It may leave out the parameters, as in `where=lambda event: event.value > 0`. An argument with a
-    default keeps it, as in `where=lambda event, least=least: event.value > least`, unless it is
-    called `at`.
+    It may leave out the parameters, as in `where=lambda event: event.value > 0`. What has a default
+    is its own, as in `where=lambda event, room=room: event.key == room`, unless it is called `at`.
     """
     try:
         signature = inspect.signature(function)
         signature.bind(None)
     except (TypeError, ValueError):
         return function
-    first, *more = signature.parameters.values()
-    if inspect.Parameter.VAR_POSITIONAL in {each.kind for each in (first, *more)}:
-        return function
-    if any(each.name == "at" and each.kind in _BY_PLACE for each in more):
+    takes_all = any(each.kind is each.VAR_POSITIONAL for each in signature.parameters.values())
+    if takes_all or [*signature.parameters][1:2] == ["at"]:
         return function
 
     @wraps(function)
@@ -85,9 +82,6 @@ def of_event_and_parameters(function: Any) -> Any:
         return function(event)
 
     return of_both
-
-
-_BY_PLACE = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
 
 
 LONGEST_LEAVE_S = 3_600

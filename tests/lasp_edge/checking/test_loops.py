@@ -139,3 +139,15 @@ def test_what_is_the_same_in_all_turns_is_no_mistake():
             where=lambda event: limit > event.value > least,  # noqa: B023
         )
     assert captured(program.plan()) == []
+
+
+def test_parameters_with_a_default_are_still_the_parameters():
+    program, warm = house()
+    limit = program.parameter("limit", "20")
+
+    def where(event, at=None):
+        return event.value > at[limit]
+
+    program.window("w", source=warm, fold=folds.count(), size_s=60, where=where, uses=(limit,))
+    found = replay(program, [("a", "warm", 20 + n, START_S + n) for n in range(3)])
+    assert found.window("w")[0]["count"] == 2
