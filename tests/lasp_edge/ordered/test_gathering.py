@@ -14,7 +14,7 @@ DEVICES = ("d1", "d2")
 PLACE = (10, "a", ("b", "", 1), (0,))
 
 
-def asked(kind, promised_us, *, goes_on=True):
+def asked(kind, promised_us, *, goes_on=True, beats=4):
     """Return what is asked for when both devices have answered, one with its last step."""
     scan = kind()
     share = scan.share(scan.zero)
@@ -27,7 +27,7 @@ def asked(kind, promised_us, *, goes_on=True):
     given = {"d1": on, "d2": on if goes_on else b"other"}
     answers = {each: PartAnswer(each, bases[1], (), given[each], 1, 3) for each in DEVICES}
     gathering = Gathering(scan, records, {LAST_END: answers})
-    promises = {each: Promised(1, 4, promised_us) for each in DEVICES}
+    promises = {each: Promised(1, beats, promised_us) for each in DEVICES}
     assert gathering.marks(promises, frontier_us=30) == {}
     return gathering.asked(), gathering.settled_us(30)
 
@@ -36,6 +36,11 @@ def asked(kind, promised_us, *, goes_on=True):
 def test_who_has_answered_and_gone_on_lacks_no_share_before_whatever_it_still_promises(promised_us):
     settled_us = 30 if promised_us == 30 else 20
     assert asked(Epochs, promised_us) == ({LAST_END}, settled_us)
+
+
+def test_the_promise_before_an_answer_says_nothing_of_what_came_with_it():
+    """The answer is after the third beat of its life."""
+    assert asked(Epochs, 30, beats=3) == ({LAST_END}, 20)
 
 
 def test_who_has_not_gone_on_may_lack_that_share_and_the_one_before():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,6 +157,14 @@ def test_a_participant_says_only_what_its_role_may(keys, reader, frame, may, nam
     else:
         with pytest.raises(BrokenSealError, match=r"a (device|lander|operator) may not say this"):
             reader.opened(TOPIC, payload)
+
+
+def test_a_device_says_of_no_other_what_it_says_of_itself(keys, reader):
+    envelope = msgpack.unpackb(PRESENCE.encode())
+    envelope[6] = "attic"  # whom it concerns
+    payload = Signatures(TOPICS, keys["kitchen"], None).closed(TOPIC, msgpack.packb(envelope))
+    with pytest.raises(BrokenSealError, match="a device may not say this"):
+        reader.opened(TOPIC, payload)
 
 
 def test_a_lander_does_not_speak_in_the_name_of_a_device(keys, reader):
