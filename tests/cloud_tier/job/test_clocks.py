@@ -55,7 +55,6 @@ def test_without_a_clock_that_is_right_an_operator_retires_the_lander(spark, tmp
     assert outcome.coverage.excluded == ("pi-0", "pi-1", "pi-2")
     outcome = lake.step([row("member", "ahead", 0, 0, 0, control=1, retired=True)])
     assert outcome.coverage.excluded == ()
-    maintain(spark, lake.job)
     lake.restart()
     outcome = lake.step(beats(devices, at_us + SECOND_US))
     assert outcome.coverage.frontier == at_us + SECOND_US
