@@ -28,8 +28,8 @@ def lines(recording) -> list[str]:
 def replayed(folder, recording, spark, *, meanwhile=False, **site_options):
     """Replay a whole recording as fast as it goes; return the site, all ended, and the reports.
 
-    The job merges in the session given: twice meanwhile, or only when everything has landed. It
-    ends by itself in between, so that no batch is cut off and merged twice. As a process of its own
+    The job merges in the session given: also once meanwhile, or only when all has landed. It ends
+    by itself in between, so that no batch is cut off and merged twice. As a process of its own
     it merges in the tests of accidents and in the demo.
     """
     with Site(folder, recording, DEVICES, **site_options) as site:
@@ -37,8 +37,7 @@ def replayed(folder, recording, spark, *, meanwhile=False, **site_options):
         site.start_agents()
         if meanwhile:
             site.heard()
-            for _ in range(2):
-                site.merge_landed(spark)
+            site.merge_landed(spark)
         site.settle()
         site.merge(spark)
         reports = site.reports()

@@ -189,11 +189,11 @@ class Site:
             ["lander", self.program, "--lake", str(self.lake), "--broker", self.broker.url]
         )
 
-    def merge(self, spark: Any, lake: Path | None = None) -> None:
+    def merge(self, spark: Any) -> None:
         """Have the lander, if there is one, land what it has; merge all in the session given."""
         if self.lander.runs:
             assert self.lander.stop() == 0, self.standing()
-        merge(spark, load_plan(self.program), lake or self.lake, self.devices)
+        merge(spark, load_plan(self.program), self.lake, self.devices)
 
     def merge_landed(self, spark: Any) -> None:
         """Have the job merge in the session given what has landed by now, and end."""

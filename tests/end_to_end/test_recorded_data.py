@@ -1,7 +1,6 @@
 """Recorded data of three Raspberry Pis, through agents, broker, Spark and Delta."""
 
 import random
-import shutil
 
 import pytest
 
@@ -143,17 +142,3 @@ def test_every_repeat_is_counted(replay, shuffled, lines):
     assert repeated == events * (REPEATS + 1)
     accepted = sum(report["accepted"] for report in reports.values())
     assert accepted == events * (len(lines[PART]) - 1)
-
-
-def test_a_fresh_checkpoint_changes_nothing(shuffled, tmp_path, spark):
-    site, _ = shuffled
-    lake = tmp_path / "lake"
-    shutil.copytree(site.lake, lake)
-    before = {name: tables.windows(lake, name, all_revisions=True) for name in truth.WINDOWS}
-    value = tables.command("globals", "--lake", str(lake), "--all-revisions")
-    shutil.rmtree(lake / "checkpoint")
-    site.merge(spark, lake)
-    assert (lake / "checkpoint").is_dir()
-    after = {name: tables.windows(lake, name, all_revisions=True) for name in truth.WINDOWS}
-    assert after == before
-    assert tables.command("globals", "--lake", str(lake), "--all-revisions") == value
