@@ -21,7 +21,7 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
 from device_agent.agent.sources.nearest import quoted
 from device_agent.agent.sources.tags import TagFields, Tags, keys_of, plain_text, shortened
-from device_agent.agent.sources.times import Unit, time_us
+from device_agent.agent.sources.times import Unit, column_us, time_us
 from device_agent.agent.sources.values import EventRule, as_number, rule_of
 from device_agent.agent.sources.zones import Zone
 from device_agent.agent.stored_rows import Retraction
@@ -198,8 +198,11 @@ class FieldMapping:
         refused: dict[str, int] = {}
         time, unit, zone, first_us = self._time, self._unit, self._zone, self._first_us
         device_field, device, spread = self._device_field, self._device, self._spread
-        found = zip(records, repeat(NO_ORIGIN) if origins is None else origins)  # noqa: B905
-        for record, origin in found if self._items is None else self._each(found):
+        rows = list(records)
+        together = None if self._items else column_us(rows, time, unit, first_us)
+        found = zip(rows, repeat(NO_ORIGIN) if origins is None else origins)  # noqa: B905
+        each = found if self._items is None else self._each(found)
+        for (record, origin), known_us in zip(each, together or repeat(None)):  # noqa: B905
             if isinstance(record, str):
                 if record:
                     refused[record] = refused.get(record, 0) + 1
@@ -210,11 +213,11 @@ class FieldMapping:
                     refused[NO_DEVICE] = refused.get(NO_DEVICE, 0) + 1
                 if owner != device and plain_text(owner) != device:
                     continue
-            own_us = None
+            own_us = known_us
             try:
                 if self._expected:
                     self._check(record)
-                if time is not None:
+                if own_us is None and time is not None:
                     moment = time.of(record)
                     if moment is None:
                         raise Refused(self._no_field("time", time.text, record))  # noqa: TRY301

@@ -1,5 +1,8 @@
 """Paths, arrays and several events in one message; why a record gives no reading."""
 
+from collections import Counter
+from random import Random
+
 import pytest
 
 from device_agent.agent.sources.fields import Field, SpreadField
@@ -149,3 +152,34 @@ def test_a_tag_with_half_of_a_surrogate_pair_is_the_sources_fault():
     batch = mapping.batch("s", [{"t": 1, "room": "\ud800"}, {"t": 2, "room": "a"}, {"t": 3}])
     assert batch.values == [2, 3]
     assert batch.refused == {'tag "room" is no text: half of a surrogate pair is in it': 1}
+
+
+MOMENTS = (
+    12,
+    2.5,
+    10**12,
+    10**15,
+    10**18,
+    -1,
+    0,
+    True,
+    "12",
+    None,
+    float("nan"),
+    float("inf"),
+    [1],
+)
+
+
+@pytest.mark.parametrize("unit", [None, "s", "ms", "iso"])
+@pytest.mark.parametrize("first_us", [0, 5_000_000])
+def test_times_of_many_records_are_those_of_each(unit, first_us):
+    rng = Random(1)
+    for kinds in [*[(each,) for each in MOMENTS], *[rng.sample(MOMENTS, 2) for _ in range(60)]]:
+        records = [{"ts": rng.choice(kinds), "x": n} for n in range(4)]
+        options = {"time": "ts", "unit": unit, "first_us": first_us}
+        together = FieldMapping(["x"], **options).batch("s", records)
+        alone = [FieldMapping(["x"], **options).batch("s", [each]) for each in records]
+        assert together.times_us == [time_us for each in alone for time_us in each.times_us]
+        assert together.values == [value for each in alone for value in each.values]
+        assert together.refused == dict(sum((Counter(each.refused) for each in alone), Counter()))
