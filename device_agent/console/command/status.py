@@ -23,6 +23,8 @@ from device_agent.agent.state.stored import set_aside
 from device_agent.console.own_windows import own_windows
 from device_agent.storage.damage import damaged_files, deletion_line, kept_bytes
 from lasp_edge.errors import Exit, UsageError
+from lasp_edge.folds.numbers import Resolution, decimals
+from lasp_edge.language.declarations import TEXT
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.shown_names import shown_names
 from lasp_edge.language.summary import ProgramSummary
@@ -75,7 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
         return Exit.FINE
     windows = status.get("windows", {}).items()
     lines = [plainly(status)]
-    lines += [line for rows in status.get("results", {}).items() for line in _rows(*rows)]
+    results = plan.device_results if plan is not None else {}
+    lines += [
+        line
+        for name, result in results.items()
+        for line in _rows(name, status["results"][name], dict(result.parts))
+    ]
     lines += [line for window in windows for line in _windows(*window)]
     print("\n".join(lines))  # noqa: T201
     return Exit.FINE
@@ -280,8 +287,8 @@ def _results(store: Store, plan: Plan) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _rows(name: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return the lines of one result's rows."""
+def _rows(name: str, rows: list[dict[str, Any]], steps: Mapping[str, str]) -> list[str]:
+    """Return the lines of one result's rows; `steps` are those of its parts."""
     if not rows:
         return [f"result {name}: nothing yet"]
     titled = ("key", "time_us", "status", "revision")
@@ -290,7 +297,7 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> list[str]:
         (
             row["key"],
             _at(row["time_us"]),
-            *(_part(part, row.get(part)) for part in parts),
+            *(_part(part, row.get(part), steps.get(part, TEXT)) for part in parts),
             row["status"] if any(part in row for part in parts) else "taken back",
         )
         for row in rows
@@ -300,10 +307,11 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> list[str]:
     return [f"result {name}, of this device:", *(f"  {line}" for line in shown)]
 
 
-def _part(name: str, value: Any) -> str:
+def _part(name: str, value: Any, step: str) -> str:
     if name.endswith("_us") and isinstance(value, int):
         return _at(value)
-    return value if isinstance(value, str) else number(value, 2)
+    places = 2 if step == TEXT else max(2, decimals(Resolution(step)))
+    return value if isinstance(value, str) else number(value, places)
 
 
 def _windows(name: str, windows: list[dict[str, Any]]) -> list[str]:
