@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from cloud_tier.job.job import Job
 from lasp_edge.protocol.frontier import (
-    AwaitedDevice,
+    AwaitedDevices,
     Coverage,
     Liveness,
     advance,
@@ -32,24 +32,31 @@ class MissingUntil(NamedTuple):
         after_us, until_us: the stretch; the former is excluded.
         devices: the first of their names, as a row has them.
         number: how many there are.
+        left_out: the same of those that are left out of windows which F has passed.
+        left_out_number: how many these are.
     """
 
     after_us: int
     until_us: int
     devices: str
     number: int
+    left_out: str
+    left_out_number: int
 
 
 class MissingDevices:
-    """The devices that are missing in windows, by the windows' ends: `AwaitedDevices.before`.
+    """The devices that are missing in windows, by the windows' ends.
 
-    The missing devices change where an end passes a device's promise, and nowhere else. So the
-    ends of a step's windows fall into few stretches, however many rows the windows have.
+    They are those of `AwaitedDevices.before` and `AwaitedDevices.left_out`. They change where an
+    end passes a device's promise, and nowhere else. So the ends of a step's windows fall into few
+    stretches, however many rows the windows have.
 
     Args:
-        devices: all that hold F.
+        awaited: for whom windows wait.
 
-    >>> missing = MissingDevices([AwaitedDevice("a", 30, 30), AwaitedDevice("b", 12, 12)])
+    >>> from lasp_edge.protocol.frontier import AwaitedDevice
+    >>> devices = (AwaitedDevice("a", 30, 30), AwaitedDevice("b", 12, 12))
+    >>> missing = MissingDevices(AwaitedDevices(devices, 40))
     >>> for each in missing.stretches(40, [range(10, 60, 10)]):
     ...     print(each.until_us, repr(each.devices))
     12 ''
@@ -58,11 +65,13 @@ class MissingDevices:
     9223372036854775807 ''
     """
 
-    def __init__(self, devices: Iterable[AwaitedDevice]) -> None:
-        devices = list(devices)
+    def __init__(self, awaited: AwaitedDevices) -> None:
+        devices = awaited.devices
         self._formers = sorted((each.former_us, each.device) for each in devices)
         self._lows = sorted((each.low_us, each.device) for each in devices)
-        self._promised_us = {at_us for at_us, _ in (*self._formers, *self._lows)}
+        self._ended = sorted((each.low_us, each.device) for each in awaited.excluded)
+        promised = (*self._formers, *self._lows, *self._ended)
+        self._promised_us = {at_us for at_us, _ in promised}
 
     def stretches(self, lead_us: int, ends: Iterable[range]) -> Iterator[MissingUntil]:
         """Yield stretches that cover all time; two without an end between them are one.
@@ -83,15 +92,19 @@ class MissingDevices:
         after_us, places = BEFORE_ALL_US, sorted(end_of)
         for number, place in enumerate(places, 1):
             until_us = changes_us[place] if number < len(places) else AFTER_ALL_US
-            behind = self._before(end_of[place], lead_us)
-            names = listed(device for _, device in behind)
-            yield MissingUntil(after_us, until_us, names, len(behind))
+            missing = self._before(end_of[place], lead_us)
+            left_out = _promised_before(self._ended, end_of[place])
+            yield MissingUntil(after_us, until_us, *_counted(missing), *_counted(left_out))
             after_us = until_us
 
     def _before(self, end_us: int, lead_us: int) -> Sequence[tuple[int, str]]:
         if end_us > lead_us:
             return ()
         return _promised_before(self._formers, end_us) or _promised_before(self._lows, end_us)
+
+
+def _counted(devices: Sequence[tuple[int, str]]) -> tuple[str, int]:
+    return listed(device for _, device in devices), len(devices)
 
 
 def _promised_before(promised: Sequence[tuple[int, str]], end_us: int) -> Sequence[tuple[int, str]]:
@@ -104,7 +117,7 @@ class StepFinality(NamedTuple):
     Attributes:
         coverage: how far results are final, and over whom.
         due_us: window -> the end up to which it is due; None if no window is.
-        missing: the devices that hold F.
+        missing: the devices that are missing in windows.
         lead_us: window -> the furthest that any device has promised.
     """
 
@@ -131,7 +144,7 @@ def finality_of(
     holding = awaited(*terms).led_by(coverage.frontier)
     led = {n: holding.led_by(waiting.ends_us.get(wait_us)) for n, wait_us in job.waits.items()}
     lead_us = {name: each.lead_us for name, each in led.items()}
-    return StepFinality(coverage, due_us, MissingDevices(holding.devices), lead_us)
+    return StepFinality(coverage, due_us, MissingDevices(holding), lead_us)
 
 
 def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from cloud_tier.job.completed import NOTHING_COMPLETED, CompletedWindows
 from cloud_tier.job.control import ControlState, due_under_log_us
 from cloud_tier.job.finality import BEFORE_ALL_US, StepFinality
 from cloud_tier.job.job import Job
@@ -27,20 +28,19 @@ from lasp_edge.language.forms import WindowForm
 from lasp_edge.language.regimes import PanePiece
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.spans import Span
-from lasp_edge.protocol.window_rows import listed
 from lasp_edge.units import SECOND_US
 
 RECORD: Final = {
     "_frontier": pa.int64(),
     "_devices_expected": pa.int32(),
-    "_excluded": pa.string(),
-    "_excluded_devices": pa.int32(),
     "_due": pa.int64(),
     "_since": pa.int64(),
     "_after_us": pa.int64(),
     "_until_us": pa.int64(),
     "_missing": pa.string(),
     "_missing_devices": pa.int32(),
+    "_excluded": pa.string(),
+    "_excluded_devices": pa.int32(),
 }
 """What all rows of a window that end in one stretch of time record in one step."""
 _SPANS = pa.schema(
@@ -120,12 +120,14 @@ class StepWindows:
         state: the log of parameters, and the starts that wait for it.
         starts: which starts.
         promised_us: G, up to which all have promised under the present log; None for nothing.
+        completed: those of which a device that their rows name has sent everything since.
     """
 
     job: Job
     state: ControlState
     starts: Sequence[RecomputedStarts]
     promised_us: int | None = None
+    completed: CompletedWindows = NOTHING_COMPLETED
 
     @property
     def changing(self) -> dict[str, Window]:
@@ -192,8 +194,7 @@ class StepWindows:
     def shapes(self, finality: StepFinality) -> pa.Table:
         """Return the forms, and what their rows of this step record, by stretches of ends."""
         coverage = finality.coverage
-        excluded = (listed(coverage.excluded), len(coverage.excluded))
-        record = (coverage.frontier, len(coverage.expected), *excluded)
+        record = (coverage.frontier, len(coverage.expected))
         since_us = self.job.since_us
         rows = [
             (

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cloud_tier.job import control, dynamic, merge, prefilter, stored, windows
 from cloud_tier.job.batch import BatchSummary, append_joined
 from cloud_tier.job.bookmark import Bookmark, known_values, stored_bookmark
+from cloud_tier.job.completed import completed_windows
 from cloud_tier.job.control import ControlState
 from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
 from cloud_tier.job.formed import StepWindows
@@ -44,8 +45,9 @@ from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
 from lasp_edge.evaluation.parted import promises_of
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness
+from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness, caught_up
 from lasp_edge.protocol.lake_columns import REPLACED
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.waiting import WindowWaiting
 
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
@@ -69,6 +71,7 @@ class MergedState(NamedTuple):
         passed: at a start, which windows the frontier has passed, as a job of a former program may
             have moved it; None later.
         streams: those over the fleet, as this process has evaluated them; None without any.
+        is_first: nothing was merged by this process: one before may have died in a step.
     """
 
     frontier: int | None
@@ -80,6 +83,7 @@ class MergedState(NamedTuple):
     rows_frontier: int | None = None
     passed: spans.PassedFrontier | None = None
     streams: LakeStreams | None = None
+    is_first: bool = True
 
     @classmethod
     def of(cls, job: Job) -> Self:
@@ -147,6 +151,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         frontier=finality.coverage.frontier,
         rows_frontier=finality.coverage.frontier if job.results else None,
         passed=None,
+        is_first=False,
         control=control.released(now.control, recomputed.promised_us),
     )
     return Outcome(
@@ -207,7 +212,12 @@ def _recomputed(
     due = become_due(job, known.waiting, now.waiting)
     bounds = StepBounds(known.before, finality.coverage.frontier, promised_us, due)
     starts = starts_of_step(job, now.control, summary.panes_us, summary.sent, bounds)
-    return StepWindows(job, now.control, starts, promised_us)
+    liveness = now.liveness
+    ends_us = caught_up(known.liveness, liveness, job.roster, known.frontier)
+    if known.frontier is not None and (known.is_first or now.control.held):
+        ends_us = range(EARLIEST_PANE_US, known.frontier + 1)
+    completed = completed_windows(job, now.control.regimes, liveness, ends_us, known.frontier)
+    return StepWindows(job, now.control, [*starts, *completed.starts], promised_us, completed)
 
 
 def _with_rows(state: MergedState, news: dynamic.CurrentRows) -> MergedState:

@@ -143,7 +143,7 @@ def current(rows: Selection, columns: Sequence[Column]) -> Selection:
     newest = [
         "max(revision) AS revision",
         f"max_by(CASE status {number} END, revision) AS status",
-        *(f"max_by({name}, revision) AS {name}" for name in _compared(columns)),
+        *(f"max_by({name}, revision) AS {name}" for name in ("excluded", *_compared(columns))),
     ]
     return rows.grouped(_IDENTITY, newest)
 
@@ -162,6 +162,7 @@ def _beside(
             *(f"new.{name} AS _new_{at}" for at, name in enumerate(names)),
             "old.revision AS _revision",
             "old.status AS status",
+            "old.excluded AS _named",
             *(f"old.{name} AS _old_{name}" for name in COMPARED),
             *(f"old.{name} AS _old_{at}" for at, name in enumerate(names)),
             *_RECORDED,
@@ -198,13 +199,15 @@ def _revisions(
     )
     same = [f"_value_{at} <=> _old_{at}" for at in range(len(columns))]
     same += [f"_now_{name} <=> _old_{name}" for name in COMPARED]
-    differs = f"NOT ({' AND '.join(same)})"
+    completed = f"(status <> {_TENTATIVE} AND _is_passed AND {windows.completed.condition})"
+    differs = f"(NOT ({' AND '.join(same)}) OR coalesce({completed}, false))"
     is_open = f"coalesce(status = {_TENTATIVE}, false)"
     is_final = f"(status IS NOT NULL AND status <> {_TENTATIVE})"
     held = f"((_is_passed OR {is_final}) AND _is_held)"
     passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
     after = status_after(passed=passed, differs=differs)
     tentative = f"{after} = {_TENTATIVE}"
+    waited = f"({tentative} OR {held} OR NOT _is_passed)"
     waits, held_back = (
         f"NOT coalesce(_now_end_us <= {due}, false)" for due in ("_due", "_due_anyway")
     )
@@ -212,10 +215,10 @@ def _revisions(
     statuses = ", ".join(map(literal, STATUSES))
     record = {
         **{name: f"_now_{name}" if name in COMPARED else f"_{name}" for name in LAKE_RECORD},
-        "excluded": f"if({tentative} OR {held}, _missing, _excluded)",
+        "excluded": f"if({waited}, _missing, _excluded)",
         COUNTED[0]: f"if({tentative}, _missing_devices, 0)",
         COVERED: "start_us >= _since",
-        COUNTED[1]: f"if({tentative}, 0, if({held}, _missing_devices, _excluded_devices))",
+        COUNTED[1]: f"if({tentative}, 0, if({waited}, _missing_devices, _excluded_devices))",
         "status": f"element_at(array({statuses}), {after} + 1)",
         "revision": "coalesce(_revision + 1, 0)",
     }
@@ -266,7 +269,7 @@ def _zero(column: Column, zeros: dict[str, dict[str, Any]]) -> str:
 def read_columns(columns: Iterable[Column]) -> list[str]:
     """Return the columns of `windows` that `current` reads."""
     named = (column.name for column in columns)
-    return [*_IDENTITY, "revision", "status", *COMPARED, *named]
+    return [*_IDENTITY, "revision", "status", "excluded", *COMPARED, *named]
 
 
 def status_after(*, passed: str, differs: str) -> str:

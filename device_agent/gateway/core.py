@@ -39,6 +39,7 @@ from lasp_edge.protocol.frontier import (
     Tick,
     advance,
     awaited,
+    caught_up,
     is_listening,
 )
 from lasp_edge.protocol.replies import Replies
@@ -187,12 +188,19 @@ class GatewayCore:
         too_late = self._join_panes(accepted, changes, before_us)
         if accepted.begun_before:
             self._begun = {**self._begun, **accepted.begun_before}
+        before_liveness = self._liveness
         steps = self._join_liveness(accepted, listening)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
         self.coverage = advance(before_us, *terms, self._listen_us)
         self._join_waiting(steps, before_us)
         finality = TurnFinality(
-            self.coverage, self.waiting, partial(awaited, *terms), self._promised(), self._begun
+            self.coverage,
+            self.waiting,
+            partial(awaited, *terms),
+            self._promised(),
+            self._begun,
+            self.promises,
+            caught_up(before_liveness, self._liveness, self._terms.roster, before_us),
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
         if self.streams is not None:

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from heapq import nsmallest
 
+from crdts.frontier import Promise
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import Begun
-from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, reach_us
 from lasp_edge.protocol.spans import PassedFrontier
+from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import WindowWaiting
+from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow
 
 
 class TurnFinality:
@@ -22,6 +26,8 @@ class TurnFinality:
         promised_us: how far all have promised under the present log; None: nowhere, or no window
             is held for that.
         begun: device -> the windows that lack readings of it, and from when on all are there.
+        promises: the newest of each device.
+        caught_up: the ends of windows that devices have promised past since F has passed them.
     """
 
     def __init__(
@@ -31,22 +37,37 @@ class TurnFinality:
         awaited: Callable[[], AwaitedDevices],
         promised_us: int | None,
         begun: Mapping[str, Begun],
+        promises: Mapping[str, Promise],
+        caught_up: range,
     ) -> None:
         self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
-        self._awaited = awaited
+        self._awaited, self._promises, self.caught_up = awaited, promises, caught_up
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
 
-    def excluded(self, window: Window, start_us: int) -> tuple[str, ...]:
+    def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is left out of a window that is over, or in it with a part of its readings."""
-        lacking = {
+        lacking, excluded = self._lacking(window, start_us), self._devices.left_out(end_us)
+        return tuple(sorted({*excluded, *lacking})) if lacking else excluded
+
+    def _lacking(self, window: Window, start_us: int) -> set[str]:
+        return {
             device
             for device, begun in self._begun.items()
             if begun.get(window.stream, start_us) > start_us
         }
-        excluded = self.coverage.excluded
-        return tuple(sorted({*excluded, *lacking})) if lacking else excluded
+
+    def completes(self, row: FleetRow | None, window: Window) -> bool:
+        """Return whether a device that a row names has sent all of the window since."""
+        if row is None or row.status == TENTATIVE:
+            return False
+        sent = {
+            device
+            for device in nsmallest(MOST_NAMES, row.excluded)
+            if row.end_us <= reach_us(self._promises.get(device))
+        }
+        return bool(sent and sent - self._lacking(window, row.at.start_us))
 
     @cached_property
     def _devices(self) -> AwaitedDevices:

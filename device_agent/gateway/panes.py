@@ -8,15 +8,17 @@ only the totals, which windows are made from. The keeper gives the others again 
 for. So memory is bounded, however long a device was away, and no result depends on its content.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from device_agent.gateway.kept import FleetKeeper, KeptEntry, WriterOfPanes
-from lasp_edge.aggregates.sliding import keyed
+from lasp_edge.aggregates.sliding import TwoStacks, keyed
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.fleet_regimes import FleetRegimes
+from lasp_edge.language.forms import WindowForm
 from lasp_edge.protocol.acceptance import PaneRows
 
 MOST_ENTRIES: Final = 50_000
@@ -31,6 +33,8 @@ Place = tuple[int, int]
 ScopedKey = tuple[str, str]
 """Key and scope, "" for that of all devices without regimes of their own."""
 _Named = TypeVar("_Named", WriterOfPanes, ScopedKey)
+WindowTotal = tuple[int, int, Partial, int]
+"""Start, end, partial and number of devices of a window."""
 
 
 class PaneTotal(NamedTuple):
@@ -196,3 +200,30 @@ class FleetPanes:
         cells = self._cells.pop(place)
         with suppress(Exception):  # a user's fold may raise; the pane is read again then
             self._totals[place] = {at: cell.total() for at, cell in cells.items()}
+
+
+def slid_totals(
+    form: WindowForm, starts: Iterable[int], totals: list[tuple[int, PaneTotal]]
+) -> Iterator[WindowTotal]:
+    """Yield the total of each of some windows that overlap.
+
+    Args:
+        form: of the windows.
+        starts: in order.
+        totals: of all panes of these windows that hold the key, in order.
+    """
+    stacks = TwoStacks(form.fold)
+    inside: Counter[frozenset[str]] = Counter()  # most panes have the same devices
+    first = last = 0
+    for start_us in starts:
+        end_us = start_us + form.size_us
+        while last < len(totals) and totals[last][0] < end_us:
+            stacks.push(totals[last][1].partial)
+            inside[totals[last][1].devices] += 1
+            last += 1
+        while first < last and totals[first][0] < start_us:
+            stacks.pop()
+            inside[totals[first][1].devices] -= 1
+            first += 1
+        devices = frozenset[str]().union(*(each for each, panes in inside.items() if panes))
+        yield start_us, end_us, stacks.total, len(devices)

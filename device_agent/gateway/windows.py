@@ -21,14 +21,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from operator import itemgetter
+from typing import Final
 
 from device_agent.gateway.failures import count_failure
 from device_agent.gateway.finality import HeldStarts, TurnFinality
 from device_agent.gateway.kept import FleetKeeper, KeptEntry
-from device_agent.gateway.panes import FleetPanes, PaneTotal
+from device_agent.gateway.panes import FleetPanes, PaneTotal, WindowTotal, slid_totals
 from device_agent.gateway.unfinished import UnfinishedWindows
-from lasp_edge.aggregates.sliding import TwoStacks
-from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
 from lasp_edge.language.forms import WindowForm
 from lasp_edge.protocol.acceptance import PaneRows
@@ -37,11 +36,13 @@ from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE, status_after
 from lasp_edge.protocol.waiting import Step, WindowWaiting
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from lasp_edge.units import SECOND_US
 
 Touched = dict[tuple[str, str], set[int]]
 """(window, key) -> starts to look at."""
-WindowTotal = tuple[int, int, Partial, int]
-"""Start, end, partial and number of devices of a window."""
+
+ROWS_AT_ONCE_US: Final = 3_600 * SECOND_US
+"""Starts in microseconds whose rows are read at once, where devices are back: an hour."""
 
 
 class FleetWindows:
@@ -231,7 +232,9 @@ class FleetWindows:
             finality: how sure it is that a window is whole.
         """
         wanted, unfinished = self.touched(entries, before_us), self.unfinished
-        ended = unfinished.passed(finality.coverage.frontier), unfinished.due(finality.waiting)
+        ended = [unfinished.passed(finality.coverage.frontier), unfinished.due(finality.waiting)]
+        if finality.caught_up:
+            ended.append(self._completed(finality, before_us or 0))
         for at in chain(*ended, self._released(finality.promised_us), self._reformed):
             wanted.setdefault((at.window, at.key), set()).add(at.start_us)
         self._reformed.clear()
@@ -244,6 +247,17 @@ class FleetWindows:
                         yield row
         if finality.promised_us is not None:
             self.held.release(finality.promised_us, self._longest_us)
+
+    def _completed(self, finality: TurnFinality, before_us: int) -> Iterator[WindowStart]:
+        """Yield the windows whose rows name a device that has sent all of them since."""
+        ends_us = finality.caught_up
+        for name, window in self._regimes.windows.items():
+            least_us = max(ends_us.start, before_us - self._retain_us) - self._longest_us(name)
+            for first_us in range(least_us, ends_us.stop, ROWS_AT_ONCE_US):  # not all in memory
+                last_us = min(first_us + ROWS_AT_ONCE_US, ends_us.stop) - 1
+                for row in self._keeper.current(name, first_us, last_us):
+                    if row.end_us in ends_us and finality.completes(row, window):
+                        yield row.at
 
     def _released(self, promised_us: int | None) -> Iterator[WindowStart]:
         """Yield the windows that were held, and that all have promised past, or that are due."""
@@ -287,9 +301,9 @@ class FleetWindows:
         """Return the next row of a window; None where nothing differs, or it waits."""
         start_us, end_us, partial, devices_in = total
         at, unfinished = WindowStart(name, key, start_us), self.unfinished
-        stream = self._regimes.windows[name].stream
+        window = self._regimes.windows[name]
         current = unfinished.rows.get(at) or self._keeper.row(at)
-        if not devices_in and (current is None or current.stream != stream):
+        if not devices_in and (current is None or current.stream != window.stream):
             unfinished.waiting.pop(at, None)
             return None
         coverage = finality.coverage
@@ -299,19 +313,20 @@ class FleetWindows:
             partial,
             devices_in,
             len(coverage.expected),
-            finality.excluded(self._regimes.windows[name], start_us),
+            (),
             TENTATIVE,
             0 if current is None else current.revision + 1,
             coverage.frontier,
-            stream,
+            window.stream,
         )
-        before = None if current is None or current.stream != stream else current.status
+        before = None if current is None or current.stream != window.stream else current.status
         is_final = before is not None and before != TENTATIVE  # it may be longer now, and not over
         passed = coverage.frontier is not None and end_us <= coverage.frontier
         held = (passed or is_final) and self._is_held(at, end_us, finality.promised_us)
         if held and before != TENTATIVE and not self._is_due_under_log(name, end_us):
             return None
-        differs = current is None or current.result() != made.result()
+        is_new = current is None or current.result() != made.result()
+        differs = is_new or (is_final and passed and finality.completes(current, window))
         status = status_after(before, passed=passed and (is_final or not held), differs=differs)
         if not differs and status == before:
             return None
@@ -320,8 +335,10 @@ class FleetWindows:
             unfinished.wait(at, end_us)
             return None
         if status == TENTATIVE or held or not passed:
-            made = made._replace(excluded=finality.missing(wait_us, end_us))
-        return made._replace(status=status)
+            excluded = finality.missing(wait_us, end_us)
+        else:
+            excluded = finality.excluded(window, start_us, end_us)
+        return made._replace(status=status, excluded=excluded)
 
     def _computed(self, name: str, key: str, starts: list[int]) -> Iterator[WindowTotal]:
         """Yield the totals of windows that start then; zero for one that holds no pane.
@@ -338,11 +355,11 @@ class FleetWindows:
                     yield start_us, start_us + form.size_us, form.fold.zero, 0
                     continue
                 if run and start_us > run[-1] + reach_us:
-                    yield from _slid(form, run, self._totals(name, key, form, run))
+                    yield from slid_totals(form, run, self._totals(name, key, form, run))
                     run = []
                 run.append(start_us)
             if run:
-                yield from _slid(form, run, self._totals(name, key, form, run))
+                yield from slid_totals(form, run, self._totals(name, key, form, run))
 
     def _totals(
         self, name: str, key: str, form: WindowForm, run: list[int]
@@ -355,30 +372,3 @@ class FleetWindows:
                 panes_us = range(first_us, min(piece.end_us, end_us), form.span_us)
                 found += self._panes.totals(piece.stream, (key, scope), panes_us)
         return sorted(found, key=itemgetter(0))
-
-
-def _slid(
-    form: WindowForm, starts: Iterable[int], totals: list[tuple[int, PaneTotal]]
-) -> Iterator[WindowTotal]:
-    """Yield the total of each of some windows that overlap.
-
-    Args:
-        form: of the windows.
-        starts: in order.
-        totals: of all panes of these windows that hold the key, in order.
-    """
-    stacks = TwoStacks(form.fold)
-    inside: Counter[frozenset[str]] = Counter()  # most panes have the same devices
-    first = last = 0
-    for start_us in starts:
-        end_us = start_us + form.size_us
-        while last < len(totals) and totals[last][0] < end_us:
-            stacks.push(totals[last][1].partial)
-            inside[totals[last][1].devices] += 1
-            last += 1
-        while first < last and totals[first][0] < start_us:
-            stacks.pop()
-            inside[totals[first][1].devices] -= 1
-            first += 1
-        devices = frozenset[str]().union(*(each for each, panes in inside.items() if panes))
-        yield start_us, end_us, stacks.total, len(devices)

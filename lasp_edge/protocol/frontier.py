@@ -101,7 +101,7 @@ class Liveness(NamedTuple):
         for device, promise in self.promises.entries.items():
             promises[device] = void(promise)
             if promise != promises[device]:  # what was void before says nothing of how far it came
-                former_us[device] = _reach_us(promise)
+                former_us[device] = reach_us(promise)
         return self._replace(promises=Frontier(promises), former_us=former_us)
 
     @property
@@ -157,8 +157,10 @@ def void(promise: Promise) -> Promise:
     return promise._replace(low_us=BOTTOM_US, done=False)
 
 
-def _reach_us(promise: Promise) -> int:
+def reach_us(promise: Promise | None) -> int:
     """Return up to which time a device has promised; who is done has promised everything."""
+    if promise is None:
+        return BOTTOM_US
     return LATEST_PANE_US if promise.done else _time(promise.low_us)
 
 
@@ -197,10 +199,12 @@ class AwaitedDevices(NamedTuple):
         devices: all that hold F, by name.
         lead_us: the furthest that any device has promised; none for more than the time at which
             its promise came.
+        excluded: those for which nobody waits, by name.
     """
 
     devices: tuple[AwaitedDevice, ...]
     lead_us: int
+    excluded: tuple[AwaitedDevice, ...] = ()
 
     def led_by(self, *times_us: int | None) -> "AwaitedDevices":
         """Return the same where somebody is known to have promised up to these times.
@@ -226,6 +230,17 @@ class AwaitedDevices(NamedTuple):
             return ()
         behind = [each.device for each in self.devices if each.former_us < end_us]
         return tuple(behind or [each.device for each in self.devices if each.low_us < end_us])
+
+    def left_out(self, end_us: int) -> tuple[str, ...]:
+        """Return for whom a window that F has passed did not wait, and who had not promised so far.
+
+        Of a device that had, and that fell silent since, all readings are in.
+
+        >>> gone, ended = AwaitedDevice("attic", 20, 20), AwaitedDevice("cellar", 30, 30)
+        >>> AwaitedDevices((), 30, (gone, ended)).left_out(30)
+        ('attic',)
+        """
+        return tuple([each.device for each in self.excluded if each.low_us < end_us])
 
 
 class _Standing(NamedTuple):
@@ -263,6 +278,32 @@ def advance(
     return Coverage(frontier, standing.expected, standing.excluded)
 
 
+def caught_up(
+    before: Liveness, after: Liveness, roster: Collection[str] | None, frontier_us: int | None
+) -> range:
+    """Return the ends of windows, below F, that devices have promised past only now.
+
+    Rows of these may name them: F has passed the windows without them.
+
+    >>> from crdts import Replica
+    >>> one = Replica(1, 7, "attic")
+    >>> silent = Liveness(Frontier().promise(one, 1, low_us=20, heard_us=20))
+    >>> back = Liveness(Frontier().promise(one, 2, low_us=50, heard_us=60))
+    >>> caught_up(silent, back, None, 40)
+    range(21, 41)
+    """
+    found, known = [], before.promises.entries
+    for device, promise in after.promises.entries.items() if frontier_us is not None else ():
+        was = known.get(device)
+        if promise == was or (was is None and (roster is None or device not in roster)):
+            continue
+        since_us = max(reach_us(was), before.former_us.get(device, BOTTOM_US))
+        found.append(range(since_us + 1, min(reach_us(promise), _time(frontier_us)) + 1))
+    several = [each for each in found if each]
+    least_us = min((each.start for each in several), default=0)
+    return range(least_us, max((each.stop for each in several), default=0))
+
+
 def is_listening(
     before: int | None, liveness: Liveness, roster: Collection[str] | None, listen_us: int
 ) -> bool:
@@ -285,7 +326,10 @@ def awaited(
         AwaitedDevice(name, low_us, former_us.get(name, low_us) if low_us == BOTTOM_US else low_us)
         for name, low_us in sorted(lows_us.items())
     )
-    return AwaitedDevices(tuple(devices), max(leads_us, default=BOTTOM_US))
+    known = {name: liveness.promises.entries.get(name) for name in standing.excluded}
+    ended_us = {name: BOTTOM_US if p is None else _time(p.low_us) for name, p in known.items()}
+    excluded = (AwaitedDevice(name, at_us, at_us) for name, at_us in ended_us.items())
+    return AwaitedDevices(tuple(devices), max(leads_us, default=BOTTOM_US), tuple(excluded))
 
 
 def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> _Standing:

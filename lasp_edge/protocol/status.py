@@ -6,7 +6,8 @@ SQL from it.
 
     tentative    the frontier has not passed the window's end: more panes may come
     final        it has: nothing more was expected
-    revised      a later result differs from one that was final
+    revised      a later result differs from one that was final, or a device that the row lacked
+                 has sent all of it since
 
 A row is appended where the result or the status differs from the newest row of its window, and its
 revision is one more than that row's; the first is 0.
@@ -35,7 +36,8 @@ class Transition(NamedTuple):
     Attributes:
         before: the newest row's status; None where the window has no row yet.
         passed: whether the frontier has passed the window's end.
-        differs: whether the result differs from the newest row's.
+        differs: whether the result differs from the newest row's, or a device that this names has
+            sent all of it since.
         after: the status that follows.
     """
 

@@ -15,7 +15,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.starts import RecomputedStarts
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
 from lasp_edge.protocol.lake_columns import LANDED
 from lasp_edge.protocol.spans import EVERYTHING
 from simulations.benchmarks.cloud_rows import BEGIN_US, SPAN_US, greenhouse
@@ -104,7 +104,7 @@ def _from_panes(spark: SparkSession, made: Plan, lake: LakeTables) -> dict[Any, 
     job, frames = Job(made, lake), Frames(spark, few=False)
     starts = [RecomputedStarts("by_room", None, *EVERYTHING)]
     step_windows = StepWindows(job, ControlState.of(job), starts)
-    nobody = MissingDevices(())
+    nobody = MissingDevices(AwaitedDevices((), 0))
     finality = StepFinality(Coverage(None, (), ()), {"by_room": None}, nobody, {"by_room": 0})
     spans, shapes = (frames.rows(t) for t in (step_windows.spans(), step_windows.shapes(finality)))
     rows = frames.view(spark.read.format("delta").load(lake.lattice))

@@ -4,7 +4,7 @@ What is asked here is what is durable; whoever makes it so is a lander (`lander`
 (`gateway`).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from crdts import Frontier, Lattice, Membership
@@ -19,7 +19,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.sent_rows import Landed, SentRow, newest_rows
-from lasp_edge.protocol.acceptance import Acceptance
+from lasp_edge.protocol.acceptance import Acceptance, Begun
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.protocol.frontier import Coverage, Listening
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
@@ -114,6 +114,11 @@ class LandedState:
         """The newest low watermark of each device."""
         self.commit(None)
         return self._keeper.state.promises
+
+    @property
+    def begun(self) -> Mapping[str, Begun]:
+        """Device -> the windows that lack readings of it, and from when on all are there."""
+        return self._keeper.state.begun
 
     @property
     def coverage(self) -> Coverage:

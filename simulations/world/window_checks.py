@@ -7,6 +7,7 @@
 - revisions count from 0, each differs from the one before, and a status never goes back
 - a window is final at most once, and not before the frontier has passed its end; when it has, no
   row of it is tentative any more
+- a row that is not tentative names nobody who has promised past its end and has all its readings
 """
 
 import itertools
@@ -17,7 +18,7 @@ from device_agent.gateway.core import WaitingTerms
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
-from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow, WindowStart
 from simulations.oracle import combined
 from simulations.world.landed import LandedState, WindowEntry
 
@@ -59,6 +60,21 @@ def wrong_windows(
         if at not in closed and found != right[at]:
             yield f"{at} is {found}, and its panes give {right[at]}"
         yield from _wrong_history(rows, lander.coverage.frontier)
+        if rows[-1].status != TENTATIVE and at not in closed:
+            yield from _wrong_names(lander, rows[-1], terms.retain_us)
+
+
+def _wrong_names(lander: LandedState, row: FleetRow, retain_us: int) -> Iterator[str]:
+    frontier_us = lander.coverage.frontier
+    if frontier_us is None or not frontier_us - retain_us < row.end_us <= frontier_us:
+        return
+    promises, begun = lander.promises.entries, lander.begun
+    for device in row.excluded[:MOST_NAMES]:
+        lacks_until_us = dict(begun.get(device, ())).get(row.stream, row.at.start_us)
+        if device in promises and lacks_until_us <= row.at.start_us:
+            promise = promises[device]
+            if promise.done or (promise.low_us or 0) >= row.end_us:
+                yield f"{row.at} names {device}, which has promised past its end"
 
 
 def _true(
@@ -89,7 +105,8 @@ def _wrong_history(rows: list[FleetRow], frontier_us: int | None) -> Iterator[st
     if sorted(statuses, key=STATUSES.index) != statuses or statuses.count(FINAL) > 1:
         yield f"{at} was {', '.join(statuses)}"
     for before, after in itertools.pairwise(rows):
-        if (before.result(), before.status) == (after.result(), after.status):
+        names = set(before.excluded) - set(after.excluded)
+        if (before.result(), before.status) == (after.result(), after.status) and not names:
             yield f"{at} was written twice: {after}"
     final_end_us = None
     for row in rows:

@@ -6,24 +6,28 @@ from hypothesis import strategies as st
 from cloud_tier.job.finality import AFTER_ALL_US, BEFORE_ALL_US, MissingDevices
 from crdts.frontier import BOTTOM_US
 from lasp_edge.protocol.frontier import AwaitedDevice, AwaitedDevices
+from lasp_edge.protocol.window_rows import listed
 
 TIMES = st.integers(-50, 50)
 PROMISED = TIMES.map(lambda at_us: (at_us, at_us)) | st.tuples(st.just(BOTTOM_US), TIMES)
 RANGES = st.builds(range, TIMES, TIMES, st.integers(1, 20))
 
 
-@given(st.lists(PROMISED, max_size=6), TIMES, st.lists(RANGES, max_size=3))
-@example([(BOTTOM_US, 10), (20, 20)], 30, [range(0, 50, 5)])
+@given(st.lists(PROMISED, max_size=6), TIMES, st.lists(RANGES, max_size=3), st.lists(TIMES))
+@example([(BOTTOM_US, 10), (20, 20)], 30, [range(0, 50, 5)], [15])
 def test_each_end_lies_in_a_stretch_with_the_devices_that_a_window_there_waits_for(
-    promised, lead_us, ends
+    promised, lead_us, ends, ended
 ):
     devices = tuple(AwaitedDevice(f"pi-{at}", *each) for at, each in enumerate(promised))
-    awaited = AwaitedDevices(devices, lead_us)
-    stretches = list(MissingDevices(devices).stretches(lead_us, ends))
+    gone = tuple(AwaitedDevice(f"gone-{at}", *[at_us] * 2) for at, at_us in enumerate(ended[:6]))
+    awaited = AwaitedDevices(devices, lead_us, gone)
+    stretches = list(MissingDevices(awaited).stretches(lead_us, ends))
     for end_us in (end_us for several in ends for end_us in several):
         (found,) = (s for s in stretches if s.after_us < end_us <= s.until_us)
         missing = awaited.before(end_us)
         assert (found.devices, found.number) == (",".join(missing), len(missing))
+        left_out = awaited.left_out(end_us)
+        assert (found.left_out, found.left_out_number) == (listed(left_out), len(left_out))
     if stretches:
         afters, untils, *_ = zip(*stretches, strict=True)
         assert (BEFORE_ALL_US, *untils) == (*afters, AFTER_ALL_US)
@@ -31,14 +35,14 @@ def test_each_end_lies_in_a_stretch_with_the_devices_that_a_window_there_waits_f
 
 def test_a_fleet_in_step_has_few_stretches_however_many_devices_it_has():
     devices = tuple(AwaitedDevice(f"pi-{at}", 1_000 + at, 1_000 + at) for at in range(5_000))
-    missing = MissingDevices([AwaitedDevice("cellar", 100, 100), *devices])
+    missing = MissingDevices(AwaitedDevices((AwaitedDevice("cellar", 100, 100), *devices), 0))
     stretches = list(missing.stretches(6_000, [range(0, 20_000, 10_000), range(150, 900, 50)]))
     assert [each.devices for each in stretches] == ["", "cellar", ""]
 
 
 def test_a_thousand_missing_devices_are_a_count_and_a_few_names():
-    devices = [AwaitedDevice(f"pi-{at}", 10 + at, 10 + at) for at in range(1_000)]
-    *_, found, _ = MissingDevices(devices).stretches(
+    devices = tuple(AwaitedDevice(f"pi-{at}", 10 + at, 10 + at) for at in range(1_000))
+    *_, found, _ = MissingDevices(AwaitedDevices(devices, 0)).stretches(
         5_000, [range(1_005, 1_006), range(6_000, 6_001)]
     )
     assert (found.devices.split(","), found.number) == (

@@ -83,6 +83,43 @@ def test_each_revision_of_each_window_is_equal_row_by_row(spark, tmp_path):
     assert {row.excluded for row in gateway.rows} == {(), ("pi-2",)}
 
 
+def test_a_device_that_is_back_is_named_no_more_from_the_promise_on_that_says_so(spark, tmp_path):
+    """In windows that it has nothing of; also where the process before died with that promise."""
+    plan = waiting_program()
+    lake = LakeUnderTest(spark, plan, tmp_path, dead_after_us=MINUTE_US, roster=ROSTER)
+    gateway = GatewayUnderTest(plan, terms=WaitingTerms(ROSTER, MINUTE_US))
+    device, away = Sensor(plan, "pi-0"), Sensor(plan, "pi-1")
+    late_us = BEGIN_US + 5 * MINUTE_US
+    for seconds in range(0, 60, 10):
+        device.measure(20, BEGIN_US + seconds * SECOND_US)
+    steps = [
+        [away.promise(BEGIN_US + 20 * SECOND_US, BEGIN_US), tick(1, BEGIN_US)],
+        [*device.send(late_us, 0), tick(2, late_us)],
+        [away.promise(BEGIN_US + 40 * SECOND_US, late_us), tick(3, late_us)],
+        [away.promise(BEGIN_US + 50 * SECOND_US, late_us), tick(4, late_us)],
+    ]
+    for number, rows in enumerate(steps):
+        lake.step(rows)
+        gateway.step(rows)
+        assert gateway_rows(gateway) == lake_rows(lake), f"after step {number}"
+        if number == 2:
+            lake.restart()
+            gateway.restart()
+    newest = {row.at: row for row in gateway.rows}
+    named = {
+        (at.start_us - BEGIN_US) // SECOND_US: (row.status, row.excluded)
+        for at, row in newest.items()
+        if at.window == "soon"
+    }
+    silent = ("pi-2",)  # which never came
+    assert named == {
+        **dict.fromkeys((0, 10), ("final", silent)),
+        **dict.fromkeys((20, 30, 40), ("revised", silent)),
+        50: ("final", ("pi-1", "pi-2")),
+    }
+    assert {row["window"] for row in lake.rows(lake.lake.windows)} == {"usual", "soon", "sure"}
+
+
 def waiting_program():
     """Return a program with windows that wait as long as the sink says, not at all, and for all."""
     program = Program("waits")

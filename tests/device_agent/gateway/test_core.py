@@ -103,6 +103,42 @@ def test_a_promise_to_another_sink_moves_nothing_and_silence_excludes(tmp_path):
     assert row.excluded == ("pi-1",)
 
 
+def test_who_has_sent_all_of_a_window_is_not_left_out_of_it_by_falling_silent_later():
+    gateway = GatewayUnderTest(PLAN, terms=WaitingTerms(["pi-0", "pi-1"], MINUTE_US))
+    device, silent = Device(PLAN, "pi-0"), Device(PLAN, "pi-1")
+    now_us, end_us = START_US + 5 * MINUTE_US, TOTALS_US + 30 * SECOND_US
+    gateway.step([*read(device, 20.0, 11), *read(silent, 21.0, 12), *read(device, 22.0, 41)])
+    gateway.step([silent.promise(end_us, START_US), tick(1, START_US)])
+    gateway.step([device.promise(end_us + MINUTE_US, now_us), tick(2, now_us)])
+    assert gateway.core.coverage.excluded == ("pi-1",)
+    totals = [row for row in gateway.rows if row.at.window == "totals" and row.status == "final"]
+    found = {row.at.start_us - TOTALS_US: row.excluded for row in totals}
+    assert found == {0: (), 30 * SECOND_US: ("pi-1",)}
+
+
+@pytest.mark.parametrize("kept_in", ["tables", "file"])
+def test_a_final_row_names_a_device_until_that_has_sent_all_of_the_window(new_keeper, kept_in):
+    terms = WaitingTerms(["pi-0", "pi-1", "pi-2"], MINUTE_US)
+    gateway = GatewayUnderTest(PLAN, new_keeper(kept_in), terms)
+    device, away = Device(PLAN, "pi-0"), Device(PLAN, "pi-1")
+    now_us, end_us = START_US + 5 * MINUTE_US, TOTALS_US + 30 * SECOND_US
+    gateway.step([*read(device, 20.0, 11), tick(1, START_US)])
+    gateway.step([device.promise(now_us, now_us), tick(2, now_us)])
+    gateway.restart()
+    away.start()  # as another life, and for this window it has nothing
+    gateway.step([*read(away, 21.0, 41), away.promise(end_us - 1, now_us), tick(3, now_us)])
+    gateway.step([away.promise(end_us, now_us)])
+    rows = gateway.revisions("totals", TOTALS_US)
+    assert [(row.status, row.excluded) for row in rows[-2:]] == [
+        ("final", ("pi-1", "pi-2")),
+        ("revised", ("pi-2",)),  # which never came back
+    ]
+    assert len({row.partial for row in rows}) == 1
+    before = len(gateway.rows)
+    gateway.step([away.promise(end_us + 1, now_us)])
+    assert gateway.rows[before:] == []
+
+
 def test_rows_of_results_are_acknowledged_and_not_kept():
     """Devices send them among the panes of windows; a gateway has no table for them."""
     program = Program("rooms")
