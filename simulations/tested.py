@@ -1,5 +1,6 @@
 """What `lasp_edge.testing.replay` runs: it finds this by an entry point."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,7 @@ from simulations.entries import entries_of
 from simulations.fleet import GENTLE, ROUGH
 from simulations.oracle import Reading
 from simulations.oracle.definitions import WindowDefinition
-from simulations.replay import ReplayedFleet, replaying
+from simulations.replay import REFUSED, ReplayedFleet, replaying
 from simulations.world.faults import FaultRates
 
 DEVICE = "pi-1"
@@ -40,8 +41,10 @@ def tested(
     retain_us: int,
 ) -> ReplayOutcome:
     """Return what a fleet made of readings; see `lasp_edge.testing.replay`."""
+    unread: Counter[str] = Counter()
     if isinstance(given, Path):
-        readings = _in_file(plan, given, {k.replace("_", "-"): v for k, v in options.items()})
+        named = {name.replace("_", "-"): value for name, value in options.items()}
+        readings = _in_file(plan, given, named, unread)
     else:
         readings = [Reading(*each) for each in given]
     rates, entries = _rates(faults), entries_of(plan, settings)
@@ -57,7 +60,7 @@ def tested(
             replay.values,
             _alerts(replay),
             replay.variables,
-            replay.failures,
+            [*_lines_of(unread), *replay.failures],
             replay.compared.lines(),
         )
 
@@ -71,11 +74,17 @@ def _rates(faults: str | Iterable[str]) -> FaultRates:
     return FaultRates.parsed(rates) if rates else GENTLE
 
 
-def _in_file(plan: Plan, path: Path, given: Mapping[str, Any]) -> list[Reading]:
-    """Return the readings of a recording, as agents read them.
+def _lines_of(unread: Mapping[str, int]) -> list[str]:
+    return [f"{REFUSED}{reason} (lines: {count})" for reason, count in unread.items()]
+
+
+def _in_file(
+    plan: Plan, path: Path, given: Mapping[str, Any], unread: Counter[str]
+) -> list[Reading]:
+    """Return the readings of a recording, as agents read them; count the lines that gave none.
 
     Raises:
-        ValueError: the file or an option cannot work.
+        ValueError: the file or an option cannot work, or no line gave a reading.
     """
     known = {option.name: option for option in source_options()}
     unknown = [name for name in given if name not in known]
@@ -84,11 +93,18 @@ def _in_file(plan: Plan, path: Path, given: Mapping[str, Any]) -> list[Reading]:
     options = {name: known[name].of_file(value) for name, value in given.items()}
     field = options.get("device-field")
     devices = devices_in(path, field, MOST_DEVICES) if field else [DEVICE]
-    return [each for device in devices for each in _of_device(plan, path, device, options)]
+    found: list[Reading] = []
+    for device in devices:
+        refused: Counter[str] = Counter()
+        found += _of_device(plan, path, device, options, refused)
+        unread |= refused  # what no device can be read off comes with each
+    if not found and unread:
+        raise ValueError(f"{path}: no line gave a reading: {'; '.join(_lines_of(unread))}")
+    return found
 
 
 def _of_device(
-    plan: Plan, path: Path, device: str, options: Mapping[str, Any]
+    plan: Plan, path: Path, device: str, options: Mapping[str, Any], refused: Counter[str]
 ) -> Iterable[Reading]:
     context = SourceContext(
         list(plan.events), device, Random(0), options=options, texts=plan.text_events
@@ -96,10 +112,12 @@ def _of_device(
     source = source_from_spec(f"{'csv' if is_csv(path) else 'jsonl'}:{path}", context)
     source.open(None)
     now_us = 0
-    while source.due_us(now_us) is not None:
+    while (due_us := source.due_us(now_us)) is not None:
+        now_us = max(now_us, due_us)  # a last line without an end may be written on, for a while
         batch = source.poll(now_us)
         if batch is None:
             continue
+        refused.update(batch.refused)
         columns = zip(batch.names, batch.values, batch.times_us, batch.tags, strict=True)
         for name, value, time_us, tags in columns:
             if time_us is None:

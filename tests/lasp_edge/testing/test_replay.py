@@ -380,3 +380,17 @@ def test_what_a_scan_of_the_fleet_raises_is_a_failure(faults):
         "tags.get('house', '') ("
     )
     assert zero.startswith("failed: odd: ZeroDivisionError: ")
+
+
+def test_lines_of_a_file_that_give_no_reading_are_named(tmp_path):
+    head, zoned, naive = "ts;device;warm", "2025-11-25T00:00:01Z;a;3", "2025-11-25T00:00:06;a;4"
+    file = tmp_path / "warm.csv"
+    file.write_text(f"{head}\n{zoned}\n{naive}")
+    options = {"time": "ts", "device_field": "device"}
+    found = replay(controlled(), file, **options)
+    reason = "refused: time without a zone: add --time-zone, such as Europe/Berlin or UTC"
+    assert found.failures == [f"{reason} (lines: 1)"]
+    assert replay(controlled(), file, time_zone="UTC", **options).failures == []
+    file.write_text(f"{head}\n{naive}")
+    with pytest.raises(ValueError, match="no line gave a reading: refused: time without a zone"):
+        replay(controlled(), file, **options)
