@@ -174,6 +174,16 @@ def test_a_row_tells_that_it_begins_before_the_lake_had_its_window(spark, tmp_pa
     assert covered == {not is_later}
 
 
+def test_a_row_that_begins_when_the_lake_got_its_window_is_covered(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    vars(lake.job)["since_us"] = dict.fromkeys(PROGRAM.windows, START_US)
+    lake.step([row for at_s in (1, -50) for row in read(Device(PROGRAM, "pi-0"), 20.0, at_s)])
+    found = {(row["start_us"], row["covered"]) for row in lake.rows(lake.lake.windows)}
+    assert (START_US, True) in found
+    assert all(covered == (start_us >= START_US) for start_us, covered in found)
+    assert {covered for _, covered in found} == {False, True}
+
+
 def test_further_device_is_counted_though_the_minimum_stays(spark, tmp_path):
     program = Program("p")
     event = program.event("temperature", resolution="0.01")
