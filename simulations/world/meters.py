@@ -21,6 +21,8 @@ SELDOM = (0, 0, 0, 0, 1, 2)
 """The same where readings are punctual: others wait for each of them."""
 REPEATED, TAKEN_BACK, TAKEN_BACK_BEFORE = 0.1, 0.15, 0.05
 """Lines that stand once more, take an earlier one back, or one that comes after them."""
+AT_ONCE = 0.3
+"""How many of them take back the line right before them: both are read for one commit."""
 OVERTAKEN_COMES = 0.3
 """How probable it is in a step that such a one comes: what takes it back may be durable by then."""
 SETTLED_US = 2_000_000
@@ -136,7 +138,8 @@ class MeterFile:
                 self.lines.append(random.choice(self.lines))
             elif self.lines and drawn < REPEATED + TAKEN_BACK:
                 growing = self._in_growing_cell(now_us) if soon else None
-                line = growing or random.choice(self.lines)
+                last = self.lines[-1] if random.random() < AT_ONCE else None
+                line = growing or last or random.choice(self.lines)
                 self.lines.append(line._replace(retracted=True))
             else:
                 line = self._new(now_us, random)
