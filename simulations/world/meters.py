@@ -19,7 +19,7 @@ BURSTS = (0, 0, 1, 1, 2, 3)
 """From which the number of a step's lines is drawn."""
 SELDOM = (0, 0, 0, 0, 1, 2)
 """The same where readings are punctual: others wait for each of them."""
-REPEATED, TAKEN_BACK, TAKEN_BACK_BEFORE = 0.1, 0.15, 0.05
+REPEATED, TAKEN_BACK, TAKEN_BACK_BEFORE = 0.1, 0.15, 0.03
 """Lines that stand once more, take an earlier one back, or one that comes after them."""
 AT_ONCE = 0.3
 """How many of them take back the line right before them: both are read for one commit."""
@@ -117,7 +117,13 @@ class MeterFile:
         self.taken: dict[int, set[int]] = defaultdict(set)
 
     def grow(
-        self, now_us: int, random: Random, *, punctual: bool = False, soon: bool = False
+        self,
+        now_us: int,
+        random: Random,
+        *,
+        punctual: bool = False,
+        soon: bool = False,
+        overtakes: bool = False,
     ) -> None:
         """Write what came in a step.
 
@@ -125,6 +131,7 @@ class MeterFile:
             now_us: the true time.
             random: draws the lines.
             punctual: nothing is late.
+            overtakes: what takes a line back may come long before it, and more often right behind.
             soon: what is taken back is of the cell that grows, where it has something.
         """
         if punctual:
@@ -138,16 +145,17 @@ class MeterFile:
                 self.lines.append(random.choice(self.lines))
             elif self.lines and drawn < REPEATED + TAKEN_BACK:
                 growing = self._in_growing_cell(now_us) if soon else None
-                last = self.lines[-1] if random.random() < AT_ONCE else None
+                last = self.lines[-1] if overtakes and random.random() < AT_ONCE else None
                 line = growing or last or random.choice(self.lines)
                 self.lines.append(line._replace(retracted=True))
             else:
                 line = self._new(now_us, random)
                 if random.random() < TAKEN_BACK_BEFORE:
                     self.lines.append(line._replace(retracted=True))
-                    self._overtaken.append(line)
-                else:
-                    self.lines.append(line)
+                    if overtakes:
+                        self._overtaken.append(line)
+                        continue
+                self.lines.append(line)
 
     def _in_growing_cell(self, now_us: int) -> MeterLine | None:
         """Return the oldest line of the cell that still grows, once nothing so old is to come."""

@@ -202,7 +202,8 @@ class World:
                 record(device, self.now_us, self.random, punctual=punctual)
             if device.meter is not None:
                 soon = self.scenario.soon
-                device.meter.grow(self.now_us, self.random, punctual=punctual, soon=soon)
+                late = {"soon": soon, "overtakes": not self.scenario.ordered}
+                device.meter.grow(self.now_us, self.random, punctual=punctual, **late)
         if device.disk_until and step >= device.disk_until:
             device.disk_until = 0
             device.disk.mend()
