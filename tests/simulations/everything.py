@@ -96,12 +96,11 @@ for _name, _fold in {"quantile": FOLDS["quantile"], "range": FOLDS["range"], "ev
     program.fold_dynamic(
         program.fold(kept_by_room, _fold, f"{_name}_by_room_here"), f"{_name}_by_room"
     )
-for _name, _fold in {"quantile": FOLDS["quantile"], "every": ALL}.items():
-    program.window(f"{_name}_of_all", source=heat, fold=_fold, size_s=50, slide_s=20)
-    program.window(
-        f"{_name}_of_rooms",
-        source=heat,
-        fold=_fold,
-        size_s=40,
-        key=lambda event: event.tags["room"],
-    )
+program.window("every_of_all", source=heat, fold=ALL, size_s=50, slide_s=20)
+program.window(
+    "every_of_rooms",
+    source=heat,
+    fold=ALL,
+    size_s=40,
+    key=lambda event: event.tags["room"],
+)
