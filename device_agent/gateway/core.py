@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
-from device_agent.gateway.finality import TurnFinality, passed_of, served_by
+from device_agent.gateway.finality import TurnFinality, lost_after, passed_of, served_by
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, FleetState
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.windows import FleetWindows
@@ -146,7 +146,7 @@ class GatewayCore:
         self.waiting = WindowWaiting.of([*waits.values(), *of_order]).joined(
             [*state.steps, *steps], None
         )
-        self._served, self._begun = served_by(every), state.begun
+        self._served, self._begun, self._lost = served_by(every), state.begun, state.lost
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
         self.windows.promised(steps, None)
@@ -201,6 +201,7 @@ class GatewayCore:
             self._begun,
             self.promises,
             caught_up(before_liveness, self._liveness, self._terms.roster, before_us),
+            self._lost,
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
         if self.streams is not None:
@@ -247,6 +248,7 @@ class GatewayCore:
             self.windows.held.spans,
             before.served if frontier_us is None else self._served,
             self._begun,
+            self._lost,
         )
 
     def _witnessed(self, accepted: Accepted) -> Mapping[str, str]:
@@ -296,6 +298,7 @@ class GatewayCore:
         host_us = None if listening is None else listening.now_us
         self._liveness = Liveness(promises, ticks, members, before.former_us, host_us)
         known, found = before.promises.entries, promises.entries
+        self._lost = lost_after(self._lost, accepted.begun, known)
         begun = {
             device: each
             for device, each in accepted.begun.items()

@@ -4,16 +4,45 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from heapq import nsmallest
 
-from crdts.frontier import Promise
+from crdts.frontier import BOTTOM_US, Promise
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import Begun
+from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, reach_us
+from lasp_edge.protocol.limits import LATEST_PANE_US
 from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow
+
+LostStretch = tuple[int, int]
+"""Up to which time a device had promised before, and from when on it has all its readings."""
+
+
+def lost_after(
+    known: Mapping[str, LostStretch],
+    begun: Mapping[str, Begun],
+    promises: Mapping[str, Promise],
+) -> Mapping[str, LostStretch]:
+    """Return the stretches of which devices may lack readings, after some have spoken.
+
+    Another store of the device has accepted these readings, which is lost or a twin's. What it had
+    promised to this gateway is all here; to one that has never heard it, nothing is.
+
+    Args:
+        known: those known before.
+        begun: what new promises state.
+        promises: those before.
+    """
+    found = dict(known)
+    for device, each in begun.items():
+        until_us = dict(each).get(EVERY_WINDOW, BOTTOM_US)
+        since_us, before_us = known.get(device, (LATEST_PANE_US, BOTTOM_US))
+        if until_us > before_us:
+            found[device] = (min(since_us, reach_us(promises.get(device))), until_us)
+    return known if found == known else found
 
 
 class TurnFinality:
@@ -28,6 +57,7 @@ class TurnFinality:
         begun: device -> the windows that lack readings of it, and from when on all are there.
         promises: the newest of each device.
         caught_up: the ends of windows that devices have promised past since F has passed them.
+        lost: device -> the stretch of which it may lack what another store of its accepted.
     """
 
     def __init__(
@@ -39,24 +69,28 @@ class TurnFinality:
         begun: Mapping[str, Begun],
         promises: Mapping[str, Promise],
         caught_up: range,
+        lost: Mapping[str, LostStretch],
     ) -> None:
         self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
         self._awaited, self._promises, self.caught_up = awaited, promises, caught_up
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
+        self._lost = {at: each for at, each in lost.items() if at in coverage.expected}
 
     def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is left out of a window that is over, or in it with a part of its readings."""
-        lacking, excluded = self._lacking(window, start_us), self._devices.left_out(end_us)
+        lacking, excluded = self._lacking(window, start_us, end_us), self._devices.left_out(end_us)
         return tuple(sorted({*excluded, *lacking})) if lacking else excluded
 
-    def _lacking(self, window: Window, start_us: int) -> set[str]:
-        return {
+    def _lacking(self, window: Window, start_us: int, end_us: int) -> set[str]:
+        lacking = {
             device
             for device, begun in self._begun.items()
             if begun.get(window.stream, start_us) > start_us
         }
+        lost = self._lost.items()
+        return lacking | {at for at, (us, until_us) in lost if us < end_us and start_us < until_us}
 
     def completes(self, row: FleetRow | None, window: Window) -> bool:
         """Return whether a device that a row names has sent all of the window since."""
@@ -67,7 +101,7 @@ class TurnFinality:
             for device in nsmallest(MOST_NAMES, row.excluded)
             if row.end_us <= reach_us(self._promises.get(device))
         }
-        return bool(sent and sent - self._lacking(window, row.at.start_us))
+        return bool(sent and sent - self._lacking(window, row.at.start_us, row.end_us))
 
     @cached_property
     def _devices(self) -> AwaitedDevices:

@@ -60,6 +60,8 @@ class FleetState(NamedTuple):
         held: starts of windows that wait until all devices have promised under the present log.
         served: the definitions of the windows that are as the frontier says; None for all.
         begun: device -> the windows that lack readings of it, and from when on all are there.
+        lost: device -> up to which time it had promised before it came with another store, and
+            from when on that has all its readings.
     """
 
     frontier_us: int | None = None
@@ -71,6 +73,7 @@ class FleetState(NamedTuple):
     held: tuple[StartSpan, ...] = ()
     served: frozenset[int] | None = None
     begun: Mapping[str, Begun] = MappingProxyType({})
+    lost: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
 
 @dataclass

@@ -59,7 +59,7 @@ LOCK_NAME: Final = "gateway.lock"
 STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
 SUMMARY = "summary"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
-CONTROL, HELD, BEGUN = "control", "held", "begun"
+CONTROL, HELD, BEGUN, LOST = "control", "held", "begun", "lost"
 """Facts: the log of the parameters, and which windows wait for promises, or lack readings."""
 COMMITS, FORMER = "commits", "former"
 """Facts: how many commits were made under the present id, and the ids and commits before it."""
@@ -127,6 +127,7 @@ _FACTS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
     "control": (CONTROL, lambda log: encode(log).hex()),
     "held": (HELD, json.dumps),
     "begun": (BEGUN, lambda begun: json.dumps(dict(begun))),
+    "lost": (LOST, lambda lost: json.dumps(dict(lost))),
 }
 """Field of the state -> its fact, and the text of its value."""
 
@@ -190,6 +191,7 @@ class FleetStore(HistoryFile):
                 name: tuple(map(tuple, each))
                 for name, each in json.loads(facts.get(BEGUN, "{}")).items()
             },
+            {name: tuple(each) for name, each in json.loads(facts.get(LOST, "{}")).items()},
         )
         return self._state
 

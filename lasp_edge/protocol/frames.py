@@ -34,6 +34,8 @@ SPEAKS, UNITS, BOUNDS, ALARMS, STREAMS = "speaks", "units", "bounds", "alarms", 
 """Keys of a presence's extra element; who does not read them is of a release without them."""
 MOST_BEGUN = 1_000
 """Windows of which a beat says from when on they are whole, at most."""
+EVERY_WINDOW = 0
+"""Stands in `begun` in place of a window's stream."""
 ONLINE_JSON = '{"online": true}'
 """Stands as text in the presence of a connected device that Home Assistant knows: it reads no
 frames, and a connection has but one Last Will."""
@@ -175,7 +177,8 @@ class BeatFrame(Frame):
             has no parameters.
         held_by: the source that is silent, and that its promises wait for; "" for none.
         begun: streams of windows that its program did not always have, and from when on all its
-            readings are in their panes.
+            readings are in their panes; of `EVERY_WINDOW`, from when on no reading was accepted by
+            another store of its name alone, be that lost or a twin's.
     """
 
     lows: tuple[SinkLow, ...]

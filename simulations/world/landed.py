@@ -121,6 +121,11 @@ class LandedState:
         return self._keeper.state.begun
 
     @property
+    def lost(self) -> Mapping[str, tuple[int, int]]:
+        """Device -> the stretch of which it may lack what another store of its accepted."""
+        return self._keeper.state.lost
+
+    @property
     def coverage(self) -> Coverage:
         """How far results are final, and over whom."""
         return self.core.coverage

@@ -71,7 +71,9 @@ def _wrong_names(lander: LandedState, row: FleetRow, retain_us: int) -> Iterator
     promises, begun = lander.promises.entries, lander.begun
     for device in row.excluded[:MOST_NAMES]:
         lacks_until_us = dict(begun.get(device, ())).get(row.stream, row.at.start_us)
-        if device in promises and lacks_until_us <= row.at.start_us:
+        since_us, until_us = lander.lost.get(device, (row.end_us, row.end_us))
+        is_lost = since_us < row.end_us and row.at.start_us < until_us
+        if device in promises and lacks_until_us <= row.at.start_us and not is_lost:
             promise = promises[device]
             if promise.done or (promise.low_us or 0) >= row.end_us:
                 yield f"{row.at} names {device}, which has promised past its end"

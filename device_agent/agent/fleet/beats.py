@@ -25,6 +25,7 @@ from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.frames import (
+    EVERY_WINDOW,
     LONGEST_SOURCE,
     AskFrame,
     BeatFrame,
@@ -265,6 +266,9 @@ class Beats(Part):
             sinks, time_us = self._panes.sinks, agent.clock.time_us(now_us)
             done_for = self._panes.cache.landed_at(sinks, time_us)
         begun = tuple(sorted(self._panes.memory.begun.items()))
+        doubt_us = self._intake.highs.furthest_doubt_us()
+        if doubt_us is not None and doubt_us >= self._intake.progress.floor_us:
+            begun = ((EVERY_WINDOW, doubt_us + 1), *begun)
         known = (reports, seq, highs, self._commands.control, begun)
         return _Content(agent.replica, done, done_for, *known)
 

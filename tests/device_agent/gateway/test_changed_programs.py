@@ -5,7 +5,8 @@ import pytest
 from crdts import BoundedLWWSet
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, folds
-from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, tick
+from lasp_edge.protocol.frames import EVERY_WINDOW
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, tick
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest, accepted_of
 from tests.device_agent.gateway.test_core import MINUTE_US, START_US, read
 
@@ -107,3 +108,31 @@ def test_a_device_that_lacks_readings_is_named_in_the_rows_of_windows_that_begin
     gateway.keeper.commit(gateway.core.join(whole, None).changes)
     rows = gateway.step(read(device, 22.0, 32)).changes.rows
     assert {row.excluded for row in rows} == {()}
+
+
+def test_a_lost_store_lacks_what_it_had_not_promised_to_this_gateway_or_ever_to_another():
+    """A card is replaced after 70 s; its readings of up to 60 s are at the first gateway alone."""
+    plan = rooms()
+    terms = WaitingTerms(["pi-0"])
+    first, other = (GatewayUnderTest(plan, terms=terms) for _ in range(2))
+    device = Device(plan, "pi-0")
+    before = [row for at_s in range(0, 60, 10) for row in read(device, 20.0, at_s)]
+    first.step([*before, device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    device.start()
+    rows = [row for at_s in range(70, 150, 10) for row in read(device, 20.0, at_s)]
+    rows += [device.promise(START_US + 5 * MINUTE_US, BEGIN_US), tick(2, BEGIN_US)]
+    rows += read(device, 21.0, 5)  # late, or what a recording still had
+    for gateway in (first, other):
+        accepted, listening = accepted_of(plan, rows)
+        accepted.begun["pi-0"] = ((EVERY_WINDOW, START_US + 70 * SECOND_US),)
+        gateway.keeper.commit(gateway.core.join(accepted, listening).changes)
+        gateway.restart()
+        gateway.step(read(device, 22.0, 200))
+    for gateway, since_s in ((first, 60), (other, -1_000)):
+        found = [rows[-1] for rows in gateway.keeper.revisions.values()]
+        final = [row for row in found if row.status != "tentative"]
+        for row in final:
+            lacks = row.end_us > START_US + since_s * SECOND_US
+            lacks &= row.at.start_us < START_US + 70 * SECOND_US
+            assert row.excluded == (("pi-0",) if lacks else ()), row
+        assert {row.excluded for row in final} == {(), ("pi-0",)}
