@@ -20,16 +20,26 @@ class CloneAlarm:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._nonce: int | None = None
+        self._left: int | None = None
 
-    def met(self, nonce: int, now_us: int) -> None:
-        """Raise the alarm for a process of this name."""
-        self._nonce = nonce
+    def met(self, nonce: int, now_us: int, *, speaks: bool = True) -> None:
+        """Raise the alarm for a process of this name; others name one that has ended, too.
+
+        Args:
+            nonce: of that process.
+            now_us: the driver's clock.
+            speaks: it was heard itself.
+        """
+        if speaks and nonce == self._left:
+            self._left = None
+        lasts_us = CLONE_LEFT_US if nonce == self._left else CLONED_US
         self._agent.counters.note("clone_alarms")
-        self._agent.notices.alarm("clone", CLONED, now_us=now_us, lasts_us=CLONED_US)
+        self._agent.notices.alarm("clone", CLONED, now_us=now_us, lasts_us=lasts_us)
 
     def look(self, frame: Frame, now_us: int) -> None:
         """Let the alarm end soon where the connection of that process has ended."""
-        is_its = frame.sender[1:] == (self._nonce, self._agent.replica.device)
+        me, (_, nonce, device) = self._agent.replica, frame.sender
+        is_its = device == me.device and nonce != me.nonce
         if is_its and isinstance(frame, PresenceFrame) and not frame.online:
+            self._left = nonce
             self._agent.notices.shorten("clone", now_us=now_us, lasts_us=CLONE_LEFT_US)

@@ -261,7 +261,7 @@ class Fence(Part):
         """Become later than a life that the store does not know; return whether that was done."""
         me = self._agent.replica
         if newest.nonce in self._met:
-            self._clones.met(newest.nonce, now_us)
+            self._clones.met(newest.nonce, now_us, speaks=False)
         is_race = self._met.count(newest.nonce) >= MOST_SUCCESSIONS
         if is_race or len(self._met) >= MOST_MET:
             return False
