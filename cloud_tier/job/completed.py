@@ -57,7 +57,7 @@ def completed_windows(
         ends_us: of the windows, as `caught_up` gives them.
         frontier_us: F before the step; None is bottom.
     """
-    if not ends_us:
+    if not ends_us or not regimes.windows:
         return NOTHING_COMPLETED
     least_us = min(floor_us(job, regimes, name, frontier_us) for name in regimes.windows)
     bounds = f"end_us BETWEEN {ends_us.start} AND {ends_us.stop - 1} AND start_us >= {least_us}"

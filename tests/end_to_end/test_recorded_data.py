@@ -1,6 +1,7 @@
 """Recorded data of three Raspberry Pis, through agents, broker, Spark and Delta."""
 
 import random
+from fractions import Fraction
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_every_window_is_final_in_the_end_and_was_once(replay, name):
 def test_parts_are_lowered_from_the_integers(replay):
     site, _ = replay
     for row in tables.windows(site.lake, "temp_by_device"):
-        assert float(row["mean"]) == int(row["total_q"]) / int(row["count"]) * 0.01
+        assert float(row["mean"]) == float(Fraction(int(row["total_q"]), 100 * int(row["count"])))
     for row in tables.windows(site.lake, "temp_60s"):
         assert row["count"] == str(int(row["count"]))
         assert float(row["min"]) == float(f"{int(row['min_q'])}e-2")
