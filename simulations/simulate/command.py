@@ -110,6 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
         _say(f"see {arguments.plot}")
     if not outcome.trouble and outcome.compared.is_empty:
         return _say_empty(outcome)
+    if not outcome.trouble and not outcome.compared.known and outcome.compared.not_compared:
+        _say("nothing was recomputed: what is not compared, and why, stands above")
     if not outcome.trouble:
         return Exit.FINE
     _fail(arguments, plan, scenario, outcome)

@@ -114,6 +114,18 @@ def test_a_run_that_lost_all_readings_has_not_failed(ordered, capsys):
     )
 
 
+def test_a_run_in_which_nothing_is_recomputed_says_so_last(tmp_path, monkeypatch, capsys):
+    text = "from crdts import GSet\nfrom lasp_edge import Program\nprogram = Program('sharing')\n"
+    handler = "program.on_event(door)(lambda event, update: update(seen, GSet.add, event.device))"
+    declared = "door, seen = program.event('door'), program.declare(GSet(), 'seen')\n"
+    (tmp_path / "sharing.py").write_text(text + declared + handler)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ["sharing", "--devices", "2", "--hours", "0.02"]
+    assert run_command("simulate", "simulations.simulate.command", words) == Exit.FINE
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == "nothing was recomputed: what is not compared, and why, stands above"
+
+
 def test_sessions_that_time_alone_ends_are_compared():
     program = Program("house")
     door = program.event("door", resolution="1")
