@@ -9,14 +9,15 @@ what it makes now would be added to what it made before. The texts are remembere
 comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
 
 It also finds keys and handlers that take another number of arguments than agents give them,
-functions that remember something from call to call, folds of your own that do not name an argument,
-and warns of handlers of events that read what a fold is worth, of scans that compare several meters
-for want of a key, of two units in one sum, and of alerts that no value can reach. Then it runs
-keys, handlers, filters and reactions on made-up readings, says which fail, and which tags readings
-must have. Then the whole program runs on two virtual devices and a lander, and each window, row,
-value and alert is compared with a plain recomputation, which runs once more in another process:
-with another hash seed, clock, host name, directory, time zone and order of readings. Functions that
-switch something on do so here, too; --no-run leaves them alone.
+functions that remember something from call to call or see the last turn of the loop that made them,
+folds and scans of your own that do not name an argument, and warns of handlers of events that read
+what a fold is worth, of scans that compare several meters for want of a key, of two units in one
+sum, and of alerts that no value can reach. Then it runs keys, handlers, filters and reactions on
+made-up readings, says which fail, and which tags readings must have. Then the whole program runs on
+two virtual devices and a lander, and each window, row, value and alert is compared with a plain
+recomputation, which runs once more in another process: with another hash seed, clock, host name,
+directory, time zone and order of readings. Functions that switch something on do so here, too;
+--no-run leaves them alone.
 
   lasp-edge check greenhouse:program
 

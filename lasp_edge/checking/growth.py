@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from crdts import Replica
 from crdts.wire import encode
-from lasp_edge.checking.readings import MADE_UP_TAG, constants, values_of
+from lasp_edge.checking.readings import AnyTags, constants, values_of
 from lasp_edge.checking.scans import MOST_RINGS
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -47,13 +47,6 @@ _VALUES = 20
 _LEAST_BYTES = HALF // 2
 """Bytes by which something grows with half of the readings, at least: a number gets longer, too."""
 _DEVICE = "made-up"
-
-
-class _Tags(dict[str, str]):
-    """Tags of which each is there."""
-
-    def __missing__(self, name: str) -> str:
-        return MADE_UP_TAG
 
 
 class _Sizes(NamedTuple):
@@ -88,7 +81,7 @@ def _events(event: EventType, values: list[Any]) -> Iterator[Event]:
     """Yield readings of an event, hours apart."""
     few = list(islice(iter(values), _VALUES))
     for n in range(2 * HALF):
-        yield Event(event.name, few[n % len(few)], _FIRST_US + n * _APART_US, _DEVICE, _Tags())
+        yield Event(event.name, few[n % len(few)], _FIRST_US + n * _APART_US, _DEVICE, AnyTags())
 
 
 def _streams(plan: Plan) -> Iterator[str]:

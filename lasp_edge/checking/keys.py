@@ -14,20 +14,13 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from typing import Any
 
-from lasp_edge.checking.readings import FIRST_US, MADE_UP_TAG, texts_of, values_of
+from lasp_edge.checking.readings import FIRST_US, AnyTags, texts_of, values_of
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US
 
 SECONDS = 5
 """Readings of a second each that are alike in all else."""
-
-
-class _AnyTag(dict[str, str]):
-    """Tags that have what is asked for."""
-
-    def __missing__(self, name: str) -> str:
-        return MADE_UP_TAG
 
 
 def restless(plan: Plan) -> list[str]:
@@ -62,7 +55,7 @@ def _is_restless(plan: Plan, name: str, event: str) -> bool:
     value: Any = texts_of(known)[0] if known.text else values_of(known, (), ())[0]
     found = set()
     for second in range(SECONDS):
-        made = Event(event, value, FIRST_US + second * SECOND_US, "made-up", _AnyTag())
+        made = Event(event, value, FIRST_US + second * SECOND_US, "made-up", AnyTags())
         with suppress(Exception):  # what it raises is found where it is tried
             found.add(plan.functions.key(name, made))
     return len(found) == SECONDS

@@ -59,6 +59,13 @@ _LONGEST = 40
 """Characters of a text that may be the value of a tag, at most."""
 
 
+class AnyTags(dict[str, str]):
+    """Tags of which each is there."""
+
+    def __missing__(self, name: str) -> str:
+        return MADE_UP_TAG
+
+
 class MadeUpReading(NamedTuple):
     """A reading that nobody has read."""
 
