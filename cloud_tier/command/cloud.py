@@ -37,8 +37,8 @@ from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.driver import kill
 from cloud_tier.spark.master import check_master, is_one_machine, runs_elsewhere
 from cloud_tier.spark.session import MEANING, spark_session
+from lasp_edge.collecting import OF_A_FLEET, collect_rarely
 from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.evaluation.collecting import OF_A_FLEET, collect_rarely
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.broker_options import (

@@ -3,6 +3,5 @@
 - `history`: items, states and rows in the store
 - `fleet`: streams over the items of all devices, at a gateway and in the job
 - `rows`: the rows of results, live and stored; `publishing`: the newest of each key, as JSON
-- `collecting`: Python's collector of reference cycles, which is to look less often
 - `conditions`: whether the condition of an alert has fired
 """

@@ -34,7 +34,7 @@ from device_agent.agent.settings import Settings
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.store import FleetStore
 from lasp_edge import Event, Program, scans
-from lasp_edge.evaluation.collecting import OF_A_FLEET, collect_rarely
+from lasp_edge.collecting import OF_A_FLEET, collect_rarely
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Item, packed, unpacked
 from lasp_edge.ordered.places import Place

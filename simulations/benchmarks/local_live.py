@@ -22,7 +22,7 @@ from random import Random
 from device_agent.agent.core import Core, Durable
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.state.store import Store
-from lasp_edge.evaluation.collecting import collect_rarely
+from lasp_edge.collecting import collect_rarely
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US

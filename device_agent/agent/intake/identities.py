@@ -182,7 +182,7 @@ class Block:
         steps = list(map(sub, times_us, chain((self.start_us,), times_us)))
         least = min(values)
         of_steps = _columns(steps) or [bytes(len(steps))]
-        of_values = _columns([value - least for value in values])
+        of_values = _columns_of_small([value - least for value in values])
         return b"".join([_HEAD.pack(len(of_steps), len(of_values), least), *of_steps, *of_values])
 
 
@@ -196,6 +196,15 @@ def _columns(numbers: list[int]) -> list[bytes]:
     while columns and not columns[-1].strip(b"\0"):
         columns.pop()
     return columns
+
+
+def _columns_of_small(numbers: list[int]) -> list[bytes]:
+    """Return what `_columns` does, in half the time where each number fits into a byte."""
+    try:
+        column = bytes(numbers)
+    except ValueError:
+        return _columns(numbers)
+    return [column] if any(numbers) else []
 
 
 def _unpacked(stored: bytes) -> tuple[list[int], list[int]]:
@@ -310,7 +319,7 @@ class Identities:
             taken[block.name] = block.packed()
             # The stream that changed last stands last, so that the first are the least in use.
             known = self._highs.pop((event, tags), number)
-            self._highs[event, tags] = max(known, number)
+            self._highs[event, tags] = max(number, known)
             block.changed = False
         self._changed.clear()
         if len(self._highs) > KEPT_STREAMS:

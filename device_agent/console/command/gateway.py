@@ -20,8 +20,8 @@ from device_agent.console.configuration.agent_options import (
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.process import GatewayProcess
 from device_agent.gateway.run import GatewaySettings
+from lasp_edge.collecting import OF_A_FLEET, collect_rarely
 from lasp_edge.errors import UsageError
-from lasp_edge.evaluation.collecting import OF_A_FLEET, collect_rarely
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role

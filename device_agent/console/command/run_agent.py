@@ -30,6 +30,7 @@ from device_agent.console.configuration.alert_options import caller_of
 from device_agent.console.configuration.arguments import AgentRequest, asked
 from device_agent.console.small_process import become_fitting
 from device_agent.storage.damage import DamagedStoreError
+from lasp_edge.collecting import collect_rarely
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
@@ -124,8 +125,7 @@ def need(wanted: AgentRequest) -> None:
 
 def _run(wanted: AgentRequest, program: Plan) -> int:
     """Run the agent, again with an empty store where the store turned out to be damaged."""
-    if program.evaluated_events:
-        _collect_rarely()
+    collect_rarely()
     found = ""
     while True:
         try:
@@ -140,13 +140,6 @@ def _run(wanted: AgentRequest, program: Plan) -> int:
             if lacking:
                 raise CommandError(lacking)
         return stopped
-
-
-def _collect_rarely() -> None:
-    """Let an agent with streams look for cycles less often: no other one imports a module of it."""
-    from lasp_edge.evaluation.collecting import collect_rarely  # noqa: PLC0415 - see above
-
-    collect_rarely()
 
 
 def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, Core]:
