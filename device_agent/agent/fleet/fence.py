@@ -36,6 +36,7 @@ from typing import Any, Final
 
 from crdts import Replica
 from device_agent.agent.agent import Agent
+from device_agent.agent.allowance import Allowance
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
 from device_agent.agent.fleet.clones import CloneAlarm
@@ -71,11 +72,10 @@ IGNORANT_US: Final = 60 * SECOND_US
 """Microseconds from the start in which a peer that knows no earlier life says nothing by that: it
 may have started just now, too. A lander keeps what it hears."""
 MOST_SUCCESSIONS: Final = 8
-"""Incarnations that one process takes because of another one, at most: two living clones would
-outbid each other without end."""
-MOST_MET: Final = 64
-"""Incarnations that one process takes, at most: all lives that a store forgot are in the first
-answers."""
+"""Incarnations that one process takes at once: two living clones outbid each other."""
+SUCCEEDS_AGAIN_US: Final = 120 * SECOND_US
+"""Microseconds until it may take one more. The other one may have ended meanwhile, and a lander
+that starts takes nothing of this one before it is the later of both."""
 
 
 class FenceState(Enum):
@@ -120,9 +120,16 @@ class Fence(Part):
         me = agent.replica
         self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
         self._is_new = restored.incarnation == 0
-        self._met: list[int] = []
+        self._met: set[int] = set()
         self._clones = CloneAlarm(agent)
         self._random = Random(me.nonce + 2)
+        self._successions = Allowance(
+            SUCCEEDS_AGAIN_US,
+            least_us=0,
+            burst=MOST_SUCCESSIONS,
+            reserve=0,
+            offset_us=me.nonce % SUCCEEDS_AGAIN_US,  # two clones do not go on at the same time
+        )
         self._needs_lander = bool(agent.plan.sent_streams)
         self._challenge = self._attempt = self._hellos = 0
         self.is_asking = self._is_landed = self._is_renewed = False
@@ -262,10 +269,9 @@ class Fence(Part):
         me = self._agent.replica
         if newest.nonce in self._met:
             self._clones.met(newest.nonce, now_us, speaks=False)
-        is_race = self._met.count(newest.nonce) >= MOST_SUCCESSIONS
-        if is_race or len(self._met) >= MOST_MET:
+        if not self._successions.takes(now_us):
             return False
-        self._met.append(newest.nonce)
+        self._met.add(newest.nonce)
         self._agent.counters.add("fence: later lives met")
         self._answers.lives.add(newest[:2])
         self._become(Replica(newest.incarnation + 1, me.nonce, me.device))
