@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
-from device_agent.gateway.finality import TurnFinality, lost_after, passed_of, served_by
+from device_agent.gateway.finality import (
+    TurnFinality,
+    lacking_stretches,
+    lost_after,
+    owed_after,
+    passed_of,
+    served_by,
+)
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, FleetState
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.windows import FleetWindows
@@ -25,12 +32,7 @@ from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acceptance import (
-    Acceptance,
-    Accepted,
-    PaneRows,
-    Record,
-)
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
 from lasp_edge.protocol.acks import FormerStore
 from lasp_edge.protocol.frontier import (
     Coverage,
@@ -146,12 +148,12 @@ class GatewayCore:
         self.waiting = WindowWaiting.of([*waits.values(), *of_order]).joined(
             [*state.steps, *steps], None
         )
-        self._served, self._begun, self._lost = served_by(every), state.begun, state.lost
+        self._served, self._ticks = served_by(every), 0
+        self._begun, self._lost, self._owed = state.begun, state.lost, state.owed
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
         self.windows.promised(steps, None)
         self.streams = _streams(plan, keeper, terms)
-        self._ticks = 0
 
     @property
     def membership(self) -> Membership:
@@ -189,9 +191,11 @@ class GatewayCore:
         if accepted.begun_before:
             self._begun = {**self._begun, **accepted.begun_before}
         before_liveness = self._liveness
-        steps = self._join_liveness(accepted, listening)
+        steps, was = self._join_liveness(accepted, listening), (self.coverage, before_liveness)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
         self.coverage = advance(before_us, *terms, self._listen_us)
+        spoke, reached_us = accepted.promises.entries, self._acceptance.reached_us
+        self._owed = owed_after(self._owed, was, self._liveness, spoke, reached_us)
         self._join_waiting(steps, before_us)
         finality = TurnFinality(
             self.coverage,
@@ -201,7 +205,7 @@ class GatewayCore:
             self._begun,
             self.promises,
             caught_up(before_liveness, self._liveness, self._terms.roster, before_us),
-            self._lost,
+            lacking_stretches(self._lost, self._owed, self.coverage.expected, self._liveness),
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
         if self.streams is not None:
@@ -249,6 +253,7 @@ class GatewayCore:
             before.served if frontier_us is None else self._served,
             self._begun,
             self._lost,
+            self._owed,
         )
 
     def _witnessed(self, accepted: Accepted) -> Mapping[str, str]:

@@ -1,6 +1,6 @@
 """How far windows are final: in a turn, after a restart, and while rows are held back."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from heapq import nsmallest
 
@@ -10,7 +10,7 @@ from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import Begun
 from lasp_edge.protocol.frames import EVERY_WINDOW
-from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, reach_us
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness, reach_us
 from lasp_edge.protocol.limits import LATEST_PANE_US
 from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE
@@ -45,6 +45,53 @@ def lost_after(
     return known if found == known else found
 
 
+def owed_after(
+    known: Mapping[str, int],
+    before: tuple[Coverage, Liveness],
+    after: Liveness,
+    spoke: Iterable[str],
+    reached_us: Mapping[str, int],
+) -> Mapping[str, int]:
+    """Return up to which time devices owe readings of windows that nobody waits for any more.
+
+    Who is retired owes what it had promised to another sink by then. Who was left out for its
+    silence and is back owes what F has passed meanwhile.
+
+    Args:
+        known: what they owed before.
+        before: how far results were final, and what was known of devices.
+        after: what is known now.
+        spoke: the devices whose promises are new.
+        reached_us: how far each has promised, to whichever sink.
+    """
+    retired, promises = after.membership.retired, after.promises.entries
+    found = {at: us for at, us in known.items() if at in retired or reach_us(promises.get(at)) < us}
+    for device in retired.keys() & reached_us.keys() - known.keys():
+        found[device] = reached_us[device]
+    (frontier_us, _, excluded), was = before
+    if frontier_us is None:
+        return known if found == known else found
+    for device in {*spoke}.intersection(excluded):
+        if device in was.promises.entries and reach_us(promises[device]) < frontier_us:
+            found[device] = frontier_us
+    return known if found == known else found
+
+
+def lacking_stretches(
+    lost: Mapping[str, LostStretch],
+    owed: Mapping[str, int],
+    expected: Collection[str],
+    known: Liveness,
+) -> list[tuple[str, LostStretch]]:
+    """Return the stretches of which devices may lack readings, or still owe them."""
+    promises, former_us = known.promises.entries, known.former_us
+    found = [(device, each) for device, each in lost.items() if device in expected]
+    for device, until_us in owed.items():
+        since_us = max(reach_us(promises.get(device)), former_us.get(device, BOTTOM_US))
+        found += [(device, (since_us, until_us))] if since_us < until_us else []
+    return found
+
+
 class TurnFinality:
     """How sure it is that a window is whole.
 
@@ -57,7 +104,7 @@ class TurnFinality:
         begun: device -> the windows that lack readings of it, and from when on all are there.
         promises: the newest of each device.
         caught_up: the ends of windows that devices have promised past since F has passed them.
-        lost: device -> the stretch of which it may lack what another store of its accepted.
+        lacking: see `lacking_stretches`.
     """
 
     def __init__(
@@ -69,14 +116,14 @@ class TurnFinality:
         begun: Mapping[str, Begun],
         promises: Mapping[str, Promise],
         caught_up: range,
-        lost: Mapping[str, LostStretch],
+        lacking: list[tuple[str, LostStretch]],
     ) -> None:
         self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
         self._awaited, self._promises, self.caught_up = awaited, promises, caught_up
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
-        self._lost = {at: each for at, each in lost.items() if at in coverage.expected}
+        self._stretches = lacking
 
     def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is left out of a window that is over, or in it with a part of its readings."""
@@ -89,8 +136,8 @@ class TurnFinality:
             for device, begun in self._begun.items()
             if begun.get(window.stream, start_us) > start_us
         }
-        lost = self._lost.items()
-        return lacking | {at for at, (us, until_us) in lost if us < end_us and start_us < until_us}
+        found = self._stretches
+        return lacking | {at for at, (us, until_us) in found if us < end_us and start_us < until_us}
 
     def completes(self, row: FleetRow | None, window: Window) -> bool:
         """Return whether a device that a row names has sent all of the window since."""

@@ -59,7 +59,7 @@ LOCK_NAME: Final = "gateway.lock"
 STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
 SUMMARY = "summary"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
-CONTROL, HELD, BEGUN, LOST = "control", "held", "begun", "lost"
+CONTROL, HELD, BEGUN, LOST, OWED = "control", "held", "begun", "lost", "owed"
 """Facts: the log of the parameters, and which windows wait for promises, or lack readings."""
 COMMITS, FORMER = "commits", "former"
 """Facts: how many commits were made under the present id, and the ids and commits before it."""
@@ -128,6 +128,7 @@ _FACTS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
     "held": (HELD, json.dumps),
     "begun": (BEGUN, lambda begun: json.dumps(dict(begun))),
     "lost": (LOST, lambda lost: json.dumps(dict(lost))),
+    "owed": (OWED, lambda owed: json.dumps(dict(owed))),
 }
 """Field of the state -> its fact, and the text of its value."""
 
@@ -192,6 +193,7 @@ class FleetStore(HistoryFile):
                 for name, each in json.loads(facts.get(BEGUN, "{}")).items()
             },
             {name: tuple(each) for name, each in json.loads(facts.get(LOST, "{}")).items()},
+            json.loads(facts.get(OWED, "{}")),
         )
         return self._state
 

@@ -19,6 +19,7 @@ from random import Random
 from typing import Any, Protocol
 
 from crdts import Frontier, Membership, Replica
+from crdts.frontier import BOTTOM_US
 from lasp_edge.protocol.accepted import (
     Accepted,
     Begun,
@@ -106,6 +107,7 @@ class Acceptance:
         witness: what was heard of each device.
         overheard: what was heard of shared variables.
         held_by: device -> its source that is silent and holds its promise; "" for none.
+        reached_us: device -> the furthest that its last beat promised, to whichever sink.
         away: the devices whose connection has ended, by their last presence.
         elsewhere: the devices that deliver to another store of this name. Those that this one
             follows from are `ancestors`, by their tags, and do not count.
@@ -132,6 +134,7 @@ class Acceptance:
         self.membership = membership or Membership()
         self.overheard = overheard or Overheard({})
         self.held_by: dict[str, str] = {}
+        self.reached_us: dict[str, int] = {}
         self.away: set[str] = set()
         self.elsewhere: set[str] = set()
         self.ancestors: frozenset[int] = frozenset()
@@ -239,6 +242,8 @@ class Acceptance:
             return
         self.overheard.compare(frame, record.received_us)
         self.held_by[frame.about] = frame.held_by
+        lows_us = [min(low.low_us, record.received_us) for low in frame.lows if low.low_us]
+        self.reached_us[frame.about] = max(lows_us, default=BOTTOM_US)
         self.away.discard(frame.about)
         if self.control is not None and frame.control != self.control.control:
             accepted.heard[frame.about] = False  # a promise speaks of one log

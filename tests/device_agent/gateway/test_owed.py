@@ -1,0 +1,135 @@
+"""Windows that nobody waits for any more name a device that still owes them readings."""
+
+from crdts import Member, Membership, Replica, Version
+from crdts.frontier import BOTTOM_US
+from device_agent.gateway.core import WaitingTerms
+from lasp_edge.protocol.acceptance import Record
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.sinks import SinkLow
+from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.topics import topic_of
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, row, tick
+from tests.device_agent.gateway.support_gateway import GatewayUnderTest
+from tests.device_agent.gateway.test_core import START_US, read
+
+PLAN = rooms()
+ROOM, OTHER_ROOM, SLOW = "attic", "cellar", ("slow",)
+
+
+def at(seconds):
+    return START_US + seconds * SECOND_US
+
+
+class Site:
+    """A gateway, a device that goes on, and a slow one.
+
+    Of the latter three minutes of readings were accepted, and the first has come here.
+    """
+
+    def __init__(self, **terms):
+        terms = {"roster": ["slow", "well"]} | terms
+        self.gateway = GatewayUnderTest(PLAN, terms=WaitingTerms(**terms))
+        self.well, self.slow = Device(PLAN, "well"), Device(PLAN, "slow")
+        self.ticks, self.now_s = 0, 0
+        self.owed = [each for at_s in range(60, 180, 10) for each in self.reads(self.slow, at_s)]
+        rows = [each for at_s in range(0, 60, 10) for each in self.reads(self.slow, at_s)]
+        self.goes_on(180, *rows, self.slow.promise(at(60), BEGIN_US))
+
+    def reads(self, device, at_s):
+        return read(device, 20.0, at_s, ROOM if device is self.well else OTHER_ROOM)
+
+    def goes_on(self, to_s, *rows):
+        """Let the well device go on, and take some rows besides."""
+        well = [
+            each for at_s in range(self.now_s, to_s, 10) for each in self.reads(self.well, at_s)
+        ]
+        self.now_s, self.ticks = to_s, self.ticks + 1
+        promise = self.well.promise(at(to_s), BEGIN_US + to_s * SECOND_US)
+        return self.step(*well, promise, tick(self.ticks, BEGIN_US + to_s * SECOND_US), *rows)
+
+    def step(self, *rows):
+        return self.gateway.step(rows).changes.rows
+
+    def decides(self, control, *, retired):
+        """Retire the slow device, or admit it."""
+        members = Membership({"slow": Member(control, retired, Version(1, 1, 900))})
+        self.gateway.acceptance.membership |= members
+        self.step({**row("member", "slow", 1, 1, 900), "control": control, "retired": retired})
+
+    def catches_up(self):
+        """Let what the slow device owed come, and its promise."""
+        self.step(*self.owed)
+        self.step(self.slow.promise(at(self.now_s), BEGIN_US + self.now_s * SECOND_US))
+
+    def named(self, first_s, last_s):
+        """Return whom the current final rows of the well device's room name, by their ends."""
+        rows = {each.at: each for each in self.gateway.rows}
+        return {
+            each.excluded
+            for each in rows.values()
+            if each.at.window == "by_room" and each.at.key == ROOM and each.status != TENTATIVE
+            if at(first_s) <= each.end_us <= at(last_s)
+        }
+
+
+def test_a_retired_device_is_named_where_it_had_promised_to_another_gateway_until_it_has_sent():
+    site = Site()
+    site.gateway.acceptance.reached_us["slow"] = at(180)
+    site.decides(1, retired=True)
+    site.gateway.acceptance.reached_us["slow"] = at(900)  # it goes on to run
+    site.goes_on(360)
+    assert site.named(0, 60) == {()}
+    assert site.named(61, 180) == {SLOW}
+    assert site.named(250, 360) == {()}
+    site.gateway.restart()
+    site.step(*site.reads(site.well, 100))  # late
+    assert site.named(101, 160) == {SLOW}
+    site.catches_up()
+    assert site.named(0, 360) == {()}
+
+
+def test_a_device_that_is_admitted_again_is_named_until_it_has_sent():
+    site = Site()
+    site.gateway.acceptance.reached_us["slow"] = at(180)
+    site.decides(1, retired=True)
+    site.goes_on(360)
+    site.decides(2, retired=False)
+    site.step(*site.reads(site.well, 100))
+    assert site.named(101, 160) == {SLOW}
+    site.catches_up()
+    assert site.named(0, 360) == {()}
+
+
+def test_a_device_that_had_sent_all_when_it_was_retired_is_not_named():
+    site = Site()
+    site.gateway.acceptance.reached_us["slow"] = at(60)
+    site.decides(1, retired=True)
+    site.goes_on(360)
+    assert site.named(0, 360) == {()}
+
+
+def test_a_device_that_was_silent_and_is_back_is_named_until_it_has_sent():
+    site = Site(dead_after_us=100 * SECOND_US)
+    site.goes_on(360)
+    assert site.named(61, 360) == {SLOW}
+    heard_us = BEGIN_US + 361 * SECOND_US
+    site.step(site.slow.promise(at(61), heard_us))
+    site.step(*site.reads(site.well, 100))  # late
+    assert site.named(101, 160) == {SLOW}
+    site.step(*site.owed)
+    site.step(site.slow.promise(at(361), heard_us))
+    assert site.named(0, 360) == {()}
+
+
+def test_a_beat_tells_how_far_its_device_has_promised_to_whichever_sink():
+    acceptance = GatewayUnderTest(PLAN).acceptance
+    for number, lows_us in enumerate(
+        [(at(5), at(60)), (None, at(70)), (at(9_000), None), ()], start=1
+    ):
+        lows = tuple([SinkLow(f"sink-{n}", 7, low_us) for n, low_us in enumerate(lows_us)])
+        beat = BeatFrame(Replica(1, 7, "slow"), number, lows, done=False, reports=())
+        topic = topic_of(beat, acceptance.topics)
+        taken = acceptance.take([Record(at(100), topic, retained=False, payload=beat.encode())])
+        assert not taken.refused
+        expected_us = min(at(100), max([each for each in lows_us if each], default=BOTTOM_US))
+        assert acceptance.reached_us == {"slow": expected_us}
