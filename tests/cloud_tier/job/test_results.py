@@ -1,5 +1,7 @@
 """Rows of results in the lake: tentative, final, revised, taken back, and read again."""
 
+from dataclasses import replace
+
 import pytest
 
 from cloud_tier.job import results
@@ -16,12 +18,14 @@ from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, tick
 pytestmark = pytest.mark.spark
 
 
-def program():
+def program(*, says=True):
     made = Program("water")
     litres = made.event("litres", resolution="0.5")
     used = made.scan("used", source=litres, scan=scans.differences(), per_device=True)
     made.result(used)
-    made.result(made.map(litres, lambda e: ("on", 1), "said"), parts={"word": "text", "n": "1"})
+    if says:
+        said = made.map(litres, lambda e: ("on", 1), "said")
+        made.result(said, parts={"word": "text", "n": "1"})
     return made.plan()
 
 
@@ -153,6 +157,18 @@ def test_a_frontier_that_was_passed_before_a_crash_makes_rows_final_after_it(lak
     table = Lake(lake.lake.root).results("said").current(columns=["status"])
     assert table.column("status").to_pylist() == ["final"]
     assert [each[4] for each in revisions(lake)] == ["tentative", "final"]
+
+
+def test_rows_of_a_result_that_a_program_left_out_become_final_when_it_is_back(lake):
+    """What that program noted of its own result says nothing of the other's rows."""
+    lake.step([entry(10, (60,), 1), entry(10, ("on", 1), 2, result="said")])
+    for plan, at_s in ((program(says=False), 20), (PROGRAM, 30)):
+        lake.job = replace(lake.job, plan=plan)
+        lake.restart()
+        lake.step(promise(at_s, at_s))
+        put_bookmark(lake.job, lake.known.frontier, {}, complete=True)
+    table = Lake(lake.lake.root).results("said").current(columns=["status"])
+    assert table.column("status").to_pylist() == ["final"]
 
 
 def test_a_row_that_changes_its_key_is_of_the_new_one_alone(lake):
