@@ -173,3 +173,13 @@ def test_the_line_names_who_delivers_to_another_gateway_of_the_name():
 
 def shown(gateway):
     return line_of("gateway", gateway.core, {"entries": 1, "rows": 2, "late": 0}, {}, "")
+
+
+@pytest.mark.parametrize("outage_us", [SECOND_US, MINUTE_US])
+def test_a_short_outage_is_no_part_of_how_long_a_gateway_has_listened(outage_us):
+    gateway = Gateway()
+    gateway.goes_on(4 * MINUTE_US, "a")
+    gateway.clock.end()
+    gateway.goes_on(outage_us)
+    gateway.clock.begin()
+    assert gateway.clock.listening.lasted_us == 4 * MINUTE_US

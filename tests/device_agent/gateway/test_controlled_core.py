@@ -288,3 +288,13 @@ def test_tentative_windows_that_are_no_more_leave_with_the_entry(site):
         if row.status == "tentative" and not site.regimes.of(row.at.window).exists(row.at.start_us)
     ]
     assert [row.devices_in for row in gone] == [0]
+
+
+def test_the_log_of_a_turn_that_is_over_stays_as_it_was(tmp_path):
+    """A store compares it with the next one to see whether there is anything to write."""
+    site = Site(tmp_path)
+    site.live(2, sent=[ENTRY])
+    before = site.gateway.keeper.state.control
+    later = LOG.set("offset", "", NOW_US + 30 * S, "20", "ann")
+    site.live(2, sent=[schedule_command(Replica(1, 5, "operator"), 2, "offset", "", later)])
+    assert before != site.gateway.keeper.state.control == site.regimes.log

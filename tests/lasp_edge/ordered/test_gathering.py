@@ -83,3 +83,15 @@ def test_an_event_in_order_is_settled_with_the_frontier_that_passes_it():
     assert settled_us(gathering, 10, "a") == 10
     assert settled_us(gathering, 11, "a") == 11
     assert settled_us(gathering, 12, "a", "b") == 12  # who counts later does not open it
+
+
+def test_the_last_event_in_order_of_a_key_outlives_all_before_a_time():
+    """The basis of the next one names it."""
+    places = [(at, "desk", ("b", "", at), (1,)) for at in (10, 20)]
+    known = OrderedRecord("", known=True, share=0, mark=FIRST, answered=True)
+    gathering = Gathering(Epochs(), dict.fromkeys(places, known))
+    gathering.forget(30)
+    assert list(gathering.records) == places[1:]
+    later = (40, "desk", ("b", "", 40), (1,))
+    gathering.take({later: (None, Event("b", (1.0, (), b"", later), 40, "desk", {}, ""))}, {})
+    assert gathering.basis(later) == basis_of(places[1], 0)

@@ -1,7 +1,8 @@
-"""What a sink owes devices is sent in the order of their names: equal messages, equal answers."""
+"""What a sink owes devices: in the order of their names, and kept until the link takes it."""
 
 from crdts import Replica
 from lasp_edge.protocol.acceptance import Acceptance, Accepted
+from lasp_edge.protocol.acks import Answer, Seqs
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.topics import Topics
 
@@ -13,3 +14,14 @@ def test_devices_are_greeted_in_the_order_of_their_names():
     replies.owe(accepted, 0)
     replies.answer(lambda frame: greeted.append(frame.about) is None, 0)
     assert greeted == sorted(accepted.known)
+
+
+def test_an_answer_that_could_not_leave_is_sent_when_the_link_takes_it():
+    acceptance = Acceptance((), (), Topics("trial"), ("lake", "a"), {})
+    replies, accepted, sent = Replies(acceptance, Replica(1, 1, "lander")), Accepted(), []
+    accepted.answers["pi-0"] = Answer()
+    accepted.answers["pi-0"].take(1, 7, [3])
+    replies.owe(accepted, 0)
+    replies.answer(lambda _frame: False, 0)
+    replies.answer(lambda frame: sent.append(frame.taken) is None, 0)
+    assert sent == [(Seqs(1, 7, ((3, 3),)),)]

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from crdts import BoundedLWWSet
 from crdts.wire import MAX_BYTES, decode, encode
 from device_agent.agent.changes import Changes
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.intake.identities import Block, tags_text
 from device_agent.agent.state.form import APPLICATION, FORMAT, UNMARKED
 from device_agent.agent.state.store import FILE_NAME, Store, existing_store
-from device_agent.agent.stored_rows import BLOCK_US, BlockId
+from device_agent.agent.stored_rows import BLOCK_US, BlockId, PaneId, PaneRow, StoreWide
 from lasp_edge.errors import UsageError
+from lasp_edge.protocol.acks import Seqs
 from tests.brokers import PATIENCE_S
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
@@ -335,3 +337,24 @@ def test_the_lake_of_the_acknowledgement_is_stored_with_what_it_cleans(tmp_path)
     device.tick()
     assert [sink.store for sink in device.store.restored().facts.sinks] == [LAKE]
     assert device.store.undelivered() == []
+
+
+def test_an_answer_on_stored_entries_is_about_one_life_alone(tmp_path):
+    """Two lives may have one incarnation: one began on an older image of the card."""
+    store = Store(tmp_path)
+    ids = [PaneId(10, 7, "", 3, nonce) for nonce in (5, 6)]
+    store.commit(Changes(panes={each: PaneRow(1, 20, (1,), dirty=1) for each in ids}))
+    store.commit(Changes(answers=[StoreWide(1, 0, Seqs(3, 5, ((1, 1),)))]))
+    assert [row.dirty for _, row in store.panes_named(ids)] == [0, 1]
+    store.close()
+
+
+def test_what_changed_of_a_key_that_is_removed_in_the_same_commit_is_not_stored(tmp_path):
+    device = Device(tmp_path, greenhouse(keyed=True))
+    device.read([20.0], [NOW_US])
+    stored, state = device.core.agent.stored, BoundedLWWSet(bound=4)
+    stored.put_delta(("samples", "attic"), state, state)
+    stored.remove(("samples", "attic"))
+    device.tick(1)
+    assert "attic" not in device.store.restored().stored("samples")
+    device.kill()
