@@ -31,6 +31,7 @@ from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.fleet_scanning import FleetOrderChecks, check_items
 from simulations.world.frontier_checks import FrontierWatch, unfinished
 from simulations.world.gateway import VirtualGateway
+from simulations.world.kept_checks import forgotten
 from simulations.world.process_checks import check_clock, check_process, check_reading
 from simulations.world.programs import BOUND, COLUMN_ROOM, COLUMNS, STAMPED, TIMED
 from simulations.world.promise_checks import (
@@ -146,6 +147,8 @@ class Checks:
         """Note how far a replica came: its entries are frozen from now on."""
         self._last_seq[device.core.replica] = device.core.panes.memory.seq
         check_process(world, device)
+        if not device.disk_until:
+            world.trouble += forgotten(device)
 
     def stepped(self, world: World) -> None:
         """Look at each sink, and at one device, a different one after each step."""

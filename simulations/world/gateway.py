@@ -144,6 +144,9 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         terms: for whom windows wait.
         seed: of the ids that it draws.
         start_us: when it begins.
+
+    Attributes:
+        forgotten: what its runs went by when they ended between two turns, and its file had not.
     """
 
     trouble = None
@@ -154,6 +157,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
     ) -> None:
         super().__init__(plan, sink, f"gateway-{sink}", terms, start_us)
         self._random, self._disks = Random(f"{seed} {sink}"), 0
+        self.forgotten: list[str] = []
         self._new_disk()
 
     def _new_disk(self) -> None:
@@ -175,6 +179,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
 
     def misread(self) -> Iterator[str]:
         """Yield the rows that its file does not give back as they were written."""
+        yield from self.forgotten
         store = self.disk.found()
         for at, (*_, written) in self.disk.kept.revisions.items():
             read = store.row(at)
@@ -214,6 +219,10 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         if run.must_restart:
             run.stop(self)
             self.end()
+
+    def crash(self, until: int) -> int:
+        self.forgotten += self._not_kept(self.disk.found().restored())
+        return super().crash(until)
 
     def _lose_memory(self) -> None:
         if self.disk.store is not None:

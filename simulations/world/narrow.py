@@ -30,6 +30,7 @@ from device_agent.gateway import fleet_history
 from device_agent.gateway import panes as fleet_panes
 from device_agent.gateway import streams as fleet_streams
 from lasp_edge.evaluation import history
+from lasp_edge.protocol import acks
 from lasp_edge.units import SECOND_US
 
 NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
@@ -63,6 +64,10 @@ OF_ORDER: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (fleet_history, "MOST_KNOWN", 2),
 )
 """What lets streams over the fleet be cut within a minute, and their rows be in several parts."""
+
+
+OF_PROCESSES: Final[tuple[tuple[ModuleType, str, int], ...]] = ((acks, "RUNS_IN_AN_ACK", 1),)
+"""What lets the processes of sinks answer in several frames; others have one for each message."""
 
 
 @contextmanager

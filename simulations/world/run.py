@@ -22,7 +22,7 @@ from simulations.world.fleet_scanning import is_unsure_of_parts
 from simulations.world.fleet_streamed import order_of
 from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
-from simulations.world.narrow import NARROW, OF_ORDER, OF_PRUNING, narrowed
+from simulations.world.narrow import NARROW, OF_ORDER, OF_PROCESSES, OF_PRUNING, narrowed
 from simulations.world.scenario import CLOCKS, Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
@@ -60,6 +60,7 @@ def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
     limits = [*(OF_PRUNING if scenario.gateways else ()), *(NARROW if scenario.narrow else ())]
     limits += OF_ORDER if scenario.ordered else ()
+    limits += OF_PROCESSES if scenario.narrow and scenario.has_processes_alone else ()
     with narrowed(limits):
         return _run(scenario)
 

@@ -184,6 +184,12 @@ class Scenario:
         absent = [ABSENT] if self.seed % 2 else []
         return [*self.names, *absent] if self.roster else None
 
+    @property
+    def has_processes_alone(self) -> bool:
+        """Whether each of its sinks is a gateway's or a lander's process."""
+        sinks = {DEFAULT_SINK, *([ARCHIVE] if self.archive else [])}
+        return sinks <= {*self.gateways, *self.landers}
+
     def settings(self) -> Settings:
         """Return the settings of its agents."""
         more = {"live_items": LIVE_ITEMS} if self.scans or self.ordered else {}

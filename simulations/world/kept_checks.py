@@ -1,0 +1,78 @@
+"""What must hold of what a device keeps: a process that starts now knows what this one knows.
+
+A process that is about to end is asked for all that it would still write, in notes, too. A store
+that takes this up must give back what the process has in memory: as the next one reads it.
+
+- variables, and what operators have commanded
+- pane entries with the marks of sinks; and no others are dirty, where memory has all of them
+- sinks, sources, totals, and the last block of identities of each stream
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from device_agent.agent.core import Core
+from device_agent.agent.stored_rows import BlockId
+from simulations.world.device import VirtualDevice
+from simulations.world.disk import MemoryDisk, MemoryStore
+
+
+def forgotten(device: VirtualDevice) -> Iterator[str]:
+    """Yield what the next process on a device's store would not know, and this one does.
+
+    The process is over: it is asked for what it has not written.
+    """
+    durable, store = device.durable, device.disk.store
+    if durable is None or durable.is_stuck or not isinstance(store, MemoryStore):
+        return
+    core, kept = durable.core, _with_notes(device, durable.core)
+    restored = kept.restored()
+    after = Core(core.agent.plan, device.name, 1, restored, core.agent.settings)
+    then, now = _known(after), _known(core)
+    if device.forgot:
+        del now["times"]  # they are of what other devices reported, who do so again
+    for name, known in now.items():
+        if then[name] != known:
+            yield f"{device.name} knows {name} {known}, and its store {then[name]}"
+    for place in restored.last_blocks:
+        if not core.intake.identities.may_be_stored(BlockId(*place)):
+            yield f"{device.name} takes the stored block of identities {place} for a new one"
+    yield from _other_panes(device, core, kept)
+
+
+def _with_notes(device: VirtualDevice, core: Core) -> MemoryStore:
+    """Return a copy of the store of a device that has all that its process would write."""
+    core.prepare_commit(with_notes=True)
+    changes = core.prepare_commit()  # some notes are changes of what is stored
+    copy = MemoryDisk()
+    copy.restore(device.disk.image())
+    kept = copy.open()
+    assert isinstance(kept, MemoryStore), "a disk in memory"
+    if changes:
+        kept.commit(changes)
+    return kept
+
+
+def _known(core: Core) -> dict[str, Any]:
+    """Return what a process knows that outlives it."""
+    return {
+        "samples": core.samples.sets.held,
+        "shared": {name: state.whole for name, state in core.variables.shared_states.items()},
+        "commands": core.commands.known,
+        "counts": core.counters.totals,
+        "sinks": [row._replace(silent_us=0, spoken_s=0) for row in core.panes.sinks.rows()],
+        "times": core.intake.progress.facts(),
+        "promise": core.intake.progress.promised_us,
+    }
+
+
+def _other_panes(device: VirtualDevice, core: Core, kept: MemoryStore) -> Iterator[str]:
+    memory = core.panes.memory
+    stored = dict(kept.panes_named(memory.entries))
+    for pane, entry in memory.entries.items():
+        if stored.get(pane) != entry.row():
+            yield f"{device.name} has {pane} {entry.row()}, and its store {stored.get(pane)}"
+    if core.panes.cache.is_complete:
+        dirty = sum(each.entries for each in kept.undelivered())
+        if dirty != len(memory.dirty):
+            yield f"{device.name} has {len(memory.dirty)} dirty entries, and its store {dirty}"
