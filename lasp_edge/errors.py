@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 from signal import SIGINT, default_int_handler, getsignal
+from typing import Any
 
 
 class Exit(IntEnum):
@@ -54,6 +55,18 @@ class EnvironmentLacks(CommandError):  # noqa: N818 - reads as what happened
         super().__init__(f"{what}; to bring it, type: {line_to_type}" if line_to_type else what)
         self.what = what
         self.line_to_type = line_to_type
+
+
+class WrongAnswer(ValueError):  # noqa: N818 - it says what happened
+    """A function of the user's returned what it must not, as a key that is no text.
+
+    Attributes:
+        function: it returned without raising, so no traceback names its file and line.
+    """
+
+    def __init__(self, text: str, function: Any) -> None:
+        super().__init__(text)
+        self.function = function
 
 
 ENDS_PROCESS = "the process ends: who goes on would lack what its store holds"

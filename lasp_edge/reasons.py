@@ -9,13 +9,14 @@ A tag that an event lacks is named with the event, and with what to write.
 ZeroDivisionError: integer division or modulo by zero
 """
 
+import inspect
 import os
 import sys
 import traceback
 from pathlib import Path
 from types import FrameType
 
-from lasp_edge.errors import pass_interrupt
+from lasp_edge.errors import WrongAnswer, pass_interrupt
 from lasp_edge.event import Event
 
 _TEXT = 110
@@ -87,6 +88,9 @@ def _names(frame: FrameType, tag: str) -> bool:
 
 def place_of(error: BaseException) -> str:
     """Return the file and line that raised an error; empty text where that is unknown."""
+    if isinstance(error, WrongAnswer):  # the function has returned, and is in no frame
+        code = getattr(inspect.unwrap(error.function), "__code__", None)
+        return shown_place(code.co_filename, code.co_firstlineno) if code else ""
     found = ""
     users = False
     for frame, line in traceback.walk_tb(error.__traceback__):

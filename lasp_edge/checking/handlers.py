@@ -12,6 +12,7 @@ from typing import Any
 from crdts import Counter, GCounter
 from lasp_edge.checking.determinism import inner_codes
 from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.language.arguments import takes_parameters
 from lasp_edge.language.halves import HALVES
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.writes import variables_named
@@ -134,9 +135,9 @@ def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...
         what = next((kind for kind, known in kinds.items() if name in known), "variable")
         yield f"key of {what} {name}", inspect.unwrap(key), ("event",)
     for (window, name), function in functions.windows.items():
-        takes = ("at",) if name == "fold" else ("event", "at")
-        given = inspect.unwrap(function)  # it may leave out the parameters
-        yield f"{name} of window {window}", given, takes if given is function else ("event",)
+        given = inspect.unwrap(function)
+        takes = ("event", "at") if takes_parameters(given) else ("event",)
+        yield f"{name} of window {window}", given, ("at",) if name == "fold" else takes
     yield from _stream_calls(plan)
     for event, handlers in functions.handlers.items():
         for handler in handlers:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from lasp_edge.errors import pass_interrupt
+from lasp_edge.errors import WrongAnswer, pass_interrupt
 from lasp_edge.event import Event, key_text
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.declarations import Key, Shown
@@ -68,13 +68,7 @@ def of_event_and_parameters(function: Any) -> Any:
     It may leave out the parameters, as in `where=lambda event: event.value > 0`. What has a default
     is its own, as in `where=lambda event, room=room: event.key == room`, unless it is called `at`.
     """
-    try:
-        signature = inspect.signature(function)
-        signature.bind(None)
-    except (TypeError, ValueError):
-        return function
-    takes_all = any(each.kind is each.VAR_POSITIONAL for each in signature.parameters.values())
-    if takes_all or [*signature.parameters][1:2] == ["at"]:
+    if takes_parameters(function):
         return function
 
     @wraps(function)
@@ -82,6 +76,45 @@ def of_event_and_parameters(function: Any) -> Any:
         return function(event)
 
     return of_both
+
+
+def takes_parameters(function: Any) -> bool:
+    """Return whether a `value=` or `where=` is called with the parameters, too."""
+    try:
+        signature = inspect.signature(function)
+        signature.bind(None)
+    except (TypeError, ValueError):
+        return True
+    takes_all = any(each.kind is each.VAR_POSITIONAL for each in signature.parameters.values())
+    return takes_all or [*signature.parameters][1:2] == ["at"]
+
+
+def checked_condition(condition: Any, what: str) -> Any:
+    """Return a `where=`, or the function of a filter, that gives True or False alone.
+
+    What equals them is them: 1, 0, and the bool of numpy. A text or None is neither: a text of
+    "false" would count, and None is what a function gives that forgets to return.
+
+    Args:
+        condition: the user's function; what it raises is passed on.
+        what: says in an error what it is, such as "where= of window 'by_room'".
+    """
+
+    @wraps(condition)
+    def checked(*given: Any) -> bool:
+        counts = condition(*given)
+        if counts is True or counts is False:
+            return counts
+        if counts == 1:
+            return True
+        if counts == 0:
+            return False
+        kind = None if counts is None else f"a {type(counts).__name__}"
+        raise WrongAnswer(
+            f"{what} must give True or False, not {kind}: compare it, or write bool(..)", condition
+        )
+
+    return checked
 
 
 LONGEST_LEAVE_S = 3_600
@@ -104,12 +137,13 @@ def checked_key(key: Key, whose: str) -> Callable[[Event[Any]], str]:
         if type(given) is tuple and given and {*map(type, given)} <= _KEY_PARTS:
             given = key_text(given)
         if not isinstance(given, str) or len(given.encode()) > KEY_BYTES:
-            raise ValueError(
+            raise WrongAnswer(
                 f"the key of {whose} must be text of at most {KEY_BYTES} B, or a tuple of texts "
-                f"and whole numbers, not {given!r:.60}"
+                f"and whole numbers, not {given!r:.60}",
+                key,
             )
         if not given.isprintable() and any(character < " " for character in given):
-            raise ValueError(f"the key of {whose} must not hold control characters")
+            raise WrongAnswer(f"the key of {whose} must not hold control characters", key)
         return str(given)
 
     return checked

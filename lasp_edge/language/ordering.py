@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.arguments import need_key
+from lasp_edge.language.arguments import checked_condition, need_key
 from lasp_edge.language.declarations import TEXT, EventType, Parameter, Stream, StreamResult
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.parameter_scan import ParameterScan
@@ -53,6 +53,8 @@ def declare_stream(
     if operator != "union" and not callable(function):
         raise ValueError(f"{what}: a function is needed, not {function!r}")
     found = _sources(draft, sources, what)
+    if operator == "filter":
+        function = checked_condition(function, what)
     if operator != "union":
         found = [_one(draft, found, name)]
     step = step_of(found) if operator in {"filter", "union"} else None

@@ -233,8 +233,8 @@ class Program(Inputs, Declaring):
             uses: the parameters that these functions ask for.
             value: gives what a reading counts as, from the event, or from the event and the
                 parameters at its time; 1, where texts are counted.
-            where: tells whether a reading counts, from the event with that value (a text stays as
-                it is), or from it and the parameters.
+            where: gives True (or 1) where a reading counts and else False (or 0), from the event
+                with that value (a text stays as it is), or from it and the parameters.
             tentative_after_s: for how many seconds a gateway or Spark waits for devices before it
                 shows a result that is tentative; 0 for not at all, "never" for final ones alone.
                 Where it is left out, their `--tentative-after` counts.

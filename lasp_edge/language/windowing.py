@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.arguments import (
+    checked_condition,
     fold_at,
     need_function,
     need_key,
@@ -69,6 +70,8 @@ def declare_window(
     functions |= {
         name: of_event_and_parameters(functions[name]) for name in functions.keys() - {"fold"}
     }
+    if "where" in functions:
+        functions["where"] = checked_condition(functions["where"], f"where= of {what}")
     need_key(given.key, given.version, what)
     defaults = {each.name: each.default for each in controls.parameters}
     size_us, slide_us = _sizes(given, defaults)

@@ -193,7 +193,7 @@ class ReadingCounter:
             times_us, values, counted = _kept(fit, times_us, values, quantised)
         if where is not None:
             seen = ReadingColumn(times_us, counted)
-            answers = self._answers(window, lambda *asked: bool(where(*asked)), tags, seen, at)
+            answers = self._answers(window, where, tags, seen, at)
             fit = [each is True for each in answers]
             times_us, values, counted = _kept(fit, times_us, values, counted)
         key_of = self._functions.keys.get(window.name)

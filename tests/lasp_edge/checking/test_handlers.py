@@ -141,7 +141,9 @@ def test_a_stream_of_which_nothing_is_made_is_named():
     door = program.event("door", resolution="1")
     twice = program.map(door, lambda event: 2 * event.value, "twice", resolution="1")
     program.map(twice, lambda event: event.value + 1, "more", resolution="1")
-    program.window("w", source=door, fold=folds.sum(), size_s=60, where=lambda event: event.value)
+    program.window(
+        "w", source=door, fold=folds.sum(), size_s=60, where=lambda event: event.value > 0
+    )
     (line,) = unread(program.plan())
     assert line.startswith("nothing is made of map more: program.result('more'), a window over it")
     program.result("more")

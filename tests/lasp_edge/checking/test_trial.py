@@ -1,6 +1,8 @@
 """`check` runs functions on made-up readings: what fails is found before a fleet finds it."""
 
+import re
 import sys
+from functools import partial
 
 import pytest
 
@@ -72,7 +74,7 @@ def test_a_made_up_tag_that_a_function_does_not_know_is_named(house):
 @pytest.mark.parametrize(
     ("declare", "text"),
     [
-        (lambda p: window(p, lambda event: 7), "key of window w fails each time: ValueError"),
+        (lambda p: window(p, lambda event: 7), "key of window w fails each time: WrongAnswer"),
         (
             lambda p: window(p, lambda event: str(1 / event.value)),
             "key of window w fails 1 of 6 times: ZeroDivisionError: ",
@@ -180,10 +182,29 @@ def test_functions_that_see_parameters_are_tried_with_the_defaults(house):
         size_s=1,
         uses=(offset,),
         value=lambda event, at: 1 / (at[offset] - 1),
-        where=lambda event, at: event.tags["room"],
+        where=lambda event, at: event.tags["room"] != "",
     )
     (text,) = lines(house)
     assert "value= and where= of window corrected fails each time: ZeroDivisionError" in text
+
+
+@pytest.mark.parametrize(
+    ("where", "given"),
+    [
+        (lambda event: event.tags["on"], "a str"),
+        (lambda event: event.value, "a float"),
+        (lambda event: None, "None"),
+        (lambda event, at: re.match("x?", event.device), "a Match"),
+        (partial(lambda on, event: [on], "x"), "a list"),
+    ],
+    ids=str,
+)
+def test_a_where_that_gives_neither_true_nor_false_is_named_with_its_line(house, where, given):
+    house.window("on", source="temperature", fold=folds.count(), size_s=60, where=where)
+    (text,) = lines(house)
+    assert f"WrongAnswer: where= of window 'on' must give True or False, not {given}: comp" in text
+    assert isinstance(where, partial) or "test_trial.py:1" in text
+    assert "for the reading temperature " in text
 
 
 def test_functions_that_see_parameters_are_run_with_their_other_values(house):

@@ -1,5 +1,7 @@
 """What counts in a window, and under which key: the same on devices, a gateway and by hand."""
 
+from decimal import Decimal
+
 import pytest
 
 from crdts import BoundedLWWSet
@@ -38,6 +40,33 @@ def test_a_filter_and_a_value_of_a_window_may_leave_out_the_parameters():
     )
     assert uncallable(program.plan()) == []
     assert [row["sum"] for row in run(program, [20.0, 20.6, 21.0]).window("w")] == [83.2]
+
+
+@pytest.mark.parametrize(
+    ("where", "counted"),
+    [
+        (lambda event: 1, 2),
+        (lambda event: Decimal(event.value > 20), 1),
+        (lambda event: 0.0, 0),
+        (lambda event: "false", None),
+        (lambda event: None, None),
+        (lambda event: event.value, None),
+    ],
+    ids=str,
+)
+def test_a_filter_gives_true_or_false_or_what_equals_them(where, counted):
+    program, warm = house()
+    program.window("w", source=warm, fold=folds.count(), size_s=60, where=where)
+    program.window("all", source=warm, fold=folds.count(), size_s=60)
+    program.result(program.filter(warm, where, "some"))
+    found = replay(program, [("pi-1", "warm", 20, START_S), ("pi-1", "warm", 21, START_S + 1)])
+    assert sum(row["count"] for row in found.window("w")) == (counted or 0)
+    assert len(found.result("some")) == (counted or 0)
+    assert [row["count"] for row in found.window("all")] == [2]
+    named = [each.partition(" must give True or False, not ")[0] for each in found.failures]
+    refused = ["failed: some: WrongAnswer: filter 'some'"]
+    refused += ["failed: window w: WrongAnswer: where= of window 'w'"]
+    assert named == (refused if counted is None else [])
 
 
 @pytest.mark.parametrize("faults", [(), "rough"])
