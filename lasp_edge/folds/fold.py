@@ -54,6 +54,8 @@ class Fold(ABC):
         parts: names of the values that `lower` gives.
         outer: of a fold of devices' results, what folds them; None of others.
         takes_fields: it takes several numbers of an event (`lasp_edge.folds.fields`).
+        reads_value: its partial depends on a sample's value; False of a count, which can be of
+            samples that are no numbers.
         combines_itself: its own `combine` counts, and not what the columns' ops say. Spark then
             runs it in Python, so its class has to be importable on Spark's machines.
     """
@@ -63,6 +65,7 @@ class Fold(ABC):
     combines_itself: bool = False
     outer: "Fold | None" = None
     takes_fields: bool = False
+    reads_value: bool = True
     parameters: str = ""
     columns: tuple[Column, ...]
     parts: tuple[str, ...]

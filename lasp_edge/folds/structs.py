@@ -61,6 +61,10 @@ class Struct(Fold):
         self.checked()
 
     @property
+    def reads_value(self) -> bool:  # type: ignore[override]
+        return any(fold.reads_value for fold in self._folds.values())
+
+    @property
     def inner(self) -> Mapping[str, Fold]:
         """The folds by part name."""
         return self._folds

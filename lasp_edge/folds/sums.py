@@ -32,6 +32,7 @@ class Count(Fold):
     """
 
     name = "count"
+    reads_value = False
     columns = (Column("count", Op.SUM, COUNT_LIMIT),)
     parts = ("count",)
 

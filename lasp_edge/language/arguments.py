@@ -6,6 +6,8 @@
 
 import inspect
 from collections.abc import Callable, Iterable
+from decimal import Decimal
+from fractions import Fraction
 from functools import wraps
 from typing import Any
 
@@ -113,6 +115,31 @@ def checked_condition(condition: Any, what: str) -> Any:
         raise WrongAnswer(
             f"{what} must give True or False, not {kind}: compare it, or write bool(..)", condition
         )
+
+    return checked
+
+
+def checked_whole(value: Any, what: str) -> Any:
+    """Return a `value=` of texts, pairs and other values without a step: it gives whole numbers.
+
+    Args:
+        value: the user's function; what it raises is passed on.
+        what: says in an error what it is, such as "value= of window 'by_room'".
+
+    Raises:
+        WrongAnswer: (when it is called) the number is not whole; it is not rounded in silence.
+    """
+
+    @wraps(value)
+    def checked(event: Event[Any], at: Any) -> Any:
+        number = value(event, at)
+        if isinstance(number, float | Decimal | Fraction) and number % 1:
+            raise WrongAnswer(
+                f"{what} must give a whole number, since a {type(event.value).__name__} has no "
+                "step: count cents, not euros",
+                value,
+            )
+        return number
 
     return checked
 

@@ -252,33 +252,6 @@ def known_stream(draft: Draft, stream: Any, what: str) -> Stream:
     return known
 
 
-def source_of_window(
-    draft: Draft, stream: Any, what: str, *, stepped: bool
-) -> tuple[EventType, tuple[str, ...]]:
-    """Return what stands for a stream as a window's source, and the stream's fingerprint.
-
-    `stepped`: its values have to have a step.
-
-    Raises:
-        ValueError: a window cannot be made of it.
-    """
-    found = known_stream(draft, stream, what)
-    if found.fleet:
-        raise ValueError(
-            f"{what}: {found.name!r} is in one order over the whole fleet, and a window is made on "
-            f"devices; write program.result({found.name}), and gateways and lakes have its rows, "
-            "or per_device=True in its scan, if each device has all readings of a key"
-        )
-    if found.resolution is None and stepped:
-        raise ValueError(
-            f"{what}: the step of the values of {found.name!r} is not known; write "
-            f'program.map({found.name}, lambda event: ..., "name", resolution="0.01")'
-        )
-    units = {draft.events[event].unit for event in found.events}
-    unit = units.pop() if len(units) == 1 else ""
-    return EventType(found.name, found.resolution or Resolution("1"), unit), (found.fingerprint,)
-
-
 def _need_name(draft: Draft, name: str, operator: str) -> None:
     if draft.is_taken(named(name, "stream")):
         raise ValueError(f"{operator}: the name {name!r} is taken")

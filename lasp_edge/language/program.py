@@ -217,8 +217,8 @@ class Program(Inputs, Declaring):
 
         Args:
             name: names the window in the lake.
-            source: the event, or a stream whose values have a step; a list of several is their
-                union. Texts need `value`.
+            source: the event or stream; a list of several is their union. Where values have no
+                step, as texts and pairs, `folds.count` counts them, and other folds need `value`.
             fold: a fold such as `folds.mean()`, or its factory. Over a scan, whose outputs may be
                 taken back, first, last and what you wrote yourself are refused. A function of the
                 parameters, `lambda at: folds.quantile(0.99, relative_error=at[error])`, gives the
@@ -232,7 +232,7 @@ class Program(Inputs, Declaring):
                 changes.
             uses: the parameters that these functions ask for.
             value: gives what a reading counts as, from the event, or from the event and the
-                parameters at its time; 1, where texts are counted.
+                parameters at its time; of a text or a pair a whole number.
             where: gives True (or 1) where a reading counts and else False (or 0), from the event
                 with that value (a text stays as it is), or from it and the parameters.
             tentative_after_s: for how many seconds a gateway or Spark waits for devices before it

@@ -169,7 +169,7 @@ class WindowRegimes:
         where = functions.get((window.name, "where"))
         if where is None:
             return quantised
-        if value is not None and not isinstance(event.value, str):
+        if value is not None and not isinstance(event.value, str | tuple):
             event = event._replace(value=window.resolution.real(quantised))
         return quantised if where(event, at) else None
 

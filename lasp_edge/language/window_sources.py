@@ -3,6 +3,7 @@
 from typing import Any
 
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.revisable import revisable
 from lasp_edge.language.declarations import EventType, Stream
 from lasp_edge.language.draft import Draft
@@ -13,7 +14,8 @@ def window_source(
 ) -> tuple[EventType, tuple[str, ...]]:
     """Return the event of a window, or what stands for a stream, and the stream's fingerprint.
 
-    Several sources, texts, and an event of which a fold takes several fields, become a stream.
+    Several sources, texts, and an event of which a fold takes several fields, become a stream. The
+    values of a stream have to have a step, or a fold that reads them has to have `value`.
 
     Raises:
         ValueError: the program declares no such source, or a window cannot be made of it.
@@ -22,18 +24,52 @@ def window_source(
     takes_fields = bool(getattr(fold, "takes_fields", False))
     event = draft.events.get(name) if isinstance(name, str) else None
     is_text = event is not None and event.text
-    if is_text and value is None and not takes_fields:
-        raise ValueError(f"{what}: {name!r} is a text; to count: value=lambda event: 1")
+    is_read = value is None and not takes_fields and bool(getattr(fold, "reads_value", True))
+    if is_text and is_read:
+        raise ValueError(
+            f"{what}: {name!r} is a text, which the fold cannot read; write fold=folds.count(), or "
+            "value=lambda event: 1"
+        )
     if isinstance(source, list | tuple) or is_text or (takes_fields and event):
         from lasp_edge.language.ordering import declare_stream  # noqa: PLC0415 - of streams alone
 
         source = declare_stream(draft, "union", f"{window}: readings", source, None)
         name = source.name
     if isinstance(source, Stream) or (isinstance(name, str) and name in draft.streams):
-        from lasp_edge.language.ordering import source_of_window  # noqa: PLC0415 - see above
-
-        return source_of_window(draft, source, what, stepped=not (takes_fields or is_text))
+        return _stream(draft, source, what, stepped=is_read)
     return draft.event(source), ()
+
+
+def _stream(
+    draft: Draft, stream: Any, what: str, *, stepped: bool
+) -> tuple[EventType, tuple[str, ...]]:
+    """Return what stands for a stream as a window's source, and the stream's fingerprint.
+
+    `stepped`: its values have to have a step.
+
+    Raises:
+        ValueError: a window cannot be made of it.
+    """
+    from lasp_edge.language.ordering import known_stream  # noqa: PLC0415 - see above
+
+    found = known_stream(draft, stream, what)
+    if found.fleet:
+        raise ValueError(
+            f"{what}: {found.name!r} is in one order over the whole fleet, and a window is made on "
+            f"devices; write program.result({found.name}), and gateways and lakes have its rows, "
+            "or per_device=True in its scan, if each device has all readings of a key"
+        )
+    if found.resolution is None and stepped:
+        raise ValueError(
+            f"{what}: the values of {found.name!r} have no step, so the fold cannot read them; "
+            "write fold=folds.count(), or value=lambda event: .. (a whole number), or "
+            f'program.map({found.name}, lambda event: .., "name", resolution="0.01")'
+        )
+    units = {draft.events[event].unit for event in found.events}
+    unit = units.pop() if len(units) == 1 else ""
+    step, is_unstepped = found.resolution or Resolution("1"), found.resolution is None
+    event = EventType(found.name, step, unit, is_unstepped=is_unstepped)
+    return event, (found.fingerprint,)
 
 
 def over_stream(draft: Draft, source: str, fold: Fold, what: str) -> Fold:

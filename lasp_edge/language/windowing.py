@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.language.arguments import (
     checked_condition,
+    checked_whole,
     fold_at,
     need_function,
     need_key,
@@ -72,6 +73,8 @@ def declare_window(
     }
     if "where" in functions:
         functions["where"] = checked_condition(functions["where"], f"where= of {what}")
+    if "value" in functions and given.of_stream and given.event.is_unstepped:
+        functions["value"] = checked_whole(functions["value"], f"value= of {what}")
     need_key(given.key, given.version, what)
     defaults = {each.name: each.default for each in controls.parameters}
     size_us, slide_us = _sizes(given, defaults)

@@ -91,7 +91,7 @@ class WindowDefinition:
             steps = quantised(self._answer("value", event, at), window.resolution)
             if steps is None:
                 return None
-            if not isinstance(event.value, str):  # a text stays one: a key or filter asks for it
+            if not isinstance(event.value, str | tuple):  # these stay: a filter asks for them
                 event = event._replace(value=float(steps * window.resolution.exact))
         if self._controls.where and not self._answer("where", event, at):
             return None

@@ -187,11 +187,11 @@ REFUSED = {
     ),
     "window without a step": (
         lambda p: p.window("w", source=p.map("litres", abs, "m"), fold=folds.sum(), size_s=60),
-        "window 'w': the step of the values of 'm' is not known; write program.map",
+        "window 'w': the values of 'm' have no step, so the fold cannot read them; write fold",
     ),
     "window of texts": (
         lambda p: p.window("w", source="line", fold=folds.sum(), size_s=60),
-        "'line' is a text; to count: value=lambda event: 1",
+        "'line' is a text, which the fold cannot read; write fold=folds.count.*, or value=lambda",
     ),
     "texts are collected": (
         lambda p: p.collect("line", into=p.declare_dynamic(BoundedLWWSet(bound=5), "s")),

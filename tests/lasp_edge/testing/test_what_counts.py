@@ -142,6 +142,67 @@ def test_texts_are_counted_by_what_they_say(faults):
     assert found.failures == []
 
 
+@pytest.mark.parametrize("faults", [(), "rough"])
+def test_a_window_over_a_stream_of_texts_or_pairs_counts_them(faults):
+    program = Program("logs")
+    line = program.event("line", text=True)
+    words = program.flat_map(line, lambda event: event.value.lower().split(), "words")
+    pairs = program.map(words, lambda event: (event.value, len(event.value)), "pairs")
+    new = program.scan(
+        "new", source=words, scan=scans.changes(), key=lambda e: e.value, per_device=True
+    )
+    spoken = {"size_s": 60, "key": lambda event: event.value}
+    one = {"value": lambda event: 1}
+    program.window("of_one", source=words, fold=folds.sum(), **spoken, **one)
+    program.window("counted", source=words, fold=folds.count(), **spoken)
+    program.window(
+        "lines", source=line, fold=folds.struct(n=folds.count(), of=folds.count()), size_s=60
+    )
+    program.window("both", source=[line, words], fold=folds.count(), size_s=60)
+    program.window("new_words", source=new, fold=folds.count(), size_s=60)
+    program.window(
+        "letters",
+        source=pairs,
+        fold=folds.max(),
+        size_s=60,
+        value=lambda event: event.value[1],
+        where=lambda event: event.value[0] != "started",
+        key=lambda event: event.value[0][:1],
+    )
+    check_program(program, examples=3)
+    said = ["Disk full", "disk started", "full"]
+    given = [(f"pi-{n % 2}", "line", text, START_S + n) for n, text in enumerate(said)]
+    found = replay(program, given, faults=faults)
+    several = {"disk": 2, "full": 2, "started": 1}
+    for name, part in (("of_one", "sum"), ("counted", "count")):
+        assert {row["key"]: row[part] for row in found.window(name)} == several
+    assert [(row["n"], row["of"]) for row in found.window("lines")] == [(3, 3)]
+    assert [row["count"] for row in found.window("both")] == [8]
+    assert [row["count"] for row in found.window("new_words")] == [4]
+    assert {row["key"]: row["max"] for row in found.window("letters")} == {"d": 4.0, "f": 4.0}
+    assert found.failures == []
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_value_of_a_text_or_a_pair_that_is_not_whole_is_refused_and_not_rounded(text):
+    program = Program("till")
+    sold = program.event("sold", text=True)
+    pairs = program.map(sold, lambda event: tuple(event.value.split(";")), "pairs")
+    program.window(
+        "spent",
+        source=sold if text else pairs,
+        fold=folds.sum(),
+        size_s=60,
+        value=lambda event: float(event.value.split(";")[1] if text else event.value[1]),
+    )
+    given = [("a", "sold", "tea;2.50", START_S), ("a", "sold", "soup;4", START_S + 1)]
+    found = replay(program, given)
+    assert [row["sum"] for row in found.window("spent")] == [4.0]
+    (why,) = found.failures
+    kind = "str" if text else "tuple"
+    assert f"window 'spent' must give a whole number, since a {kind} has no step: count" in why
+
+
 def test_equal_tags_give_windows_and_scans_the_same_key_in_whatever_order_they_come():
     program = Program("paths")
     seen = program.event("seen", resolution="1")
