@@ -10,6 +10,7 @@ from typing import Any
 from device_agent.agent.sources.choice import options as source_options
 from device_agent.agent.sources.choice import source_from_spec
 from device_agent.agent.sources.source import SourceContext
+from device_agent.agent.sources.times import FIRST_US
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge.event import key_parts
 from lasp_edge.language.declarations import StreamResult
@@ -22,6 +23,7 @@ from simulations.entries import entries_of
 from simulations.fleet import GENTLE, ROUGH
 from simulations.oracle import Reading
 from simulations.oracle.definitions import WindowDefinition
+from simulations.oracle.readings import identified
 from simulations.replay import REFUSED, ReplayedFleet, replaying
 from simulations.world.faults import FaultRates
 
@@ -60,7 +62,7 @@ def tested(
             replay.values,
             _alerts(replay),
             replay.variables,
-            [*_lines_of(unread), *replay.failures],
+            [*_lines_of(unread), *_unmatched(plan, readings), *replay.failures],
             replay.compared.lines(),
         )
 
@@ -76,6 +78,19 @@ def _rates(faults: str | Iterable[str]) -> FaultRates:
 
 def _lines_of(unread: Mapping[str, int]) -> list[str]:
     return [f"{REFUSED}{reason} (lines: {count})" for reason, count in unread.items()]
+
+
+def _unmatched(plan: Plan, readings: Sequence[Reading]) -> list[str]:
+    """Return how many retractions take back a reading that is not there, by event."""
+    came = {identified(plan, each)[0] for each in readings if not each.retracted}
+    lost = Counter(
+        each.event for each in readings if each.retracted and identified(plan, each)[0] not in came
+    )
+    return [
+        f"{event}: a retraction takes back a reading that never came: none has its device, time, "
+        f"value and tags (readings: {count:,})"
+        for event, count in sorted(lost.items())
+    ]
 
 
 def _in_file(
@@ -107,7 +122,12 @@ def _of_device(
     plan: Plan, path: Path, device: str, options: Mapping[str, Any], refused: Counter[str]
 ) -> Iterable[Reading]:
     context = SourceContext(
-        list(plan.events), device, Random(0), options=options, texts=plan.text_events
+        list(plan.events),
+        device,
+        Random(0),
+        options=options,
+        texts=plan.text_events,
+        first_us=FIRST_US,
     )
     source = source_from_spec(f"{'csv' if is_csv(path) else 'jsonl'}:{path}", context)
     source.open(None)

@@ -65,7 +65,8 @@ class ReplayOutcome:
         values: fold over all devices -> key -> its value; without keys the one key is "".
         alerts: a row for each alert that a device has published, with the value of its last turn.
         variables: shared variable, or set that is derived from some -> its value in the end.
-        failures: what functions of the program raised, and why readings were refused, and how many.
+        failures: what functions of the program raised, and why readings were refused, and how many;
+            and how many retractions take back a reading that never came.
         compared: how much of it was compared with a plain recomputation, and what was not.
     """
 
@@ -155,8 +156,11 @@ def replay(
     Args:
         program: the program.
         readings: each a device, an event, a value, a time (a datetime with its zone, or seconds
-            since the epoch) and, where it has any, tags as a mapping; or the name of a file of JSON
-            lines or CSV.
+            since the epoch) and, where it has any, tags as a mapping of texts; or the name of a
+            file of JSON lines or CSV. The devices' clocks are a second after the newest reading, so
+            none is refused as ahead of the clock; an agent's clock is today's, and it refuses what
+            is ahead of that. Times of 1970 are readings as all others, but in a file: a number
+            there that means a time before 1980 is refused, as agents do.
         faults: none; "rough"; or rates as of `lasp-edge simulate`, as in `["kill=60"]`.
         seed: of everything that is drawn.
         parameters: name -> its value in place of the default, as `{"alarm_above": 30}`; or
@@ -196,6 +200,9 @@ def _checked(number: int, reading: GivenReading) -> tuple[str, str, Any, int, Ma
             f"such as ('kitchen', 'temperature', 21.5, 1764028800, {{'room': 'attic'}}), "
             f"not {reading!r}"
         ) from None
+    if not all(type(each) is str for tag in named.items() for each in tag):
+        texts = {str(name): str(text) for name, text in named.items()}
+        raise ValueError(f"reading {number}: tags are texts, such as {texts!r}, not {named!r}")
     try:
         return device, event, value, given_time_us(time), named
     except ValueError as error:

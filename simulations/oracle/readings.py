@@ -71,7 +71,7 @@ def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
     """
     samples = []
     known: set[Any] = set()
-    found = [(reading, *_identified(plan, reading)) for reading in readings]
+    found = [(reading, *identified(plan, reading)) for reading in readings]
     back = {name for name in plan.events if keeps_all(plan, name) is None}
     gone = {each for reading, each, _ in found if reading.retracted and reading.event in back}
     for reading, identity, steps in found:
@@ -109,7 +109,7 @@ def _is_refused(plan: Plan, sample: AcceptedReading) -> bool:
     return False
 
 
-def _identified(plan: Plan, reading: Reading) -> tuple[Any, int]:
+def identified(plan: Plan, reading: Reading) -> tuple[Any, int]:
     """Return what tells a reading from others, and its steps; None where it must be refused."""
     event = plan.events.get(reading.event)
     if event is None or (event.text and not isinstance(reading.value, str)):

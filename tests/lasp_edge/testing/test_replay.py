@@ -163,6 +163,7 @@ def test_days_that_are_no_number_above_0_are_refused(days):
         ([("pi-1", "temperature", 20, START_S * 1000)], {}, "reading 0: .* is it in milliseconds"),
         ([("pi-1", "temperature", 20, "noon")], {}, "reading 0: a datetime, or seconds since"),
         ([("pi-1", "temperature", 20, datetime(2025, 1, 1))], {}, "reading 0: .*a time zone"),  # noqa: DTZ001
+        ([("pi-1", "temperature", 20, 1, {"k": 1})], {}, "reading 0: tags are texts, such as {'k'"),
         ([("pi-1", "temperature", 20, 1)], {"time": "ts"}, "time: options are for a file"),
         ("nowhere.jsonl", {"tim": "ts"}, "tim is no option of a file; there are "),
     ],
