@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lasp_edge.checking.determinism import OF_NO_READING, makes_sets, risks_of
+from lasp_edge.checking.clocks import OF_NO_READING
+from lasp_edge.checking.determinism import makes_sets, risks_of
 from lasp_edge.checking.readings import made_up_entries
 from lasp_edge.errors import CommandError, pass_interrupt
 from lasp_edge.event import Event

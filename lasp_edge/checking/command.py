@@ -59,7 +59,7 @@ from lasp_edge.checking.against import changed_texts, changes
 from lasp_edge.checking.alerts import unreachable
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
-from lasp_edge.checking.determinism import risks_of
+from lasp_edge.checking.determinism import files_of, risks_of
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
 from lasp_edge.checking.handlers import (
     fleet_readers,
@@ -197,6 +197,7 @@ def _looked_at(plan: Plan) -> _Seen:
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
     doubts += memos + unreachable(plan) + unread(plan) + valueless(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
+    lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]
     lines += [f"ROOM  {line}" for line in room.notes]
     wrong = remembering + captured(plan) + unnamed_arguments(plan) + room.wrong

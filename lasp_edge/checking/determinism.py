@@ -18,12 +18,13 @@ import datetime as dt
 import dis
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
+from lasp_edge.checking.clocks import MODULE, OF_NO_READING, OF_NO_TIME, asks_for_now, clock_risks
 from lasp_edge.checking.texts import node_of, tree_of
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.plan import Plan
@@ -40,7 +41,7 @@ _PARTLY: Final = {
     "os": frozenset((*_OF_OS, "name", "urandom")),
 }
 """Module -> what of it is another thing on each machine."""
-_EACH_TIME: Final = frozenset({"time", "random", "secrets", "uuid", "_random"})
+_EACH_TIME: Final = frozenset({"random", "secrets", "uuid", "_random"})
 """Modules whose functions give something else each time."""
 _CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "hypot")
 _HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "dist")
@@ -56,12 +57,10 @@ _OF_INTEGERS: Final = frozenset({"lift", "combine", "retract"})
 _READING: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _NOW: Final = frozenset({"now", "utcnow", "today"})
-OF_NO_READING: Final = "what is made of a reading must follow from it alone"
-"""The risk of a function that asks for the time, or for chance."""
 _MACHINE = "it is another one on each machine, so the fleet's devices give different things"
 _FILE = (
-    "a file may be another one elsewhere, and changes: read it once, where the program is declared,"
-    " and bring it to all machines with the program"
+    "a file may be another one elsewhere, and changes: look at it once, where the program is "
+    "declared, and bring it to all machines with the program"
 )
 _ZONE = "without a time zone it is the machine's own; write tz=UTC, or tz=ZoneInfo(...)"
 _CONTEXT = (
@@ -69,7 +68,8 @@ _CONTEXT = (
     "the function that needs it"
 )
 _CUT = "int() cuts, and 0.29 * 100 is 28.999999999999996; write round(...)"
-_READING_FILES: Final = frozenset({"read_text", "read_bytes"})
+_LOOKING: Final = ("exists", "is_dir", "is_file", "iterdir", "lstat", "stat", "getmtime", "getsize")
+_READING_FILES: Final = frozenset(("read_text", "read_bytes", *_LOOKING))
 _CONTEXTS: Final = re.compile(r"(decimal\.)?(setcontext\(|getcontext\(\)\.\w+ = )")
 _NEEDED: Final = {"fromtimestamp": 2, "astimezone": 1}
 """Method -> its arguments where a time zone is given."""
@@ -287,13 +287,16 @@ def _risks_of(name: str, value: Any, names: frozenset[str]) -> Iterator[str]:
     elif callable(value):
         yield from _risks_of_function(name, value, owner)
     if value in (dt, dt.datetime, dt.date) and names & _NOW:
-        yield f"{name}.{min(names & _NOW)}: {OF_NO_READING}"
+        yield f"{name}.{min(names & _NOW)}: {OF_NO_TIME}"
     if isinstance(value, Parameter) and "default" in names:
         yield f"{name}.default: what operators set never reaches it; write at[{name}]"
 
 
 def _risks_of_module(name: str, module: ModuleType, names: frozenset[str]) -> Iterator[str]:
-    if module.__name__ in _EACH_TIME:
+    if module.__name__ == MODULE:
+        for each in sorted(names or [""]):
+            yield from clock_risks(f"{name}.{each}".rstrip("."), each)
+    elif module.__name__ in _EACH_TIME:
         yield f"{name}: {OF_NO_READING}"
     elif module.__name__ in _OF_MACHINES:
         yield f"{name}: {_MACHINE}"
@@ -308,7 +311,9 @@ def _risks_of_module(name: str, module: ModuleType, names: frozenset[str]) -> It
 def _risks_of_function(name: str, value: Any, owner: str) -> Iterator[str]:
     called = getattr(value, "__name__", "")
     owner = "operator" if owner == "_operator" else "os" if owner in {"posix", "nt"} else owner
-    if owner in _EACH_TIME:
+    if owner == MODULE:
+        yield from clock_risks(name, called)
+    elif owner in _EACH_TIME:
         yield f"{name}: {OF_NO_READING}"
     elif called in _ROUNDING.get(owner, ()) or owner == "cmath" or value is pow:
         yield f"{name}: {_ROUNDED}"
@@ -322,21 +327,26 @@ def _risks_of_function(name: str, value: Any, owner: str) -> Iterator[str]:
 
 def _in_text(function: FunctionType) -> Iterator[str]:
     """Yield the risks that the text of a function and of its module shows, and no name."""
-    node = node_of(function)
+    node, known = node_of(function), dict(_outer_values(function))
     for each in ast.walk(node) if node is not None else ():
-        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
-            given = len(each.args) + len(each.keywords)
-            if given < _NEEDED.get(each.func.attr, 0):
-                yield f"{ast.unparse(each)}: {_ZONE}"
-        elif isinstance(each, ast.Call) and _cuts_product(each):
-            yield f"{ast.unparse(each)}: {_CUT}"
+        if isinstance(each, ast.Call):
+            yield from (f"{ast.unparse(each)}: {risk}" for risk in _risks_of_call(each, known))
     names = {*_names(function.__code__)}
-    for name, value in _made_at_import(function):
-        if name in names:
-            code = compile(ast.Expression(value), "<import>", "eval")
-            yield from (f"{name}, made at import of {risk}" for risk in _named(function, code))
+    made = (f"{name}, made at import of {risk}" for name, risk in _risks_at_import(function))
+    yield from (risk for risk in made if not risk.endswith(_FILE))  # it was read once
     if any(function.__globals__.get(name) is Decimal for name in names):
         yield from _contexts(function)
+
+
+def _risks_of_call(call: ast.Call, known: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the risks of a call that its arguments show; `known`: what names mean there."""
+    if asks_for_now(call, known):
+        yield OF_NO_TIME
+    if isinstance(call.func, ast.Attribute):
+        if len(call.args) + len(call.keywords) < _NEEDED.get(call.func.attr, 0):
+            yield _ZONE
+    elif _cuts_product(call):
+        yield _CUT
 
 
 def _cuts_product(call: ast.Call) -> bool:
@@ -346,6 +356,28 @@ def _cuts_product(call: ast.Call) -> bool:
     return is_int and any(
         isinstance(each.op, ast.Mult) and not _is_decimal(each) for each in products
     )
+
+
+def _risks_at_import(function: FunctionType) -> Iterator[tuple[str, str]]:
+    """Yield the globals that a function names and its module assigns, with each risk of theirs."""
+    names = {*_names(function.__code__)}
+    for name, value in _made_at_import(function):
+        if name in names:
+            code = compile(ast.Expression(value), "<import>", "eval")
+            yield from ((name, risk) for risk in _named(function, code))
+
+
+def files_of(plan: Plan) -> list[str]:
+    """Return a line for each global that a program made of a file, and a function names."""
+    found = {
+        f"{what} has {name} from a file, read at import: bring that file to all machines with the "
+        "program, and raise version= where it changes"
+        for what, function in functions_of(plan)
+        for each in inner_functions(function)
+        for name, risk in _risks_at_import(each)
+        if risk.endswith(_FILE)
+    }
+    return sorted(found)
 
 
 def _made_at_import(function: FunctionType) -> Iterator[tuple[str, ast.expr]]:

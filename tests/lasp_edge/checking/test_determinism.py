@@ -10,14 +10,18 @@ from datetime import UTC, datetime
 from decimal import Decimal, getcontext
 from os import cpu_count as cores
 from pathlib import Path
+from time import gmtime as seconds_of
+from time import strftime as hour_of
 
 import pytest
 
-from lasp_edge.checking.determinism import risks
+from lasp_edge import Program, folds
+from lasp_edge.checking.determinism import files_of, risks, risks_of
 
 START = time.time()  # noqa: TID251 - what must be found
 WIDE = sys.maxsize > 2**32
 FACTOR = Decimal("0.5")
+READ_ONCE = Path(__file__).read_bytes()
 getcontext().prec = 28
 
 
@@ -37,7 +41,16 @@ class Powers:
         (lambda event: event.name + event.version + os.sep + sys.intern(""), []),
         (lambda event: cores(), ["cores"]),
         (lambda event: getpass.getuser(), ["getpass"]),
-        (lambda event: event.value < START, ["START, made at import of time"]),
+        (lambda event: event.value < START, ["START, made at import of time.time"]),
+        (lambda event: time.strftime("%H", time.gmtime(event.time_us // 1_000_000)), []),
+        (lambda event: hour_of("%H", seconds_of(event.time_us // 1_000_000)), []),
+        (lambda event: time.gmtime().tm_hour, ["time.gmtime()"]),
+        (lambda event: hour_of("%H"), ["hour_of('%H')"]),
+        (lambda event: time.localtime(event.time_us / 1e6).tm_hour, ["time.localtime"]),
+        (lambda event: time.time_ns() - event.time_us, ["time.time_ns"]),  # noqa: TID251
+        (lambda event: Path("/etc/hostname").exists(), ["exists"]),
+        (lambda event: os.path.exists("x") and os.stat("x").st_size, ["exists", "stat"]),  # noqa: PTH110, PTH116
+        (lambda event: event.value * READ_ONCE[0], []),
         (lambda event: 1 if WIDE else 2, ["WIDE, made at import of sys.maxsize"]),
         (lambda event: Path("factor").read_text(), ["read_text"]),
         (lambda event: open("factor"), ["open"]),  # noqa: SIM115, PTH123 - what must be found
@@ -59,3 +72,13 @@ def test_what_other_machines_and_times_give_differently_is_named(function, named
 def test_a_power_of_whole_numbers_is_exact():
     assert risks(Powers.lift, of_integers=True) == []
     assert [risk.partition(":")[0] for risk in risks(Powers.lift)] == ["pow", "**"]
+
+
+def test_a_file_that_is_read_at_import_is_a_note_and_no_warning():
+    program = Program("files")
+    warm = program.event("warm", resolution="1")
+    window = {"source": warm, "fold": folds.sum(), "size_s": 60}
+    program.window("w", **window, value=lambda event: event.value * READ_ONCE[0])
+    assert risks_of(program.plan()) == []
+    (line,) = files_of(program.plan())
+    assert line.startswith("value of window w has READ_ONCE from a file, read at import: bring")

@@ -170,7 +170,7 @@ def logarithm(value):
         (lambda event: math.log(event.value), ["math.log"]),
         (lambda event: logarithm(event.value), ["math.log"]),
         (lambda event: math.sqrt(event.value) + math.floor(event.value), []),
-        (lambda event: time.time(), ["time"]),  # noqa: TID251 - what must be found
+        (lambda event: time.time(), ["time.time"]),  # noqa: TID251 - what must be found
         (lambda event: random.random(), ["random"]),  # noqa: TID251 - as above
         (lambda event: datetime.now(), ["datetime.now"]),  # noqa: TID251, DTZ005 - as above
         (lambda event: [hash(each) for each in "ab"], ["hash"]),
