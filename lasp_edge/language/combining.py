@@ -141,7 +141,8 @@ def _need_combinable(draft: Draft, targets: Sequence[str], what: str) -> None:
         if source.bound is not None:
             raise ValueError(
                 f"{what}: the bound of {source.name!r} is a parameter: devices under another bound "
-                "do not count in its value, and would in this one"
+                "do not count in its value, and would in this one; write a number, as in "
+                "BoundedLWWSet(bound=100)"
             )
     if len({source.keyed for source in sources}) > 1:
         raise ValueError(f"{what}: all of them need key=, or not one has it")

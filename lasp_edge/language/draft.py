@@ -44,6 +44,20 @@ class MadeOf(NamedTuple):
     fold: Callable[[Sequence[LocalFold], Resolution], Fold]
 
 
+_NO_EVENT = {
+    Window: "a window, of whose rows nothing is made; give it a fold= of all that is asked for, "
+    "such as folds.struct(..)",
+    Stream: "a stream; a window over it folds its values, and what on_result(..) decorates runs "
+    "for each row of a program.result(..)",
+}
+"""What stands in place of an event -> what to write."""
+_NO_VARIABLE = {
+    Window: "a window, which is over the readings of all devices already: its rows have the value",
+    Stream: "a stream; a window over it folds its values, over all devices",
+}
+"""The same in place of a variable."""
+
+
 class Draft:
     """The tables of a program that is being written, by name.
 
@@ -106,11 +120,8 @@ class Draft:
                 f"an event is needed, and {name.name!r} is a variable; collect(EVENT, "
                 f"into={name.name}) fills one from the other"
             )
-        if isinstance(name, Window):
-            raise ValueError(
-                f"an event is needed, and {name.name!r} is a window, of whose rows nothing is "
-                "made; give it a fold= of all that is asked for, such as folds.struct(..)"
-            )
+        if isinstance(name, Window | Stream):
+            raise ValueError(f"an event is needed, and {name.name!r} is {_NO_EVENT[type(name)]}")
         if not isinstance(name, str):
             shown, meant = _shown(name, "on_event(door)")
             raise ValueError(f"program {self.name!r} declares no event {shown}{meant}")
@@ -135,6 +146,11 @@ class Draft:
                 f"a variable is needed, and {variable.name!r} is an event; samples = "
                 f'declare_dynamic(BoundedLWWSet(bound=100), "samples") and collect({variable.name}'
                 ", into=samples) make one of it"
+            )
+        declared = [*self.windows.values(), *self.streams.values()]
+        if isinstance(variable, Window | Stream) and any(each is variable for each in declared):
+            raise ValueError(
+                f"a variable is needed, and {variable.name!r} is {_NO_VARIABLE[type(variable)]}"
             )
         if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
             shown, meant = _shown(variable, "on_value(mean)")
@@ -288,6 +304,8 @@ def _shape(bottom: Lattice) -> list[Op] | None:
 
 def _shown(given: Any, such: str) -> tuple[str, str]:
     """Return what somebody gave in place of an event or variable, and what was meant by it."""
+    if isinstance(given, Window | Stream | Parameter):
+        return repr(given.name), ""
     if not callable(given) or isinstance(given, type):
         return repr(given), ""
     name = getattr(given, "__name__", type(given).__name__)

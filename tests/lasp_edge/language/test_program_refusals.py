@@ -113,6 +113,22 @@ WRONG = {
         lambda p: p.on_event(lambda event, update: None),
         "declares no event",
     ),
+    "handler of a stream": (
+        lambda p: p.on_event(p.map("temperature", abs, "m")),
+        "an event is needed, and 'm' is a stream; a window over it folds .*on_result",
+    ),
+    "collected stream": (
+        lambda p: p.collect(p.map("temperature", abs, "m"), into=p.plan().variables["samples"]),
+        "an event is needed, and 'm' is a stream; a window over it folds its values",
+    ),
+    "the fleet's value of a window": (
+        lambda p: p.fold_dynamic(p.plan().windows["w"], "x"),
+        "a variable is needed, and 'w' is a window, which is over the readings of all devices",
+    ),
+    "the fleet's value of a stream": (
+        lambda p: p.fold_dynamic(p.map("temperature", abs, "m"), "x"),
+        "a variable is needed, and 'm' is a stream; a window over it",
+    ),
     "handler that is no function": (
         lambda p: p.on_event("temperature")(5),
         "a function .* is needed, not 5",
