@@ -8,8 +8,8 @@
 - `host`: the machine it runs on; `hwmon`, `iio`, `onewire`: the kernel's sensors; `sensors`: what
   these three share; `periods`: when they are asked
 - `recorded_file`: lines of a file from a byte offset; `replay`: rows at the pace that is asked for
-- `mapping`: from a record's fields to readings; `mapping_options`: what a user says of it;
-  `ready`: mappings by name
+- `mapping`: from a record's fields to readings, and by column `event_columns`;
+  `mapping_options`: what a user says of it; `ready`: mappings by name
 - `tags`: from fields to tags; `fields`: where a value is; `values`: which number it is
 - `times`: to microseconds since the epoch; `zones`: of whose clock; `nearest`: the name that a
   mistyped one means

@@ -14,10 +14,11 @@ it has. A rule may say that an event must be there.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import compress, repeat
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from device_agent.agent.intake.batch import Batch
+from device_agent.agent.sources.event_columns import are_plain, event_columns, keep
 from device_agent.agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
 from device_agent.agent.sources.nearest import quoted
 from device_agent.agent.sources.tags import TagFields, Tags, keys_of, plain_text, shortened
@@ -128,6 +129,8 @@ class FieldMapping:
         self._decimal_comma = decimal_comma
         self._passes_others, self._has_read = passes_others, False
         self._texts_of: dict[str, list[str]] = {}
+        others = (self._device_field, self._items, self._retract, self._spread, self._expected)
+        self._by_column = not (any(others) or self._tags.asked) and are_plain(self._events)
 
     @property
     def needed(self) -> list[str]:
@@ -200,6 +203,9 @@ class FieldMapping:
         device_field, device, spread = self._device_field, self._device, self._spread
         rows = list(records)
         together = None if self._items else column_us(rows, time, unit, first_us)
+        if together is not None and origins is None and self._by_column:
+            names, times_us, values = event_columns(rows, together, self._events)
+            tags, rows = [self._tags.of({})] * len(names), [] if names else rows
         found = zip(rows, repeat(NO_ORIGIN) if origins is None else origins)  # noqa: B905
         each = found if self._items is None else self._each(found)
         for (record, origin), known_us in zip(each, together or repeat(None)):  # noqa: B905
@@ -265,7 +271,7 @@ class FieldMapping:
         if absent:
             texts = [type(value) is str and value.strip().lower() for value in batch.values]
             kept = [text not in absent for text in texts]
-            _keep(batch, kept)
+            keep(batch, kept)
         self._read_commas(batch)
         if self._texts or Retraction in set(map(type, batch.values)):
             batch.values = list(map(self._number, batch.names, batch.values))
@@ -294,7 +300,7 @@ class FieldMapping:
                 reason = f"{where} has a decimal comma: --decimal-comma reads it"
                 reason = self._bounded("comma", reason)
                 batch.refused[reason] = batch.refused.get(reason, 0) + 1
-        _keep(batch, kept)
+        keep(batch, kept)
 
     def _number(self, name: str, value: Any) -> Any:
         if type(value) is Retraction:
@@ -391,10 +397,3 @@ def _below(
             yield f"{path}{key}", key
         if type(value) is dict and depth:
             yield from _below(value, names, f"{path}{key}.", depth - 1)
-
-
-def _keep(batch: Batch, kept: list[bool]) -> None:
-    """Leave in a batch only the readings that are kept."""
-    columns: list[list[Any]] = [batch.names, batch.times_us, batch.values, batch.tags]
-    for column in (*columns, batch.places):
-        column[:] = compress(column, kept)

@@ -185,3 +185,22 @@ def test_times_of_many_records_are_those_of_each(unit, first_us):
         assert together.times_us == [time_us for each in alone for time_us in each.times_us]
         assert together.values == [value for each in alone for value in each.values]
         assert together.refused == dict(sum((Counter(each.refused) for each in alone), Counter()))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_records_by_column_give_what_each_gives_by_itself(seed):
+    random = Random(seed)
+    there = random.choice(["a", "b", "ab"])
+
+    def record():
+        fields = {"a": random.choice([1, 2.5, None, True, "3"]), "b": random.randint(0, 9)}
+        kept = {name: fields[name] for name in there if random.random() < 0.6 + 0.4 * (seed % 2)}
+        return {"ts": random.randint(1, 9) / 2} | kept | ({} if random.random() < 0.9 else {"c": 0})
+
+    records = [record() for _ in range(random.randint(1, 30))]
+    names = random.choice([["a"], ["b", "a"], {"x": "a", "y": "b"}, {"x": "data.a", "y": "b"}])
+    mapping = FieldMapping(names, time="ts", unit="s", constant_tags={"site": "x"})
+    by_column = mapping.batch("s", records)
+    by_row = mapping.batch("s", records, [Origin({}) for _ in records])
+    assert rows(by_column) == rows(by_row)
+    assert by_column.refused == by_row.refused
