@@ -17,13 +17,14 @@ no definition for is not compared, and the comparison says so.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from crdts import BoundedLWWSet
+from crdts import BoundedLWWSet, ControlLog
+from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.exactly import exact_part
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import DynamicFold, LocalFold
@@ -46,6 +47,8 @@ from simulations.world.world import World
 
 KINDS = {"window": "windows", "result": "rows", "value": "values", "alert": "alerts"}
 """Kind of what is compared -> what it consists of, for people."""
+WindowAt = tuple[str, int]
+"""Key and start of a row of a window."""
 _WAITS_S = 40
 """Seconds for which a fleet at rest with alerts is watched on: after a start devices wait half a
 minute before they act on values."""
@@ -190,11 +193,9 @@ def compare(world: World, readings: Iterable[Reading], *, are_lost: bool = False
         known = windows(plan, name, counting, log, frontiers_us)
         truth = {at: window.partial for at, window in known.items()}
         landed = lander.windows(plan, name, gone)
-        if landed.keys() - truth and any(each.retracted for each in counting):
-            unrevised = [each._replace(retracted=False) for each in counting]
-            # A row stays where all of its readings were taken back.
-            for at in windows(plan, name, unrevised, log, frontiers_us).keys() - truth:
-                truth |= {at: plan.windows[name].fold.zero} if at in landed else {}
+        truth |= _rows_without_readings(
+            plan, name, landed.keys() - truth, counting, log, frontiers_us
+        )
         found.add(f"window {name}", landed, truth)
     _compare_rows(found, world, counting, frontiers_us, are_lost=are_lost)
     _compare_values(found, world, by_device)
@@ -203,6 +204,29 @@ def compare(world: World, readings: Iterable[Reading], *, are_lost: bool = False
         names = ", ".join(plan.shared_variables)
         found.not_compared.append(f"{names}: all devices and the lander agree, nobody recomputes")
     return found
+
+
+def _rows_without_readings(
+    plan: Plan,
+    name: str,
+    rest: Set[WindowAt],
+    readings: list[Reading],
+    log: ControlLog,
+    frontiers_us: Mapping[str, int],
+) -> dict[WindowAt, Partial]:
+    """Return those of the other rows of a window that stay, with nothing in them.
+
+    A row stays where all of its readings were taken back. So does that of a stream's outputs, which
+    a late reading takes back: only the devices know which there were.
+    """
+    window = plan.windows[name]
+    if window.source.name in plan.streams:
+        return dict.fromkeys(rest, window.fold.zero)
+    if not rest or not any(each.retracted for each in readings):
+        return {}
+    unrevised = [each._replace(retracted=False) for each in readings]
+    there = windows(plan, name, unrevised, log, frontiers_us)
+    return dict.fromkeys(rest & there.keys(), window.fold.zero)
 
 
 def _compare_rows(

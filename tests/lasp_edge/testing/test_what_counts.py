@@ -248,3 +248,22 @@ def test_what_devices_do_at_home_gives_the_rows_of_one_order(faults):
     found = replay(program, [(*one, START_S + n) for n, one in enumerate(given)], faults=faults)
     assert [(row["best"], row["bids"]) for row in found.result("lots")] == [(9, 3), (2, 1)]
     assert found.failures == []
+
+
+@pytest.mark.parametrize("fold", [folds.count(), folds.sum(), folds.min()], ids=str)
+@pytest.mark.parametrize("late_at", [1, 5])
+def test_a_row_stays_whose_outputs_a_late_reading_takes_back(fold, late_at):
+    program = Program("gate")
+    door = program.event("door", resolution="1", least=0, most=1)
+    turned = program.scan("turned", source=door, scan=scans.changes(), per_device=True)
+    program.window("turns", source=turned, fold=fold, size_s=60)
+    given = [("pi-1", "door", value, START_S + at) for at, value in [(-400, 0), (30, 1)]]
+    given += [("pi-1", "door", 1, START_S + 1_000 + n) for n in range(3)]
+    given.insert(late_at, ("pi-1", "door", 1, START_S - 390))
+    found = replay(program, given)
+    assert [row["start"].timestamp() for row in found.window("turns")] in (
+        [START_S - 420],
+        [START_S - 420, START_S],
+    )
+    (part,) = fold.parts
+    assert [row[part] for row in found.window("turns")][1:] in ([], [0], [None])
