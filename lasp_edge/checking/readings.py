@@ -37,6 +37,15 @@ EACH_SECOND = 60
 """Readings of each event and device, one a second; some more lie at borders and behind gaps."""
 GAPS_S = (900, 1_800, 3_600, 7_200, 14_400, 90_000)
 """Seconds after the first reading at which a few more follow: sessions end, a day has passed."""
+LONE_S = 43_200
+"""Seconds after the first reading at which one comes alone, and no other for hours."""
+RARE_S = (
+    *range(2 * 86_400, 10 * 86_400, 5 * 3_600),  # each hour of a day, on all days of a week
+    *range(15 * 86_400, 390 * 86_400, 17 * 86_400 + 7 * 3_600),  # each month of a year
+)
+"""Seconds after the first reading at which one comes where no other one gave something a row."""
+RUN = 8
+"""Readings of a second each that are equal, that rise and that fall, where those are rare, too."""
 VALUES = (21.5, 0, 1, -1, -40, 1_000)
 """Values that are tried of every event which can have them."""
 WORDS = (
@@ -81,6 +90,8 @@ def made_up(
     tags: Mapping[str, Set[str]],
     given: Mapping[str, str] | None = None,
     seed: int = 0,
+    *,
+    rare: bool = False,
 ) -> list[MadeUpReading]:
     """Return readings of all events, in the order in which they arrive.
 
@@ -89,23 +100,53 @@ def made_up(
         tags: event -> the tags that its readings must have.
         given: all tags of all readings; None: those that they must have, with drawn values.
         seed: of what is drawn.
+        rare: others come last, over a year: at all hours, and in runs of equal, rising and falling
+            values.
     """
     random, (texts, numbers) = Random(seed), constants(plan)
     choices = tag_choices(plan, {tag for asked in tags.values() for tag in asked})
+
+    def drawn_tags(event: EventType) -> dict[str, str]:
+        asked = sorted(tags.get(event.name, ()))
+        drawn = {tag: random.choice(choices[tag]) for tag in asked}
+        return drawn if given is None else dict(given)
+
     found: list[MadeUpReading] = []
+    last: list[MadeUpReading] = []
     for event in plan.events.values():
         values = values_of(event, texts, numbers)
         for device in devices_of(plan):
             for n, time_us in enumerate(_times_us(plan, event)):
-                asked = {
-                    tag: random.choice(choices[tag]) for tag in sorted(tags.get(event.name, ()))
-                }
                 value = values[n] if n < len(values) else _drawn(event, values, random)
-                own = asked if given is None else dict(given)
-                found.append(MadeUpReading(device, event.name, value, time_us, own))
+                found.append(MadeUpReading(device, event.name, value, time_us, drawn_tags(event)))
+            for time_us, several in _rare(event, values) if rare else ():
+                own = drawn_tags(event)  # of one sensor
+                for n, value in enumerate(several):
+                    at_us = time_us + n * SECOND_US
+                    last.append(MadeUpReading(device, event.name, value, at_us, own))
     found.sort(key=lambda each: each.time_us)
     late = [found.pop(len(found) // 2) for _ in range(LATE)]
-    return [*found, *late, *found[:AGAIN]]
+    return [*found, *late, *found[:AGAIN], *sorted(last, key=lambda each: each.time_us)]
+
+
+def _rare(event: EventType, values: list[Any]) -> Iterator[tuple[int, list[Any]]]:
+    """Yield times, and the values that come from then on."""
+    ways = (0,) if event.text else (0, 1, -1)
+    runs = [_run(event, value, way) for value in values for way in ways]
+    alone = [[value] for value in values]
+    # Of the hours of a week some have a run; one that a value's bounds cut short is one the less.
+    for n, at_s in enumerate(RARE_S):
+        several = runs[n // 2 % len(runs)] if n % 2 else alone[n // 2 % len(alone)]
+        yield FIRST_US + at_s * SECOND_US, several
+
+
+def _run(event: EventType, value: Any, way: int) -> list[Any]:
+    """Return equal values, or some that rise or fall by a step, as far as they are plausible."""
+    if not way:
+        return [value] * RUN
+    first = event.resolution.quantise(value)
+    steps = dict.fromkeys(plausible(event, first + way * n) for n in range(RUN))
+    return list(map(event.resolution.real, steps))
 
 
 def devices_of(plan: Plan) -> tuple[str, str]:
@@ -269,6 +310,7 @@ def _times_us(plan: Plan, event: EventType) -> list[int]:
     times_us = [FIRST_US + n * SECOND_US for n in range(EACH_SECOND)]
     for gap_s in GAPS_S:
         times_us += [FIRST_US + (gap_s + n) * SECOND_US for n in range(3)]
+    times_us.append(FIRST_US + LONE_S * SECOND_US)
     for window in plan.windows.values():
         for span_us in (window.size_us, window.slide_us):
             if span_us <= GAPS_S[-1] * SECOND_US:

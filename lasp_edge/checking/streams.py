@@ -140,7 +140,9 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
         else:
             steps = rng.choice((abs(steps + 3), abs(steps - 3), abs(steps - 1), steps + 1, 0, 1))
             one = max(1, event.resolution.denominator // event.resolution.numerator)
-            quantised = plausible(event, min(steps * one, LIMIT - 1))
+            first = plausible(event, 0)  # that nearest to 0: the others lie behind it
+            behind = steps * one if first >= 0 else -steps * one
+            quantised = plausible(event, min(first + behind, LIMIT - 1))
             if n % NAMED == 0:
                 quantised = event.resolution.quantise(rng.choice(named[event.name]))
             value = event.resolution.real(quantised)

@@ -152,8 +152,20 @@ def _check_sources(
     for unseen in [each for each in scan.tells_apart if each not in seen]:
         raise ValueError(
             f"{given.what}: {scan!r} asks for {unseen!r}, and its source gives "
-            f"{', '.join(seen)} alone"
+            f"{', '.join(seen)} alone{_renamed(draft, unseen)}"
         )
+
+
+def _renamed(draft: Draft, name: str) -> str:
+    """Return what to write where a stream was asked for whose events keep their sources' names."""
+    stream = draft.streams.get(name)
+    if stream is None or set(_names(draft, stream)) == {name}:
+        return ""
+    return (
+        f"; events of {name!r} keep the names of its sources: write "
+        f'program.map({name}, lambda event: event.value, "NEW_NAME", resolution=..), and give that '
+        "one to both"
+    )
 
 
 def _parameters(draft: Draft, given: ScanArguments) -> tuple[Parameter, ...]:

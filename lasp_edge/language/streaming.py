@@ -306,6 +306,12 @@ def value_in(result: StreamResult, parts: Iterable[int | str]) -> Any:
 
 
 def _steps(result: StreamResult, name: str, step: str, part: Any) -> int:
+    if part is None:
+        raise ValueError(
+            f"result {result.name}: part {name} is None, and its row needs a number; a fold gives "
+            "None where it has no value, such as stddev of one reading: map the stream to one that "
+            "has a number there"
+        )
     if isinstance(part, bool) or not isinstance(part, int | float):
         raise ValueError(f"result {result.name}: part {name} is not a number: {part!r}")
     above, below = part.as_integer_ratio()

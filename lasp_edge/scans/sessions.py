@@ -22,7 +22,6 @@ from typing import Any
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.folds.structs import Struct
 from lasp_edge.folds.sums import Count
 from lasp_edge.ordered.scan import TIME, Scan, Stepped
 from lasp_edge.scans.arguments import microseconds
@@ -73,9 +72,8 @@ class Sessions(Scan[tuple[Any, ...]]):
         return made
 
     def _parts(self) -> dict[str, str]:
-        step, fold = format(Decimal(self._resolution.text) / FINER, "f"), self._fold
-        givers = fold.givers if isinstance(fold, Struct) else dict.fromkeys(fold.parts, fold)
-        steps = {part: "1" if isinstance(of, Count) else step for part, of in givers.items()}
+        step, counts = format(Decimal(self._resolution.text) / FINER, "f"), _counts(self._fold)
+        steps = {part: "1" if part in counts else step for part in self._fold.parts}
         return {"start_us": TIME, "end_us": TIME} | steps
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
@@ -102,7 +100,8 @@ class Sessions(Scan[tuple[Any, ...]]):
     def _row(self, state: Any) -> tuple[Any, ...]:
         start_us, end_us, partial = state
         lowered = self._fold.lower(partial, self._resolution)
-        return (start_us, end_us, *[lowered[part] for part in self._fold.parts])
+        numbers = [lowered[part] for part in self._fold.parts]
+        return (start_us, end_us, *[int(n) if isinstance(n, bool) else n for n in numbers])
 
     @property
     def fold(self) -> Fold:
@@ -114,3 +113,17 @@ class Sessions(Scan[tuple[Any, ...]]):
         fold = self._fold.fingerprint(self._resolution)
         so_far = " so far" if self._so_far else ""
         return f"{super().fingerprint} {self._gap_us} {fold}{so_far}"
+
+
+def _counts(fold: Fold) -> set[str]:
+    """Return the parts of a fold that are whole numbers, whatever the step of its samples.
+
+    >>> from lasp_edge import folds
+    >>> sorted(_counts(folds.struct(n=folds.distinct(), most=folds.max(), high=folds.any())))
+    ['high', 'n']
+    """
+    sample = fold.lift(1)
+    found, other = (fold.lower(sample, Resolution(step)) for step in ("1", "0.001"))
+    return {
+        part for part in fold.parts if isinstance(found[part], int) and found[part] == other[part]
+    }

@@ -341,3 +341,39 @@ def test_a_program_that_makes_sets_runs_under_several_hash_seeds(monkeypatch, fu
     (line,) = elsewhere.differences("", program.plan(), readings)
     assert "result m gives something else" in line
     assert tuple(ran) == seeds
+
+
+HOUR = "datetime.datetime.fromtimestamp(e.time_us // 1_000_000, datetime.timezone.utc)"
+SELDOM = {
+    "opening hours": f"8 <= {HOUR}.hour < 20",
+    "a Sunday": f"{HOUR}.weekday() == 6",
+    "a summer": f"6 <= {HOUR}.month <= 8",
+}
+
+
+@pytest.mark.parametrize("where", SELDOM.values(), ids=SELDOM)
+def test_readings_of_all_hours_and_months_come_where_no_other_one_counts(found, where):
+    window = f"{WINDOW} fold=folds.sum(), where=lambda e: {where})"
+    assert found(f"import datetime\n{window}") == ([], [])
+
+
+@pytest.mark.parametrize("rising", ["a == b == c == d", "a < b < c < d", "a > b > c > d"])
+def test_runs_of_values_come_where_no_other_ones_give_a_row(found, rising):
+    scan = f"""
+    pulse = program.event("pulse", resolution="1", least=90, most=230)
+    four = program.scan("four", source=pulse, scan=scans.last(4, partial=False), per_device=True)
+    def run(e):
+        a, b, c, d = e.value
+        return {rising}
+    program.result(program.filter(four, run, "run"), parts=dict.fromkeys("abcd", "1"))
+    """
+    assert found(scan) == ([], [])
+
+
+def test_a_session_of_one_reading_is_tried(found):
+    wrong, _ = found("""
+    spread = scans.sessions(gap_s=60, fold=folds.stddev())
+    program.result(program.scan("spread", source=t, scan=spread, per_device=True))
+    """)
+    (failure,) = wrong
+    assert "part stddev is None, and its row needs a number; " in failure

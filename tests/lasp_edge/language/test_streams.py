@@ -220,6 +220,15 @@ REFUSED = {
         lambda p: p.scan("s", source="litres", scan=scans.as_of("litres", "line"), per_device=True),
         "scan 's': scans.as_of asks for 'line', and its source gives litres alone",
     ),
+    "as_of of a union": (
+        lambda p: p.scan(
+            "s",
+            source=[p.union("litres", "used", "both"), "line"],
+            scan=scans.as_of("both", "line"),
+            per_device=True,
+        ),
+        "events of 'both' keep the names of its sources: write program.map.both, lambda",
+    ),
     "a set with a resolution": (
         lambda p: p.map(p.declare(ORSet(), "more"), abs, "m", resolution="1"),
         "resolution= is for events and streams",

@@ -267,3 +267,27 @@ def test_a_row_stays_whose_outputs_a_late_reading_takes_back(fold, late_at):
     )
     (part,) = fold.parts
     assert [row[part] for row in found.window("turns")][1:] in ([], [0], [None])
+
+
+def test_counts_in_a_session_are_whole_whatever_the_step_of_its_values():
+    program = Program("meter")
+    power = program.event("power", resolution="15")
+    fold = folds.struct(
+        bins=folds.histogram([30, 60]),
+        kinds=folds.distinct(),
+        n=folds.count(),
+        some=folds.any(),
+        every=folds.all(),
+        most=folds.max(),
+    )
+    runs = scans.sessions(gap_s=30, fold=fold)
+    program.result(program.scan("runs", source=power, scan=runs, per_device=True))
+    values = [15, 15, 45, 45, 90, 0]
+    given = [("pi-1", "power", value, START_S + n) for n, value in enumerate(values)]
+    found = replay(program, given)
+    assert found.failures == []
+    (row,) = found.result("runs")
+    counts = [row[part] for part in ("bins_bin_0", "bins_bin_1", "bins_bin_2", "kinds", "n")]
+    assert counts == [3, 2, 1, 4, 6]
+    assert {type(count) for count in counts} == {int}
+    assert [row[part] for part in ("some", "every", "most")] == [1, 0, 90]
