@@ -78,6 +78,7 @@ from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
+from lasp_edge.checking.steps import in_steps
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, ties
 from lasp_edge.checking.trial import Findings
@@ -195,7 +196,7 @@ def _looked_at(plan: Plan) -> _Seen:
     """Return what is seen of a program without running it."""
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
-    doubts += memos + unreachable(plan) + unread(plan) + valueless(plan)
+    doubts += memos + unreachable(plan) + unread(plan) + valueless(plan) + in_steps(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]

@@ -1,0 +1,113 @@
+r"""A fold of a user's own that takes steps for units: 21.5 °C is 215 in steps of 0.1.
+
+`lift` is given a reading in steps, and `lower` gives a result in units. Nothing fails where one of
+them does otherwise: each result is wrong by the step.
+
+    >>> from lasp_edge import Column, Fold, Op, Program
+    >>> class Warmest(Fold):
+    ...     name, parts, columns = "warmest", ("most",), (Column("most_q", Op.MAX),)
+    ...
+    ...     def lift(self, value, time_us=0):
+    ...         return (value,)
+    ...
+    ...     def lower(self, partial, resolution):
+    ...         return {"most": partial[0]}
+    >>> program = Program("attic")
+    >>> warm = program.event("warm", resolution="0.1", least=-40, most=60)
+    >>> _ = program.window("w", source=warm, fold=Warmest(), size_s=60)
+    >>> print(*in_steps(program.plan())[0].split("; "), sep="\n")
+    window w: its part most is 600 for one reading of 60
+    lower gives units: write resolution.real(..)
+"""
+
+import ast
+from collections.abc import Iterator
+from inspect import isfunction
+
+from lasp_edge.checking.programs import collected_event, nested_folds
+from lasp_edge.checking.texts import node_of
+from lasp_edge.errors import pass_interrupt
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import LIMIT, PlausibleRange, Resolution
+from lasp_edge.folds.structs import Struct
+from lasp_edge.language.plan import Plan
+from lasp_edge.reasons import shown_place
+
+_TRIED = (1_303, 600, -77)
+"""Readings in steps; those that are not plausible are brought to the nearest that is."""
+
+
+def in_steps(plan: Plan) -> list[str]:
+    """Return a line for each fold of the user's own that seems to take steps for units."""
+    folds = [
+        (f"window {each.name}", each.fold, None if each.controls.value else each.source.scale)
+        for each in plan.windows.values()
+    ]
+    for name, made in plan.local_folds.items():
+        event = collected_event(plan, made.source.name)
+        step = event.scale if event else made.resolution
+        folds.append((f"fold {name}", made.fold, None if made.made_of else step))
+    return list(
+        {
+            line: None
+            for where, outer, step in folds
+            for inside, fold in nested_folds(where, outer)
+            if step is not None and not (fold.is_built_in or fold.takes_fields)
+            if not isinstance(fold, Struct)
+            for line in (*_lowered(inside, fold, step), *_compared(inside, fold, step))
+        }
+    )
+
+
+def _lowered(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
+    """Yield a line for each part that is a reading's steps, whatever the reading is."""
+    given = list(_TRIED)
+    if isinstance(step, PlausibleRange):
+        given = [step.nearest(each) for each in given]
+    try:
+        found = [fold.lower(fold.lift(each), step) for each in given]
+    except BaseException as error:  # noqa: BLE001 - what fails the laws show
+        pass_interrupt(error)
+        return
+    for part in fold.parts if len({*given}) > 1 else ():
+        if [each.get(part) for each in found] == given and step.exact != 1:
+            yield (
+                f"{where}: its part {part} is {given[0]} for one reading of "
+                f"{step.real(given[0]):g}; lower gives units: write resolution.real(..)"
+            )
+
+
+def _compared(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
+    """Yield a line for each comparison of a reading's steps with a number of units."""
+    lift = type(fold).lift
+    node = node_of(lift) if isfunction(lift) and isinstance(step, PlausibleRange) else None
+    value = lift.__code__.co_varnames[1] if node is not None else ""
+    for each in ast.walk(node) if node is not None else ():
+        if not isinstance(each, ast.Compare):
+            continue
+        sides = [each.left, *each.comparators]
+        if not any(isinstance(side, ast.Name) and side.id == value for side in sides):
+            continue
+        for number in filter(None, (_number(fold, side) for side in sides)):
+            if _seems_a_unit(number, step):
+                place = shown_place(lift.__code__.co_filename, each.lineno)
+                few, many = float(number * step.exact), float(number / step.exact)
+                yield (
+                    f"{where}: lift compares {ast.unparse(each)} ({place}), and {value} is in "
+                    f"steps of {step.text}: {number:g} of them are {few:g}; write {many:g} for "
+                    f"{number:g}"
+                )
+
+
+def _number(fold: Fold, side: ast.expr) -> float | None:
+    """Return the number that stands on a side, or that is an attribute of the fold."""
+    value = getattr(side, "value", None)
+    if isinstance(side, ast.Attribute) and isinstance(value, ast.Name) and value.id == "self":
+        value = getattr(fold, side.attr, None)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _seems_a_unit(number: float, step: Resolution) -> bool:
+    """Return whether a number is a plausible reading in units, and a step finer than 1 is known."""
+    low, high = step.nearest(-LIMIT), step.nearest(LIMIT)
+    return step.exact < 1 and bool(low < number / step.exact < high)

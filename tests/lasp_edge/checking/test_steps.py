@@ -1,0 +1,83 @@
+"""`check` warns of a fold that gives steps for units, or compares steps with units."""
+
+import pytest
+
+from crdts import BoundedLWWSet
+from lasp_edge import Column, Fold, Op, Program, folds
+from lasp_edge.checking.steps import in_steps
+
+
+class Hot(Fold):
+    """How many are above a level, and the greatest: both in units, where steps are given."""
+
+    name, parts = "hot", ("hot", "most")
+    columns = (Column("hot", Op.SUM), Column("most_q", Op.MAX))
+
+    def __init__(self, level=25):
+        self.level, self.parameters = level, f"{level}"
+
+    def lift(self, value, time_us=0):
+        return int(value > self.level), value
+
+    def lower(self, partial, resolution):
+        return {"hot": partial[0], "most": partial[1]}
+
+
+class HotInSteps(Hot):
+    """The same, as it is right."""
+
+    name = "hot_in_steps"
+
+    def lift(self, value, time_us=0):
+        return int(value > 2_500 or value == 0), value
+
+    def lower(self, partial, resolution):
+        most = partial[1]
+        return {"hot": partial[0], "most": None if most is None else resolution.real(most)}
+
+
+def warm(resolution="0.01", **span):
+    program = Program("p")
+    return program, program.event("warm", resolution=resolution, **span)
+
+
+COMPARED = "lift compares value > self.level (tests/lasp_edge/checking/test_steps.py:"
+
+
+@pytest.mark.parametrize(
+    ("fold", "resolution", "span", "found"),
+    [
+        (Hot(), "0.01", {"least": -40, "most": 60}, ["its part most is 1303", "lift compares"]),
+        (folds.struct(h=Hot()), "0.01", {"most": 60}, ["its part most is", "lift compares"]),
+        (Hot(2_500), "0.01", {"least": -40, "most": 60}, ["its part most is 1303"]),
+        (Hot(), "0.01", {}, ["its part most is 1303"]),
+        (Hot(), "1", {"least": -40, "most": 60}, []),
+        (HotInSteps(), "0.01", {"least": -40, "most": 60}, []),
+        (folds.max(), "0.01", {"least": -40, "most": 60}, []),
+    ],
+    ids=str,
+)
+def test_a_fold_that_takes_steps_for_units_is_named(fold, resolution, span, found):
+    program, event = warm(resolution, **span)
+    program.window("w", source=event, fold=fold, size_s=60)
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(event, into=samples)
+    program.fold(samples, fold, "here")
+    lines = in_steps(program.plan())
+    assert len(lines) == 2 * len(found)
+    for where in ("window w", "fold here"):
+        of_it = [line.partition(": ")[2] for line in lines if line.startswith(where)]
+        assert all(line.startswith(text) for line, text in zip(of_it, found, strict=True))
+
+
+def test_it_says_what_to_write():
+    program, event = warm(least=-40, most=60)
+    program.window("w", source=event, fold=Hot(), size_s=60)
+    lowered, compared = in_steps(program.plan())
+    assert lowered.endswith(
+        "is 1303 for one reading of 13.03; lower gives units: write resolution.real(..)"
+    )
+    assert "test_steps.py:" in compared
+    assert compared.endswith(
+        "and value is in steps of 0.01: 25 of them are 0.25; write 2500 for 25"
+    )
