@@ -25,7 +25,7 @@ Streams are run on made-up readings, too: whether each function gives the same w
 again, what a late reading costs each scan, and whether one names the time, chance, or functions of
 `math` that machines round differently. With --recording FILE it also warns where more than 1 % of
 the readings of an event have the time of another one: their order is that of tags and values.
---time, --device-field and --event NAME=FIELD name the fields of its records. Of a
+--time, --device-field, --retract and --event NAME=FIELD name the fields of its records. Of a
 scans.Synchronised the laws of its share and join are tried on states that made-up events reach; the
 smallest case that breaks one is shown, with what to write.
 
@@ -80,7 +80,7 @@ from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
 from lasp_edge.checking.steps import in_steps
 from lasp_edge.checking.texts import texts_of
-from lasp_edge.checking.ties import RecordFields, ties
+from lasp_edge.checking.ties import RecordFields, need_device, ties
 from lasp_edge.checking.trial import Findings
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
@@ -141,9 +141,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--recording", type=Path, metavar="FILE", help="JSON lines or CSV: are times fine enough?")
     add("--time", default="ts", metavar="FIELD", help="of its records (default: ts)")
-    add(
-        "--device-field", default="device", metavar="FIELD", help="of its records (default: device)"
-    )
+    add("--device-field", metavar="FIELD", help="of its records (default: device)")
+    add("--retract", default="", metavar="FIELD", help="says where it is true: taken back")
     add(
         "--event",
         action="append",
@@ -265,7 +264,10 @@ def _fields(plan: Plan, arguments: argparse.Namespace) -> RecordFields:
             has = ", ".join(plan.events)
             raise UsageError(f"--event {event}: the program has only the events {has}")
         events[event] = field
-    return RecordFields(arguments.time, arguments.device_field, events)
+    device = arguments.device_field
+    if device and arguments.recording is not None:
+        need_device(arguments.recording, device)
+    return RecordFields(arguments.time, device or "device", events, arguments.retract)
 
 
 def tags_typed(texts: list[str] | None) -> dict[str, str] | None:

@@ -61,7 +61,7 @@ def recording_of(plan: Plan, path: Path, fields: RecordFields) -> Recording:
     found: dict[str, dict[str, list[Item]]] = {}
     times_us: list[int] = []
     named = (fields.time, fields.device, *(fields.events.values() or plan.events))
-    used = {*named, *(field.partition(".")[0] for field in named)}
+    used = {*named, *(field.partition(".")[0] for field in named), fields.retract}
     for record in records(path):
         at_us, given = _time_us(value_in(record, fields.time)), fields.given(record, plan.events)
         if at_us is None or not given:
@@ -73,8 +73,12 @@ def recording_of(plan: Plan, path: Path, fields: RecordFields) -> Recording:
             value = _value(plan.events[name], read)
             if value is not None:
                 of_device = found.setdefault(name, {}).setdefault(device, [])
-                of_device.append(Item(at_us, value, tags))
-                times_us.append(at_us)
+                item = Item(at_us, value, tags)
+                if not fields.takes_back(record):
+                    of_device.append(item)
+                    times_us.append(at_us)
+                elif item in of_device:
+                    of_device.remove(item)
     if not times_us:
         raise UsageError(unusable(path, fields, plan.events))
     devices = frozenset(each for of_event in found.values() for each in of_event)

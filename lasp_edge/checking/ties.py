@@ -20,6 +20,7 @@ from lasp_edge.tool.csv_header import csv_records
 PER_CENT = 100
 """More than one reading of this number with the time of another one is worth a warning."""
 
+_TRUE = frozenset({"true", "1", "yes", "on"})
 _LOOKED_AT = 1000
 """Records whose fields are named where none can be used."""
 
@@ -31,11 +32,23 @@ class RecordFields(NamedTuple):
         time: seconds since 1970, or ISO 8601.
         device: the device's name; records without it are of one device.
         events: event -> its field; empty: each event has the field of its name.
+        retract: says, where it is true, that an equal earlier record is taken back; "": none does.
     """
 
     time: str = "ts"
     device: str = "device"
     events: Mapping[str, str] = MappingProxyType({})
+    retract: str = ""
+
+    def takes_back(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record takes back an earlier one.
+
+        >>> fields = RecordFields(retract="wrong")
+        >>> [fields.takes_back({"wrong": each}) for each in (True, "1", 0, "false", None)]
+        [True, True, False, False, False]
+        """
+        given = value_in(record, self.retract) if self.retract else None
+        return str(given).strip().lower() in _TRUE
 
     def given(self, record: Mapping[str, Any], events: Collection[str]) -> dict[str, Any]:
         """Return event -> its value, of those events that a record has."""
@@ -67,11 +80,11 @@ def ties(plan: Plan, path: Path, fields: RecordFields) -> list[str]:
             continue
         at = (str(value_in(record, fields.device)), str(time))
         for event in fields.given(record, events):
-            seen[event][at] += 1
+            seen[event][at] += -1 if fields.takes_back(record) else 1
     if not any(seen.values()):
         raise UsageError(unusable(path, fields, events))
     found = []
-    for event, times in seen.items():
+    for event, times in ((event, +times) for event, times in seen.items()):
         count, same = times.total(), times.total() - len(times)
         if same * PER_CENT > count:
             found.append(
@@ -99,6 +112,20 @@ def unusable(path: Path, fields: RecordFields, events: Collection[str]) -> str:
         f'{why}no record has both a time in "{fields.time}" (seconds since 1970, or ISO 8601) and '
         f"a value of {', '.join(events)}"
     )
+
+
+def need_device(path: Path, field: str) -> None:
+    """Check that some record has the field of the device that somebody named.
+
+    Raises:
+        UsageError: none has: all readings would be those of one device.
+    """
+    few = list(islice(records(path), _LOOKED_AT))
+    if few and not any(value_in(record, field) not in (None, "") for record in records(path)):
+        there = ", ".join(dict.fromkeys(name for record in few for name in record))
+        raise UsageError(
+            f'--recording {path}: no record has the device field "{field}"; there are {there}'
+        )
 
 
 def value_in(record: Mapping[str, Any], field: str) -> Any:

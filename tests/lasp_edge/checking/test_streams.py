@@ -11,6 +11,7 @@ import pytest
 from lasp_edge import Program, folds, scans
 from lasp_edge.checking.determinism import risks, risks_of
 from lasp_edge.checking.handlers import uncallable
+from lasp_edge.checking.recordings import recording_of
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, ties
@@ -226,6 +227,28 @@ def test_a_recording_of_coarse_times_is_named(tmp_path):
         ties(plan, table, RecordFields(events={"litres": "litter"}))
     with pytest.raises(NotFound, match="cannot be read"):
         ties(plan, tmp_path / "away.jsonl", RecordFields())
+
+
+def test_a_reading_that_a_recording_takes_back_is_no_tie_of_its_correction(tmp_path):
+    plan, path = program_with(scans.last(2)).plan(), tmp_path / "meter.jsonl"
+    records = [{"ts": n, "litres": n} for n in (1, 2, 3)]
+    records += [{"ts": 2, "litres": 2, "wrong": True}, {"ts": 2, "litres": 5, "wrong": False}]
+    path.write_text("\n".join(map(json.dumps, records)))
+    assert len(ties(plan, path, RecordFields())) == 1
+    fields = RecordFields(retract="wrong")
+    assert ties(plan, path, fields) == []
+    steps = [plan.events["litres"].resolution.quantise(litres) for litres in (1, 3, 5)]
+    assert [each.value for each in recording_of(plan, path, fields).items["litres"][""]] == steps
+
+
+def test_a_field_of_the_device_that_no_record_has_is_named(tmp_path, capsys):
+    path = tmp_path / "meter.jsonl"
+    path.write_text('{"ts": 1, "litres": 1, "meter": "a"}\n')
+    command = ["check", "lasp_edge.examples.machines:program", "--plan", "--recording", str(path)]
+    assert main([*command, "--device-field", "device"]) == Exit.USAGE
+    assert 'no record has the device field "device"; there are ts, litres, mete' in (
+        capsys.readouterr().err
+    )
 
 
 def test_the_command_prints_costs_and_warnings(tmp_path, monkeypatch, capsys):
