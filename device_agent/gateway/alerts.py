@@ -1,6 +1,6 @@
 """The alerts of a gateway: on windows, and on results of the order over the fleet.
 
-What is watched is the newest final row of each key. Rows come in the order of their times, and
+Final rows of each key are looked at one after the other. They come in the order of their times, and
 those times are what a condition with `for_s` is judged by: so the same rows give the same alerts,
 whenever they come. An older row that is revised changes nothing; the newest one is judged again.
 
@@ -28,6 +28,7 @@ from lasp_edge.language.declarations import Window
 from lasp_edge.language.levels import trigger_at
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.raising import fleet_alerts, has_keys
+from lasp_edge.language.streaming import StreamRow
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.protocol.window_rows import FleetRow
@@ -120,16 +121,22 @@ class FleetAlerts:
                         watched, row.at.key, _Part(row.end_us, exact, shown, row.devices_in)
                     )
 
-    def take_newest(self, found: Iterable[tuple[str, str, Newest]]) -> None:
-        """Look at the newest rows of results over the fleet."""
-        for name, key, newest in found if self._of else ():
-            row = newest.shown_final if name in self._of else None
-            if row is None:
-                continue
-            at_us = row.place[0]
-            for watched in self._watching(name, key, at_us):
-                exact = exact_row_part(newest.result, row, watched.part)
-                self._judge(watched, key, _Part(at_us, exact, row.parts[watched.part], 0))
+    def take_results(
+        self, final: Iterable[StreamRow], newest: Iterable[tuple[str, str, Newest]]
+    ) -> None:
+        """Look at rows of results over the fleet.
+
+        Args:
+            final: those that became final in a turn, in their order.
+            newest: the newest of each key, which a restarted process looks at first.
+        """
+        last = [each.shown_final for name, _, each in newest if name in self._of]
+        for row in [*final, *filter(None, last)]:
+            result = self._plan.stream_results[row.name]
+            for watched in self._watching(row.name, row.key, row.time_us):
+                exact = exact_row_part(result, row, watched.part)
+                part = _Part(row.time_us, exact, row.parts[watched.part], 0)
+                self._judge(watched, row.key, part)
 
     def _watching(self, variable: str, key: str, at_us: int) -> Iterator[Watched]:
         """Yield the alerts that watch a key, and that have not seen a later row of it."""

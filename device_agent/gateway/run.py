@@ -277,8 +277,9 @@ class GatewayRun:
         """Let alerts look at rows that are durable, and remember those that have turned."""
         before = self.alerts.remembered()
         self.alerts.take(rows, self.core.fold_at)
-        if self.core.streams is not None:
-            self.alerts.take_newest(self.core.streams.newest())
+        streams = self.core.streams
+        if streams is not None:
+            self.alerts.take_results(streams.take_final(), streams.newest())
         if self.alerts.remembered() != before:
             self._store.put_facts({ALERTS: self.alerts.remembered()})
 

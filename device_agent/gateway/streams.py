@@ -9,6 +9,7 @@ acknowledged.
 """
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Final
 
 from crdts.frontier import Promise
@@ -19,7 +20,8 @@ from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluat
 from lasp_edge.evaluation.parted import PartedScans, promises_of
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import FLEET, cell_in, plain_parts, stream_plan
+from lasp_edge.language.raising import fleet_alerts
+from lasp_edge.language.streaming import FLEET, StreamRow, cell_in, plain_parts, stream_plan
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.engine import StreamEngine
 from lasp_edge.ordered.gathering import Promised
@@ -61,7 +63,8 @@ class FleetStreams:
             name: ResultBook(each, self._history, rounds=True)
             for name, each in plan.fleet_results.items()
         }
-        self._evaluator = FleetEvaluator(self._engine, self._history, self._books)
+        watched = {each.variable for each in fleet_alerts(plan).values()}
+        self._evaluator = FleetEvaluator(self._engine, self._history, self._books, watched)
         self._known: dict[tuple[int, int], Cells] = {}
         self._taken: list[PlacedCell] = []
         self._entries: list[KeptEntry] = []
@@ -223,6 +226,11 @@ class FleetStreams:
             if row.event is not None:
                 parts = plain_parts(self._books[name].result, row.event.value)
                 yield SentRow(place, row.event.key, parts)
+
+    def take_final(self) -> list[StreamRow]:
+        """Return the rows that alerts watch and that became final since the last time, in order."""
+        final, self._evaluator.final = self._evaluator.final, []
+        return sorted(final, key=attrgetter("place"))
 
     def newest(self) -> Iterator[tuple[str, str, Newest]]:
         """Yield result, key and newest rows, of all keys that are remembered."""

@@ -7,7 +7,7 @@ stored items were taken: those before it. The others wait. Whatever is behind th
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -16,7 +16,7 @@ from lasp_edge.evaluation.parted import PartedScans, made_of
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import FLEET
+from lasp_edge.language.streaming import FLEET, StreamRow
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
@@ -115,16 +115,23 @@ class FleetEvaluator:
         engine: of the streams.
         history: what the store holds of them.
         books: the rows of each result.
+        watched: results of which somebody looks at each row that is final.
 
     Attributes:
+        final: the rows of those that became final, or were revised, since somebody took them.
         failed: how often a function of the program failed, by reason; those before `begin` are of
             what it takes from the store.
     """
 
     def __init__(
-        self, engine: StreamEngine, history: FleetHistory, books: Mapping[str, ResultBook]
+        self,
+        engine: StreamEngine,
+        history: FleetHistory,
+        books: Mapping[str, ResultBook],
+        watched: Container[str] = (),
     ) -> None:
         self._engine, self._history, self.books = engine, history, books
+        self._watched, self.final = watched, list[StreamRow]()
         self._parted = history.parted
         of_streams = made_of(history.plan, self._parted.scans)
         self._scans = {name: of_streams[name] for name in books if of_streams[name]}
@@ -294,7 +301,9 @@ class FleetEvaluator:
         for name, book in self.books.items():
             unfit = book.unfit
             terms = self._terms(name, before_us, frontier_us)
-            book.take(book.fitting(deltas.get(name, {})), *terms)
+            final = book.take(book.fitting(deltas.get(name, {})), *terms)
+            if name in self._watched:
+                self.final += [book.shown(*each) for each in final]
             if book.unfit > unfit:
                 self.failed[book.why] += book.unfit - unfit
 

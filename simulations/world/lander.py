@@ -121,8 +121,9 @@ class SimulatedLander(LandedState):
         changes = self.core.join(pending, listening).changes
         self._keeper.commit(changes)
         self.alerts.take(changes.rows, self.core.fold_at)
-        if self.core.streams is not None:
-            self.alerts.take_newest(self.core.streams.newest())
+        streams = self.core.streams
+        if streams is not None:
+            self.alerts.take_results(streams.take_final(), streams.newest())
 
     def disconnected(self) -> None:
         """Note that nothing is heard: nobody's silence counts."""
