@@ -1,4 +1,4 @@
-"""All that a fleet computed, beside the oracle: windows, rows of results, values and alerts.
+"""All that a fleet computed, beside the oracle: windows, rows, values, alerts, shared variables.
 
 The fleet is at rest, and the readings are those that its devices have stored. What the oracle has
 no definition for is not compared, and the comparison says so.
@@ -40,12 +40,19 @@ from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US
 from simulations.oracle import Reading, dynamic_partials, local_partials, rows, windows
 from simulations.row_alerts import row_alerts
+from simulations.shared_contents import shared_contents
 from simulations.world.device import VirtualDevice
 from simulations.world.fleet_items import content_of_items, landed_items
 from simulations.world.fleet_outputs import content_of_outputs, landed_outputs
 from simulations.world.world import World
 
-KINDS = {"window": "windows", "result": "rows", "value": "values", "alert": "alerts"}
+KINDS = {
+    "window": "windows",
+    "result": "rows",
+    "value": "values",
+    "alert": "alerts",
+    "shared": "parts of shared variables",
+}
 """Kind of what is compared -> what it consists of, for people."""
 WindowAt = tuple[str, int]
 """Key and start of a row of a window."""
@@ -200,9 +207,7 @@ def compare(world: World, readings: Iterable[Reading], *, are_lost: bool = False
     _compare_rows(found, world, counting, frontiers_us, are_lost=are_lost)
     _compare_values(found, world, by_device)
     _compare_row_alerts(found, world, counting, frontiers_us)
-    if plan.shared_variables:
-        names = ", ".join(plan.shared_variables)
-        found.not_compared.append(f"{names}: all devices and the lander agree, nobody recomputes")
+    _compare_shared(found, world, counting, are_lost=are_lost)
     return found
 
 
@@ -227,6 +232,18 @@ def _rows_without_readings(
     unrevised = [each._replace(retracted=False) for each in readings]
     there = windows(plan, name, unrevised, log, frontiers_us)
     return dict.fromkeys(rest & there.keys(), window.fold.zero)
+
+
+def _compare_shared(
+    found: Comparison, world: World, readings: list[Reading], *, are_lost: bool
+) -> None:
+    """Compare shared variables with what the updates of all devices mean."""
+    gone = world.operator.commands.membership.retired
+    why = "stores were lost" if are_lost else "a device was retired" if gone else ""
+    for name, held, truth, left_out in shared_contents(world, readings, why):
+        if held or truth or not left_out:
+            found.add(f"shared {name}", held, truth)
+        found.not_compared += [f"shared {name}: {left_out}"] if left_out else []
 
 
 def _compare_rows(

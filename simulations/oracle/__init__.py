@@ -14,6 +14,7 @@ definitions, over fractions and lists, and shares no code with the way that a de
 - `streams`: what streams emit, and the rows of their results
 - `windows`: what each window holds; `definitions`: what counts in it, and which windows there are
 - `values`: what is in the sets, and what local and dynamic folds make of them
+- `shared`: what shared variables hold after the updates of all devices
 - `inputs`: what a fleet-wide value was made from, as a digest
 
     >>> from lasp_edge import Program, folds

@@ -1,12 +1,12 @@
 """Run a program in a virtual fleet with faults, and compare it with the truth.
 
 Each device reads each event of the program at intervals; tags that its keys ask for are drawn. In
-the end all faults are healed, the fleet settles, and every window, row of a result, value and alert
-is compared with a sequential recomputation from the readings; what has no recomputation is named,
-and so is why readings do not count. Where stores are lost, readings are: then rows in one order
-over the fleet are compared with those of the readings that landed, and of the rest it is printed
-how many differ. Where nothing can be compared, the exit code is 1, but for readings that are all
-lost. One seed gives one run.
+the end all faults are healed, the fleet settles, and every window, row of a result, value, alert
+and shared variable is compared with a sequential recomputation from the readings; what has no
+recomputation is named, and so is why readings do not count. Where stores are lost, readings are:
+then rows in one order over the fleet are compared with those of the readings that landed, and of
+the rest it is printed how many differ. Where nothing agrees of what can be compared, the exit code
+is 1, but for readings that are all lost. One seed gives one run.
 
 Devices that hear each other cost the square of their number: with `--interval 60`, 100 devices take
 some 4 seconds of a processor and 65 MB for `--hours 0.01`, and 1,000 take six minutes and 840 MB.

@@ -115,9 +115,11 @@ def test_a_run_that_lost_all_readings_has_not_failed(ordered, capsys):
 
 
 def test_a_run_in_which_nothing_is_recomputed_says_so_last(tmp_path, monkeypatch, capsys):
-    text = "from crdts import GSet\nfrom lasp_edge import Program\nprogram = Program('sharing')\n"
-    handler = "program.on_event(door)(lambda event, update: update(seen, GSet.add, event.device))"
-    declared = "door, seen = program.event('door'), program.declare(GSet(), 'seen')\n"
+    text = "from crdts import MVRegister\nfrom lasp_edge import Program\nprogram = Program('x')\n"
+    handler = (
+        "program.on_event(door)(lambda event, update: update(seen, MVRegister.write, event.device))"
+    )
+    declared = "door, seen = program.event('door'), program.declare(MVRegister(), 'seen')\n"
     (tmp_path / "sharing.py").write_text(text + declared + handler)
     monkeypatch.syspath_prepend(str(tmp_path))
     words = ["sharing", "--devices", "2", "--hours", "0.02"]
