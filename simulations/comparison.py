@@ -17,14 +17,13 @@ no definition for is not compared, and the comparison says so.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from crdts import BoundedLWWSet, ControlLog
-from lasp_edge.folds.columns import Partial
+from crdts import BoundedLWWSet
 from lasp_edge.folds.exactly import exact_part
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import DynamicFold, LocalFold
@@ -38,7 +37,7 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.sent_rows import SentRow
 from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US
-from simulations.oracle import Reading, dynamic_partials, local_partials, rows, windows
+from simulations.oracle import Reading, dynamic_partials, emptied, local_partials, rows, windows
 from simulations.row_alerts import row_alerts
 from simulations.shared_contents import shared_contents
 from simulations.world.device import VirtualDevice
@@ -54,8 +53,6 @@ KINDS = {
     "shared": "parts of shared variables",
 }
 """Kind of what is compared -> what it consists of, for people."""
-WindowAt = tuple[str, int]
-"""Key and start of a row of a window."""
 _WAITS_S = 40
 """Seconds for which a fleet at rest with alerts is watched on: after a start devices wait half a
 minute before they act on values."""
@@ -200,38 +197,13 @@ def compare(world: World, readings: Iterable[Reading], *, are_lost: bool = False
         known = windows(plan, name, counting, log, frontiers_us)
         truth = {at: window.partial for at, window in known.items()}
         landed = lander.windows(plan, name, gone)
-        truth |= _rows_without_readings(
-            plan, name, landed.keys() - truth, counting, log, frontiers_us
-        )
+        truth |= emptied(plan, name, landed.keys() - truth, counting, log, frontiers_us)
         found.add(f"window {name}", landed, truth)
     _compare_rows(found, world, counting, frontiers_us, are_lost=are_lost)
     _compare_values(found, world, by_device)
     _compare_row_alerts(found, world, counting, frontiers_us)
     _compare_shared(found, world, counting, are_lost=are_lost)
     return found
-
-
-def _rows_without_readings(
-    plan: Plan,
-    name: str,
-    rest: Set[WindowAt],
-    readings: list[Reading],
-    log: ControlLog,
-    frontiers_us: Mapping[str, int],
-) -> dict[WindowAt, Partial]:
-    """Return those of the other rows of a window that stay, with nothing in them.
-
-    A row stays where all of its readings were taken back. So does that of a stream's outputs, which
-    a late reading takes back: only the devices know which there were.
-    """
-    window = plan.windows[name]
-    if window.source.name in plan.streams:
-        return dict.fromkeys(rest, window.fold.zero)
-    if not rest or not any(each.retracted for each in readings):
-        return {}
-    unrevised = [each._replace(retracted=False) for each in readings]
-    there = windows(plan, name, unrevised, log, frontiers_us)
-    return dict.fromkeys(rest & there.keys(), window.fold.zero)
 
 
 def _compare_shared(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from device_agent.agent.acting.limit import HandlerLimit
 from device_agent.agent.core import Core, Durable
+from device_agent.agent.ending import Ending
 from device_agent.agent.sources.guarded import GuardedSource
 from device_agent.agent.sources.source import Source
 from device_agent.agent.timing.system_clock import SystemClock
@@ -82,8 +83,7 @@ class Runtime:
         broker: where to gossip.
         sources: where readings come from.
         reporter: prints reports.
-        exit_when_done: end once every source is finished and everything has landed. Where events
-            stay on their devices it does not end: gateways ask for what was made of them.
+        exit_when_done: end once every source is finished and everything has landed: see `Ending`.
         seal: signs what is published, and checks what comes in; None for neither.
         caller: calls out alerts; None: nobody is called.
     """
@@ -104,7 +104,7 @@ class Runtime:
         self._guard = core.agent.guard
         self._sources = [GuardedSource(source, self._guard) for source in sources]
         self._reporter = reporter
-        self._exits = exit_when_done and core.shares is None
+        self._ending = Ending(core, wanted=exit_when_done)
         will = core.beats.presence(online=False)
         self.link = Link(
             broker,
@@ -156,7 +156,7 @@ class Runtime:
         self._observe_clock(self._clock.now_us())
         self.link.start()
         try:
-            while self._stop_signal is None and not (self._exits and self._core.done):
+            while self._stop_signal is None and not self._ending.is_over(self._clock.now_us()):
                 self._turn()
             self._core.handle_stop()
             self._durable.commit(self._clock.now_us())

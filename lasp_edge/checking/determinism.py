@@ -127,7 +127,7 @@ def risks_of(plan: Plan) -> list[str]:
         f"{what} names {risk}": None
         for what, function in functions_of(plan)
         if what != ACTING
-        for risk in risks(function, of_integers=function.__name__ in _OF_INTEGERS)
+        for risk in risks(function, of_integers=getattr(function, "__name__", "") in _OF_INTEGERS)
     }
     return list(found)
 

@@ -54,7 +54,8 @@ class OfResults(FoldOfFolds):
         self, outer: Fold, inner: Fold, part: str, samples: Resolution, results: Resolution
     ) -> None:
         self.outer: Fold = outer.at(results)
-        self.inner, self.part, self.samples, self.results = inner, part, samples, results
+        self.inner, self.part = inner.at(samples), part
+        self.samples, self.results = samples, results
         self.columns, self.parts = outer.columns, outer.parts
         self.combines_itself = outer.combines_itself
         folds = [f"{each.name}.{each.version}({each.parameters})" for each in (outer, inner)]

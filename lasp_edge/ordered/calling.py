@@ -4,7 +4,7 @@ That is part of the meaning of a stream, for it depends on its items alone. A fu
 are kept by place: a replay that steps a place again finds out again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lasp_edge.errors import pass_interrupt
@@ -60,6 +60,8 @@ def values_of(function: Callable[[Event[Any]], Any], event: Event[Any]) -> tuple
         ValueError: they are not plain. What the function raises is passed on.
     """
     given = function(event)
+    if isinstance(given, Iterator):  # of a function that yields them
+        given = tuple(given)
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sequence):
         raise ValueError(f"a list of values is needed, not {type(given).__name__}")
     values = tuple(given)

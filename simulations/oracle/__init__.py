@@ -36,7 +36,7 @@ from simulations.oracle.partials import combined, folded
 from simulations.oracle.readings import Reading, accepted, quantised
 from simulations.oracle.streams import rows
 from simulations.oracle.values import added, dynamic_partials, left_out, local_partials
-from simulations.oracle.windows import WindowTruth, windows
+from simulations.oracle.windows import WindowTruth, emptied, windows
 
 __all__ = [
     "PublishedPartial",
@@ -46,6 +46,7 @@ __all__ = [
     "added",
     "combined",
     "dynamic_partials",
+    "emptied",
     "folded",
     "inputs",
     "left_out",

@@ -1,7 +1,7 @@
 """What each window holds: the fold of the readings whose own time lies in it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from crdts import ControlLog
@@ -25,6 +25,8 @@ class WindowTruth(NamedTuple):
 
 
 EMPTY_LOG = ControlLog()
+WindowAt = tuple[str, int]
+"""Key and start of a row."""
 
 
 def windows(
@@ -33,7 +35,7 @@ def windows(
     readings: Iterable[Reading],
     log: ControlLog = EMPTY_LOG,
     frontiers_us: Mapping[str, int] = AT_THE_END,
-) -> dict[tuple[str, int], WindowTruth]:
+) -> dict[WindowAt, WindowTruth]:
     """Return every window that holds a reading, by (key, start), sorted.
 
     `readings` are those of all devices, in any order; repeats and foreign events are left out.
@@ -59,6 +61,37 @@ def windows(
             for start_us in definition.starts(sample.event.time_us):
                 held[key, start_us].append(sample._replace(quantised=quantised))
     return {at: _window_truth(definition.shape(at[1]).fold, held[at]) for at in sorted(held)}
+
+
+def emptied(
+    plan: Plan,
+    name: str,
+    rest: Set[WindowAt],
+    readings: list[Reading],
+    log: ControlLog = EMPTY_LOG,
+    frontiers_us: Mapping[str, int] = AT_THE_END,
+) -> dict[WindowAt, Partial]:
+    """Return those of the rows of a window without a reading that stay, with nothing in them.
+
+    A row stays where all of its readings were taken back. So does that of a stream's outputs, which
+    a late reading takes back: only the devices know which there were.
+
+    Args:
+        plan: of the program.
+        name: of the window.
+        rest: where it has rows, and no reading.
+        readings: see `windows`.
+        log: see `windows`.
+        frontiers_us: see `windows`.
+    """
+    window = plan.windows[name]
+    if window.source.name in plan.streams:
+        return dict.fromkeys(rest, window.fold.zero)
+    if not rest or not any(each.retracted for each in readings):
+        return {}
+    unrevised = [each._replace(retracted=False) for each in readings]
+    there = windows(plan, name, unrevised, log, frontiers_us)
+    return dict.fromkeys(rest & there.keys(), window.fold.zero)
 
 
 def _samples(

@@ -223,6 +223,27 @@ RIGHT = {
         def handler(event, update):
             update(rides, ORMap.update, event.device, Counter.increment, 1)
         """,
+    "functions in other forms: objects, partials, generators": """
+        from functools import partial
+        class Above(int):
+            __call__ = lambda self, event: event.value > self
+        def halves(event):
+            yield from (event.value / 2, event.value / 2)
+        hot = program.filter(t, Above(30), "hot")
+        twice = program.map(hot, partial(lambda n, e: e.value * n, 2), "twice", resolution="0.1")
+        half = program.flat_map(twice, halves, "half", resolution="0.05")
+        program.window("w", source=half, size_s=60, fold=folds.sum())
+        opened = program.declare(GSet(), "opened")
+        seen = partial(lambda name, event, update: update(opened, GSet.add, name), "t")
+        program.on_event(t)(seen)
+        """,
+    "a fold of devices' results, beside a histogram of theirs": """
+        last = program.declare_dynamic(BoundedLWWSet(bound=7), "last")
+        program.collect(t, into=last)
+        both = folds.struct(mean=folds.mean(), bins=folds.histogram([0, 5]))
+        here = program.fold(last, both, "here")
+        program.fold_dynamic(here, folds.max(), "most", part="mean", resolution="0.01")
+        """,
     "a session's window": f"""
         s = {SCAN} scans.differences())
         program.result(s)

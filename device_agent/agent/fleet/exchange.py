@@ -50,6 +50,11 @@ class Exchange(Part):
         self.succeed()
 
     @property
+    def all_sent(self) -> bool:
+        """Whether all own entries were published."""
+        return not any(variable.unsent for variable in self.variables.values())
+
+    @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
         return {VariableFrame: self._receive, AskFrame: self._answer}
 

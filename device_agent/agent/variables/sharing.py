@@ -77,6 +77,11 @@ class Sharing(Part):
             BeatFrame: self._differences.take_reports,
         }
 
+    @property
+    def all_sent(self) -> bool:
+        """Whether all that is held was published."""
+        return not any(state.trace.unsent for state in self._states.values())
+
     def reports(self) -> tuple[VariableReport, ...]:
         """Return what this device says of each shared variable in its beat."""
         return tuple([state.report() for state in self._states.values()])
