@@ -9,6 +9,7 @@ from device_agent.agent.intake.batch import HeldBatches
 from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.intake.one_by_one import OneByOne
+from device_agent.agent.intake.progress import SourceProgress
 from device_agent.agent.panes.cache import PaneCache
 from simulations.planted.bug import planted, replaced
 from simulations.world.truth import PANE_US
@@ -119,4 +120,26 @@ def who_has_ended_promises_the_window_that_ends_first() -> Iterator[None]:
         return min(ends_us, default=right(self))
 
     with replaced(Intake, "_end_us", end_us):
+        yield
+
+
+@partial(planted, needs="silent_s")
+def a_silent_source_follows_the_clock_at_no_distance() -> Iterator[None]:
+    """A file of last year's is read slowly, and its promise is that of now: all of it is late."""
+
+    def followed_us(_self: SourceProgress, _source: str, now_us: int, _counted_us: int) -> int:
+        return now_us
+
+    with replaced(SourceProgress, "_followed_us", followed_us):
+        yield
+
+
+@partial(planted, needs="silent_s")
+def a_silent_source_holds_its_promise_for_ever() -> Iterator[None]:
+    """A meter was taken away, and the windows of the whole fleet wait for it."""
+
+    def followed_us(self: SourceProgress, source: str, _now_us: int, _counted_us: int) -> int:
+        return self.row(source).high_us or 0
+
+    with replaced(SourceProgress, "_followed_us", followed_us):
         yield

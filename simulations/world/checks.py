@@ -39,6 +39,7 @@ from simulations.world.promise_checks import (
     check_highs,
     check_landed_since,
     check_promise,
+    check_silence,
     check_waiting,
 )
 from simulations.world.scanning import ScanChecks
@@ -165,6 +166,8 @@ class Checks:
         self._settled(world, device)
         self._bounded(world, device)
         self._holds(world, device)
+        if world.scenario.silent_s:
+            check_silence(world, device)
         if world.scenario.keyed:
             check_ages(world, device)
         if world.scenario.scans:

@@ -79,6 +79,7 @@ class VirtualDevice(AgentProcess):
         taken_us: when it took in lines last.
         reached_us: the greatest time of a line that it took in.
         furthest_us: the greatest time of a line that it was given; None before the first.
+        came_us: when it was given the first line of that time.
         held_us: when readings of its second source were given that are not known to be durable.
         slots: how many readings each pane of a room has.
         meter: what its meter wrote; None where its program has no streams.
@@ -111,7 +112,7 @@ class VirtualDevice(AgentProcess):
         self.held_us: list[int] = []
         self.slots: dict[tuple[int, str], int] = {}
         self.meter = MeterFile() if METERS in sources else None
-        self.goes_back = self.reached_us = 0
+        self.goes_back = self.reached_us = self.came_us = 0
         self._began: tuple[int, dict[str, int]] = (0, {})
         self.uncounted: list[str] = []
         self.arrivals = Arrivals()
@@ -195,7 +196,7 @@ class VirtualDevice(AgentProcess):
         )
         self.position = after
         times_us = self.arrivals.coming([line.time_us for line in lines])
-        self.furthest_us = max([*times_us, self.furthest_us or times_us[0]])
+        _come_to(self, times_us, true_us)
 
         def is_durable() -> None:
             self.order_us += [true_us] * len(lines)
@@ -213,7 +214,7 @@ class VirtualDevice(AgentProcess):
         self.core.intake.column_least = 1
         times_us = [line.time_us - COLUMN_EARLIER_US for line in lines if line.room == COLUMN_ROOM]
         if times_us:
-            self.furthest_us = max([*times_us, self.furthest_us or times_us[0]])
+            _come_to(self, times_us, true_us)
 
         def is_durable() -> None:
             self.in_columns = max(after, self.in_columns)
@@ -298,6 +299,14 @@ class VirtualDevice(AgentProcess):
         """Return how many readings were counted under these names, by what it knows."""
         totals = self.core.counters.totals
         return sum(totals.get(name, 0) for name in names)
+
+
+def _come_to(device: VirtualDevice, times_us: list[int], true_us: int) -> None:
+    """Note how far the lines have come that a device was given."""
+    before_us = device.furthest_us
+    device.furthest_us = max([*times_us, before_us or times_us[0]])
+    if device.furthest_us != before_us:
+        device.came_us = true_us
 
 
 def lets_go(device: VirtualDevice, message: LegMessage, step: int) -> bool:

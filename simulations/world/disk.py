@@ -192,6 +192,11 @@ class Disk(ABC, Generic[AnyStore]):
             db.set_progress_handler(spent, 1)
             self._spent = spent
 
+    @property
+    def fails(self) -> bool:
+        """Whether statements fail, now or soon."""
+        return self._fails_after is not None
+
     def mend(self) -> None:
         """Let statements succeed again."""
         self._fails_after = self._spent = None

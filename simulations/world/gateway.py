@@ -221,7 +221,8 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
             self.end()
 
     def crash(self, until: int) -> int:
-        self.forgotten += self._not_kept(self.disk.found().restored())
+        if not self.disk.fails:
+            self.forgotten += self._not_kept(self.disk.found().restored())
         return super().crash(until)
 
     def _lose_memory(self) -> None:

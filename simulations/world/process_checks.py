@@ -8,8 +8,12 @@
 - a clock that is right is never left, where those of all devices are, whatever sinks' clocks say
 - a device reports within seconds that two sinks of one name answer it
 - a device moves to each store once, however often somebody plays what a former one had answered
+- a device refuses no frame, meets no other life and no other store, where nothing is the cause
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
+
+from collections.abc import Iterator
+from typing import Final
 
 from device_agent.agent.panes.sinks import MOVES, TWO_STORES
 from device_agent.agent.settings import Settings
@@ -18,6 +22,21 @@ from simulations.world.programs import COLUMN_ROOM
 from simulations.world.truth import LONG_S
 from simulations.world.world import World
 
+_CARDS = frozenset({"store_lost", "older_image", "unsynced_lost", "bit_flip", "clone", "held_up"})
+_SINKS = frozenset(
+    {"new_lake", "gateway_old", "gateway_torn", "gateway_jump", "twin", "power_lost"}
+)
+CAUSES: Final[dict[str, frozenset[str]]] = {
+    "frame: a vouch that was not asked for": frozenset(),
+    "frame: old acknowledgement": frozenset({"recorded_answers"}),
+    "frame: ": frozenset({"hostile"}),
+    "fence: later lives met": _CARDS,
+    "clone_alarms": _CARDS | {"hostile"},
+    "sink: ": _SINKS | {"recorded_answers", "hours", "hostile"},
+    "sinks: another store": _SINKS,
+}
+"""How what a device counts against others begins, and the kinds of faults of which one must have
+happened somewhere; none where nothing has to."""
 WAIT_US = Settings().fence_wait_us
 """Microseconds that a process gives to landers."""
 
@@ -51,9 +70,18 @@ def check_process(world: World, device: VirtualDevice) -> None:
     moves, stores = device.counted(MOVES), len(world.stores)
     if moves > stores and not (world.seen["hostile"] or world.seen["hours"]):
         world.trouble.append(f"{device.name} moved {moves} times, and there were {stores} stores")
+    world.trouble += [f"{device.name} counts without cause: {x}" for x in _uncaused(world, device)]
     failed = device.core.agent.guard.reasons
     if failed:
         world.trouble.append(f"{device.name}: {failed[0]}")
+
+
+def _uncaused(world: World, device: VirtualDevice) -> Iterator[str]:
+    """Yield what a device has counted against others, where nothing happened that gives a cause."""
+    for name in device.core.counters.totals:
+        causes = next((kinds for begin, kinds in CAUSES.items() if name.startswith(begin)), None)
+        if causes and not causes & world.seen.keys():
+            yield name
 
 
 def check_twins(world: World, device: VirtualDevice, sink: str) -> None:

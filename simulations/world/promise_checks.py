@@ -2,8 +2,9 @@
 
 - a low watermark never passes what has not landed
 - nor the start of an entry that has not landed, nor been refused, unless a part of it has landed
-- nor what a source may still give: lines that are so little older than the last one, and readings
-  that were given and are not durable yet
+- nor what a source may still give: lines that are so little older than the last one, or than it
+  would be by now where it is silent and does not hold the promise, and readings that were given and
+  are not durable yet; and one that is silent for long holds no promise
 - nor does the time before which an entry that grows has landed, though a promise may not show it:
   another entry that waits holds it back most often
 - who has ended is done for each sink that lacks nothing, whatever another one lacks
@@ -20,6 +21,7 @@ from device_agent.agent.stored_rows import BEFORE_ALL, PaneId, PaneRow
 from lasp_edge.ordered.cells import unpacked
 from lasp_edge.protocol.fencing import SourceHigh, source_id
 from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.units import SECOND_US
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.keeper import PaneKey
 from simulations.world.process import STORE_ERRORS
@@ -39,6 +41,8 @@ from simulations.world.truth import (
 from simulations.world.world import World
 
 _RECORDED = source_id(RECORDED)
+SPARE_US: Final = 3 * SECOND_US
+"""Microseconds by which a silent source may follow the clock later: a process first looks at it."""
 MOST_ROWS: Final = 1_000
 """Entries of a store that are looked at."""
 
@@ -129,10 +133,33 @@ def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
     if world.step_number > world.scenario.steps or device.is_copy or device.clock.was_wrong:
         return
     furthest_us, late_us = device.furthest_us, device.core.agent.settings.lateness_us
+    if furthest_us is not None and world.scenario.silent_s:
+        furthest_us += max(0, _silent_us(world, device.came_us))  # it follows the clock
     if device.records and (furthest_us is None or low_us > furthest_us - late_us):
         world.trouble.append(f"{device.name} promises {low_us}, and a source came to {furthest_us}")
     if device.held_us and low_us > device.held_us[0]:
         world.trouble.append(f"{device.name} promises {low_us}, and holds what came before")
+
+
+def _silent_us(world: World, since_us: int) -> int:
+    """Return for how long the promise of a source follows the clock that is silent since then."""
+    return world.now_us - since_us - world.scenario.silent_s * SECOND_US
+
+
+def check_silence(world: World, device: VirtualDevice) -> None:
+    """Demand that a source that is silent for long holds no promise, where nothing else does."""
+    core, furthest_us = device.core, device.furthest_us
+    waits = core.panes.memory.dirty or not core.panes.cache.is_complete or core.agent.clock.waiting
+    is_known = furthest_us is not None and not (device.counted(*OUTCOMES) or device.forgot)
+    is_known = is_known and not core.intake.sources.finished
+    if not is_known or waits or core.intake.held_since_us or device.clock.was_wrong:
+        return
+    silent_us = _silent_us(world, max(device.came_us, device.begun_us)) - SPARE_US
+    late_us = core.agent.settings.lateness_us + SPARE_US
+    for low in core.panes.lows(device.now_us(world.now_us)) if silent_us > 0 else ():
+        least_us = min((furthest_us or 0) + silent_us, world.now_us) - late_us
+        if low.low_us is not None and low.low_us < least_us:
+            world.trouble.append(f"{device.name} promises {low.low_us}, and {furthest_us} is old")
 
 
 def check_landed_since(world: World, device: VirtualDevice) -> None:

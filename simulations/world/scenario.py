@@ -74,6 +74,9 @@ they have a row, and for how many seconds they do."""
 RETAINS, RETAINS_S = 0.2, (5, 5, 20)
 """The part of the seeds without any streams in which sinks take late readings for so few seconds
 that short runs come to the end of it: later ones are left out, and panes are pruned."""
+SILENT, SILENT_S, SILENT_STEPS = 0.1, 3, 45
+"""The part of the seeds without any streams in which the promise of a silent source follows the
+clock, after how many seconds, and the least steps of these."""
 ORDERED = 0.12
 """The part of the seeds with streams over the fleet; half of their sinks at least are gateways."""
 LONG_COMMIT_S = 10
@@ -125,6 +128,7 @@ class Scenario:
         wait_s: for how many seconds windows of its sinks wait for devices before they have a row.
         sinks_retain_s: for how many seconds after their end they take late readings; 0: usual.
         narrow: limits are so small that a short run comes to them; see `narrow`.
+        silent_s: seconds after which the promise of a silent source follows the clock; 0: usual.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
         named: the names of the devices, where they are given; `size` is their number.
     """
@@ -160,6 +164,7 @@ class Scenario:
     wait_s: int = 0
     sinks_retain_s: int = 0
     narrow: bool = False
+    silent_s: int = 0
     named: tuple[str, ...] = ()
 
     @property
@@ -194,6 +199,7 @@ class Scenario:
         """Return the settings of its agents."""
         more = {"live_items": LIVE_ITEMS} if self.scans or self.ordered else {}
         more |= {"lateness_us": SOON_LATENESS_US} if self.soon else {}
+        more |= {"source_silent_us": self.silent_s * SECOND_US} if self.silent_s else {}
         retain_us = self.retain_s * SECOND_US
         return Settings.paced(self.interval_s, self.commit_s, retain_us=retain_us, **more)
 
@@ -250,7 +256,11 @@ def _with_terms(scenario: Scenario, random: Random) -> Scenario:
     is_other = any(fault.kind == "former_lander" for fault in scenario.schedule)
     is_other = is_other or scenario.ordered or scenario.scans
     retain_s = random.choice(RETAINS_S) if retains and not is_other else 0
-    return replace(scenario, wait_s=wait_s, sinks_retain_s=retain_s)
+    silent = Random(f"{scenario.seed} silent").random() < SILENT and not scenario.ordered
+    silent_s = SILENT_S if silent and not scenario.scans else 0
+    steps = max(scenario.steps, SILENT_STEPS) if silent_s else scenario.steps
+    terms = replace(scenario, wait_s=wait_s, sinks_retain_s=retain_s)
+    return replace(terms, steps=steps, silent_s=silent_s)
 
 
 def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
