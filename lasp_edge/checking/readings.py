@@ -150,7 +150,13 @@ def _run(event: EventType, value: Any, way: int) -> list[Any]:
 
 
 def devices_of(plan: Plan) -> tuple[str, str]:
-    """Return two devices, by the names that functions ask for: keys of tables, and constants."""
+    """Return two devices, by the names that functions ask for."""
+    first, second, *_ = dict.fromkeys((*named_devices(plan), *DEVICES))
+    return first, second
+
+
+def named_devices(plan: Plan) -> tuple[str, ...]:
+    """Return the names of devices that functions ask for: keys of tables, then constants."""
     keys: dict[str, None] = {}
     texts: dict[str, None] = {}
     for _, function in functions_of(plan):
@@ -159,8 +165,7 @@ def devices_of(plan: Plan) -> tuple[str, str]:
                 named = keys if isinstance(each, Mapping) else texts
                 several = each if isinstance(each, Mapping) else [each]
                 named.update({name: None for name in several if _is_device_name(name)})
-    first, second, *_ = dict.fromkeys((*keys, *texts, *DEVICES))
-    return first, second
+    return tuple(dict.fromkeys((*keys, *texts)))
 
 
 def _is_device_name(name: Any) -> bool:

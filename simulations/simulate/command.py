@@ -32,6 +32,7 @@ from time import process_time
 
 from crdts import ControlLog
 from lasp_edge.checking.command import tags_typed
+from lasp_edge.checking.readings import named_devices
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.parameters import is_value
 from lasp_edge.language.plan import Plan
@@ -96,7 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    plan, scenario = load_plan(arguments.program), _scenario(arguments)
+    plan = load_plan(arguments.program)
+    scenario = _scenario(plan, arguments)
     if arguments.plot:
         _need_writable(arguments.plot)
     arguments.tags = tags_typed(arguments.tag)
@@ -184,12 +186,15 @@ def _groups(plan: Plan, arguments: argparse.Namespace) -> SampledRun:
         raise UsageError(f"--apart: in one order over the whole fleet are {names}")
     groups = []
     for first in range(0, arguments.devices, GROUP):
-        scenario = _scenario(arguments, first, min(GROUP, arguments.devices - first))
+        scenario = _scenario(plan, arguments, first, min(GROUP, arguments.devices - first))
         groups.append(_one_fleet(plan, scenario, arguments))
     return reduce(add, groups)
 
 
-def _scenario(arguments: argparse.Namespace, first: int = 0, size: int | None = None) -> Scenario:
+def _scenario(
+    plan: Plan, arguments: argparse.Namespace, first: int = 0, size: int | None = None
+) -> Scenario:
+    """Return what is simulated; devices have the names that functions of the program ask for."""
     for name in ("devices", "hours", "every", "interval"):
         number = getattr(arguments, name)
         if not 0 < number < math.inf:
@@ -203,7 +208,12 @@ def _scenario(arguments: argparse.Namespace, first: int = 0, size: int | None = 
         raise UsageError(f"--faults: {error}") from None
     faults = faults.without("other_release", "former_lander")  # there is one program
     interval_s, apart = arguments.interval, arguments.apart
-    fleet = Scenario(seed, size, steps, faults, interval_s=interval_s, first=first, apart=apart)
+    named = named_devices(plan)
+    every = dict.fromkeys((*named, *(f"pi-{number}" for number in range(first + size))))
+    names = tuple(every)[first : first + size] if named else ()
+    fleet = Scenario(
+        seed, size, steps, faults, interval_s=interval_s, first=first, apart=apart, named=names
+    )
     return replace(fleet, schedule=tuple(faults.schedule(random, fleet.names, steps)))
 
 

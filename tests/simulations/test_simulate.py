@@ -364,3 +364,20 @@ def test_tags_that_only_fields_of_a_fold_ask_for_are_drawn_or_given(tmp_path, mo
     assert re.search(r"^([1-9]\d*) of \1 windows are what the oracle says$", said, re.MULTILINE)
     assert run_command("simulate", "simulations.simulate.command", ["priced", "--tag", "x"]) == 2
     assert "--tag NAME=VALUE is needed" in capsys.readouterr().err
+
+
+def test_devices_have_the_names_that_a_program_looks_up(tmp_path, monkeypatch, capsys):
+    (tmp_path / "floors.py").write_text(
+        "from lasp_edge import Program, folds\nprogram = Program('floors')\n"
+        "FLOOR = {'hall': '0', 'attic': '2', 'cellar': '-1'}\nwarm = program.event('warm')\n"
+        "program.window('w', source=warm, fold=folds.count(), size_s=60,\n"
+        "               key=lambda event: FLOOR[event.device])\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ["floors", "--devices", "3", "--hours", "0.02"]
+    assert run_command("simulate", "simulations.simulate.command", words) == Exit.FINE
+    out = capsys.readouterr().out
+    assert "6 of 6 windows are what the oracle says" in out
+    assert "KeyError" not in out
+    apart = run_command("simulate", "simulations.simulate.command", [*words, "--apart"])
+    assert (apart, "KeyError" in capsys.readouterr().out) == (Exit.FINE, False)
