@@ -196,7 +196,10 @@ class Fold(ABC):
             raise ValueError(f"fold {self.name}: lower gives {sorted(lowered)}, not {self.parts}")
         for name, value in zip(self.columns_named, partial, strict=True):
             if lowered.get(name, value) != value:
-                raise ValueError(f"fold {self.name}: part {name!r} is not the column of that name")
+                raise ValueError(
+                    f"fold {self.name}: part {name!r} is not what the column of that name holds; "
+                    "give one of the two another name"
+                )
 
     def fingerprint(self, resolution: Resolution) -> str:
         """Return canonical text that differs for partials that must not meet."""
@@ -295,7 +298,7 @@ def as_fold(fold: Any, *, of_events: bool = False) -> Fold:
     if made.takes_fields and not of_events:
         raise ValueError(
             f"{made!r} takes several fields of an event, and samples are single numbers: it is for "
-            "windows"
+            "windows, alone and in no struct"
         )
     if type(made) is not BUILT_IN.get(made.name, type(made)):
         raise ValueError(f"fold {made.name}: that is a built-in fold's name; give yours another")

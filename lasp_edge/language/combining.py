@@ -64,7 +64,9 @@ def _common(draft: Draft, targets: Sequence[str], what: str) -> tuple[bool, int 
         ValueError: some are not what the others are.
     """
     if not targets or not all(map(draft.is_folded, targets)):
-        raise ValueError(f"{what}: values that fold or fold_dynamic made are needed")
+        others = [repr(each) for each in targets if not draft.is_folded(each)]
+        of = f", not {', '.join(others)}" if others else ""
+        raise ValueError(f"{what}: values that fold or fold_dynamic made are needed{of}")
     dynamic = {each in draft.dynamic for each in targets}
     if len(dynamic) > 1:
         raise ValueError(f"{what}: values of the fleet, or of each device, are needed, not of both")

@@ -15,7 +15,7 @@ or a stream they make a stream.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from crdts import DerivedSet
 from lasp_edge.event import Event
@@ -193,7 +193,7 @@ class Declaring(DerivedSets):
         key: Key[Value] | None = None,
         per_device: bool = False,
         version: int = 1,
-        local: Source[Any] | None = None,
+        local: Source[Any] | Literal[True] | None = None,
         uses: Iterable[Parameter] = (),
     ) -> Stream[Image]:
         """Derive the outputs of a scan over events in the order of their own times.

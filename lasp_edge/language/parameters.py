@@ -149,8 +149,9 @@ def check_used(draft: Draft) -> None:
         if name not in used:
             raise ValueError(
                 f"parameter {name!r}: nothing uses it; name it in uses=(...) of a window or scan, "
-                "or give it as a window's size or slide, as the bound of a BoundedLWWSet, or as "
-                "above= or below= of an alert"
+                f"whose functions get its value as at[{name!r}] (lambda event, at: ..), or give it "
+                "as a window's size or slide, as the bound of a BoundedLWWSet, or as above= or "
+                "below= of an alert"
             )
 
 

@@ -83,8 +83,14 @@ def test_a_fold_that_cannot_work_is_refused_at_once(fold, why):
         ({"a": 5}, "a fold such as"),
         ({"min": folds.min(), "min_q": folds.min()}, "there twice"),
         ({"A": folds.min(), "a": folds.min()}, "there twice"),
-        ({"count": folds.mean()}, "part 'count' is not the column"),
-        ({"min_q": folds.min()}, "part 'min_q' is not the column"),
+        (
+            {"count": folds.mean()},
+            "part 'count' is not what the column of that name holds; give one",
+        ),
+        (
+            {"min_q": folds.min()},
+            "part 'min_q' is not what the column of that name holds; give one",
+        ),
         ({"a": folds.struct(b=folds.min(), c=folds.max()), "a_b": folds.max()}, "there twice"),
     ],
 )

@@ -117,7 +117,7 @@ REFUSED = {
     "nothing": (lambda p, of: p.combine("x", abs, resolution="1"), "values that fold or fold_dyn"),
     "a set of samples": (
         lambda p, of: p.combine("x", abs, p.plan().variables["warms"], resolution="1"),
-        "values that fold or fold_dynamic made are needed",
+        "values that fold or fold_dynamic made are needed, not 'warms'",
     ),
     "both tiers": (
         lambda p, of: p.combine("x", max, of["warm here"], of["cold fleet"], resolution="1"),
