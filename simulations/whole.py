@@ -9,14 +9,17 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from lasp_edge.checking.readings import made_up, made_up_entries
 from lasp_edge.checking.trial import Findings
+from lasp_edge.folds.fields import FieldsFold
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import run_handlers
+from lasp_edge.language.writes import variables_named
 from simulations.elsewhere import differences
-from simulations.oracle import Reading
+from simulations.oracle import Reading, accepted
 from simulations.replay import DAY_US, ReplayedFleet, replaying
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?")
@@ -57,13 +60,13 @@ def whole(
             may_ask = left > 0 and given is None
             needed = _needed(replay.failures, readings) if may_ask else {}
             if not needed and not (may_ask and _has_more(optional, readings)):
-                empty = _without_rows(replay)
+                empty = [*_without_rows(replay), *_without_value(replay)]
                 if empty and left and not rare:
                     rare = True  # opening hours, a month, or a row of equal values gives one
                     continue
                 failures = map(_with_remedy, _of_each_kind(replay.failures))
                 found.wrong += [*failures, *replay.compared.wrong()]
-                found.doubts += empty
+                found.doubts += [*empty, *_without_updates(plan, readings)]
                 break
         for event, lacking in needed.items():
             asked.setdefault(event, set()).update(lacking)
@@ -146,6 +149,54 @@ def _without_rows(replay: ReplayedFleet) -> list[str]:
         f"{what}: no made-up reading counts in it; is what its functions ask for possible?"
         for what, count in replay.compared.known.items()
         if not count and what.startswith(("window ", "result "))
+    ]
+
+
+def _without_value(replay: ReplayedFleet) -> list[str]:
+    """Return a line for each part of a fold of several fields that is None in all rows."""
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    plan = replay.fleet.plan
+    for at, (*_, row) in replay.fleet.lander.revisions.items():
+        window = plan.windows[at.window]
+        if isinstance(window.fold, FieldsFold) and row.devices_in:
+            lowered = window.fold.lower(row.partial, window.resolution)
+            rows.setdefault(at.window, []).append(lowered)
+    found = []
+    for name, several in sorted(rows.items()):
+        parts = [
+            each for each in plan.windows[name].fold.parts if not any(map(_has(each), several))
+        ]
+        if parts:
+            found.append(
+                f"window {name}: no made-up reading gives it a {' or '.join(parts)}; do its fields "
+                "vary, and are steps= fine enough for them?"
+            )
+    return found
+
+
+def _has(part: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a function that tells whether a part is there."""
+    return lambda parts: parts[part] is not None
+
+
+def _without_updates(plan: Plan, readings: list[Reading]) -> list[str]:
+    """Return a line for each handler that names variables, and that updates none of them."""
+    named = [
+        (event, handler, [v.name for v in variables_named(handler) if v.name in plan.own_variables])
+        for event in sorted(plan.functions.handlers.keys() - plan.reads.keys())
+        for handler in plan.functions.handlers[event]
+    ]
+    updated = {
+        change.variable
+        for sample in (accepted(plan, readings) if named else ())
+        if sample.event.name not in plan.reads
+        for change in run_handlers(plan, sample.event)
+    }
+    return [
+        f"handler {getattr(handler, '__name__', type(handler).__name__)} of event {event}: no "
+        f"made-up reading makes it update {' or '.join(names)}; is what it asks for possible?"
+        for event, handler, names in named
+        if names and updated.isdisjoint(names)
     ]
 
 

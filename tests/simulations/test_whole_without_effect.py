@@ -1,0 +1,54 @@
+"""What a whole program never does on any made-up reading: a handler's update, a part of a row."""
+
+import contextlib
+
+import pytest
+
+from crdts import Counter, GSet
+from lasp_edge import Program, folds
+from simulations.whole import whole
+
+
+def lamps():
+    """Return a program of two handlers that never update anything, and one that seldom does."""
+    program = Program("lamps")
+    lamp = program.event("lamp", resolution="1", least=0, most=1)
+    ons = program.declare(Counter(), "ons")
+    seen, high = program.declare(GSet(), "seen"), program.declare(GSet(), "high")
+
+    @program.on_event(lamp)
+    def never(event, update):
+        if event.value == "on":
+            update(ons, Counter.increment, 1)
+
+    @program.on_event(lamp)
+    def hidden(event, update):
+        with contextlib.suppress(Exception):
+            update(high, GSet.ad, event.device)
+
+    @program.on_event(lamp)
+    def seldom(event, update):
+        if event.tags.get("room") == "attic" and event.value == 1:
+            update(seen, GSet.add, event.device)
+
+    return program
+
+
+def test_a_handler_that_updates_nothing_is_named():
+    doubts = whole(lamps().plan(), {}).doubts
+    assert [line.partition(";")[0] for line in doubts] == [
+        "handler never of event lamp: no made-up reading makes it update ons",
+        "handler hidden of event lamp: no made-up reading makes it update high",
+    ]
+
+
+@pytest.mark.parametrize(("step", "found"), [("1", 1), ("0.001", 0)])
+def test_steps_that_round_a_field_to_one_value_are_named(step, found):
+    program = Program("melt")
+    heat = program.event("heat", resolution="0.1", least=0, most=60)
+    fold = folds.regression(lambda e: e.value / 1_000, lambda e: e.value, steps=(step, "0.1"))
+    program.window("melt", source=heat, fold=fold, size_s=60)
+    doubts = whole(program.plan(), {}).doubts
+    assert [line.partition(";")[0] for line in doubts] == [
+        "window melt: no made-up reading gives it a slope or intercept"
+    ] * found
