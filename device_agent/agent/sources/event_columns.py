@@ -12,7 +12,7 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.fields import ABSENT, Field, Record
 
 EventField = tuple[str, Field, Any]
-"""An event, its field, and its value in a record without that field: None, or `ABSENT` for none."""
+"""An event, its field, and its value where a record lacks that field: None, or `ABSENT`."""
 
 
 def are_plain(events: Sequence[EventField]) -> bool:
