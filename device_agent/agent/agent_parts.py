@@ -187,6 +187,8 @@ class AgentParts:
     def _waits(self) -> bool:
         """Return whether panes are still to be built."""
         parts = (self.streams, self.missing, self.renewed)
+        if self.streams is not None and self.streams.engine.waiting.first_us is not None:
+            return True
         return any(part is not None and part.waits for part in parts)
 
 

@@ -284,7 +284,7 @@ class FleetEvaluator:
         """
         self._wait_for(came)
         if is_over and not came and frontier_us is not None:
-            frontier_us = self._engine.horizon_us(max(frontier_us, self._newest_us()))
+            frontier_us = self._engine.graph.horizon_us(max(frontier_us, self._newest_us()))
         # What was taken once stays taken, though X has become longer meanwhile.
         until_us = max(self._history.taken_us, frontier_us or BEFORE_ALL_US)
         if due_us and due_us > until_us:

@@ -19,11 +19,13 @@ from lasp_edge.ordered.inputs import (
     InputCell,
     Inputs,
     PlacedCell,
+    insert_cell,
     inserted_cells,
     put_cell,
 )
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
 from lasp_edge.ordered.log import BEFORE_ALL_US
+from lasp_edge.ordered.waiting_cells import WaitingCells
 
 
 class StreamPlan(NamedTuple):
@@ -80,6 +82,7 @@ class StreamEngine:
         cuts: says where they are.
         events: the names of those that the streams are made from.
         graph: the live end.
+        waiting: the cells that it has not taken yet.
         since_us: the last cut; items before it are in the store alone.
     """
 
@@ -89,9 +92,11 @@ class StreamEngine:
         self._plan, self._store = plan, store
         self.events, self.cuts = sorted(plan.events), CutPolicy(live_most, live_us)
         self.graph = plan.graph()
+        self.waiting = WaitingCells(self.graph.nodes, plan.events, store)
         self.since_us = BEFORE_ALL_US
         self._cells: dict[CellId, InputCell] = {}
         self._cells_changed: set[CellId] = set()
+        self._loaded: set[CellId] = set()
         self._young: dict[int, set[CellId]] = {}
         self._lasting: set[CellId] = set()
         self._newest_us = BEFORE_ALL_US
@@ -118,7 +123,8 @@ class StreamEngine:
             return None
         if not self._resume(progress, pruned_us):
             return self._rebuild(progress)
-        self._cells = self._cells_in(self.since_us, FOR_EVER_US)
+        cells = self._cells_in(self.since_us, FOR_EVER_US)
+        self._cells = self.waiting.restore(cells, progress.waiting)
         _note(self._young, self._cells)
         self._count = sum(map(len, self._cells.values()))
         self.graph.update(inserted_cells(self._plan.events, self._cells), progress.frontier_us)
@@ -149,6 +155,7 @@ class StreamEngine:
         """Take the items that another program's streams were made from, since the cut."""
         since_us, former_us = self.since_us, progress.frontier_us
         cells = self._cells_in(since_us, FOR_EVER_US)
+        cells = self.waiting.restore(cells, progress.waiting)
         deltas: dict[str, Delta] = {}
         for where, cell in sorted(cells.items(), key=lambda each: each[0][::-1]):
             over_us = None if former_us is None else min(where.cell_us, former_us)
@@ -168,21 +175,49 @@ class StreamEngine:
             taken: what is there, and what is taken back; what repeats changes nothing.
             frontier_us: nothing older is expected; it never goes back.
         """
+        parts, found = list(taken), StreamChanges({}, [])
+        while due := self.waiting.due():
+            end_us = due[-1].cell_us + 1
+            now = [each for each in parts if each[0].cell_us < end_us]
+            parts = [each for each in parts if each[0].cell_us >= end_us]
+            deltas, retracted = self._take(due, now, None)
+            deltas = {at: each for at, each in deltas.items() if at not in self.waiting.events}
+            found = StreamChanges(follow(found.deltas, deltas), found.retracted + retracted)
+        deltas, retracted = self._take((), parts, frontier_us)
+        return StreamChanges(follow(found.deltas, deltas), found.retracted + retracted)
+
+    def _take(
+        self, due: Iterable[CellId], taken: Iterable[PlacedCell], frontier_us: int | None
+    ) -> StreamChanges:
+        """Take cells that need wait no longer, and others; see `take`."""
         live: dict[str, Delta] = {event: {} for event in self.events}
         past: list[PlacedCell] = []
         retracted: list[StreamItem] = []
+        self._load(due, live)
         for where, came in taken:
             if where.cell_us < self.since_us:
                 past.append((where, came))
                 continue
             cell = self._cells.get(where)
             if cell is None:
-                cell = self._cells[where] = {}
+                if self.waiting.put(where, came, self.graph.frontier_us):
+                    continue
+                self._load(self.waiting.ended(where), live)
+                cell = self._cells.setdefault(where, {})
             self._count -= len(cell)
             if self._put(where, cell, came, live[where.event], retracted):
                 self._cells_changed.add(where)
             self._count += len(cell)
         return self._taken(live, past, retracted, frontier_us)
+
+    def _load(self, waiting: Iterable[CellId], live: dict[str, Delta]) -> None:
+        """Insert cells that wait no longer."""
+        for where, cell in self.waiting.taken(waiting).items():
+            self._cells[where] = cell
+            self._loaded.add(where)
+            self._count += len(cell)
+            self._lasting.add(where)
+            insert_cell(self._plan.events, where, cell, live[where.event])
 
     def _taken(
         self,
@@ -201,18 +236,10 @@ class StreamEngine:
         for where in sorted(old - self._cells_changed):
             self._store.keep_cell(where, self._cells[where], FOR_EVER_US)
         self._cells_changed.clear()
+        self._loaded.clear()
         self._cut()
         self._put_progress()
         return StreamChanges(deltas, retracted)
-
-    def live_from(self, cell_us: int) -> int:
-        """Return how many live items are in cells that begin at a time or later."""
-        return sum(len(cell) for where, cell in self._cells.items() if where.cell_us >= cell_us)
-
-    def horizon_us(self, high_us: int) -> int:
-        """Return a time by which all timers that are set now have rung, if nothing comes more."""
-        due_us = self.graph.due_us
-        return max(high_us, due_us or high_us) + 1
 
     def _put(
         self,
@@ -288,7 +315,8 @@ class StreamEngine:
         for where in self._cells_changed:
             event, _, cell_us = where
             changed[where] = dict(self._store.cells(event, cell_us, cell_us + 1)).get(where, {})
-        return self._cells | changed
+        found = self._cells | changed
+        return {where: cell for where, cell in found.items() if where not in self._loaded}
 
     def _last(self) -> set[CellId]:
         """Return the live cells that have become old: they stay in the store until a cut."""
@@ -303,9 +331,11 @@ class StreamEngine:
 
     def _cut(self) -> None:
         """Pack away all but the newest items, if there are many, as far as the frontier allows."""
-        frontier_us = self.graph.frontier_us
+        frontier_us, first_us = self.graph.frontier_us, self.waiting.first_us
         if frontier_us is None:
             return
+        if first_us is not None:
+            frontier_us = min(frontier_us, first_us)
         at_us = self.cuts.at_us(self._cells, self._count, frontier_us)
         if at_us <= max(self.since_us, 0):
             return
@@ -332,7 +362,7 @@ class StreamEngine:
     def _put_progress(self) -> None:
         """Store how far the streams have come, with what else is stored."""
         frontier_us = self.graph.frontier_us
-        known = self._plan.meanings, self._plan.entries
+        known = self._plan.meanings, self._plan.entries, self.waiting.known
         progress = EngineProgress(self.since_us, frontier_us, self._era, *known)
         if progress != self._stored:
             self._store.put_progress(progress)

@@ -86,6 +86,10 @@ class StreamGraph:
         found = [node.stage.due_us for node in self.nodes if isinstance(node.stage, ScanStage)]
         return min([due_us for due_us in found if due_us is not None], default=None)
 
+    def horizon_us(self, high_us: int) -> int:
+        """Return a time by which all timers that are set now have rung, if nothing comes more."""
+        return max(high_us, self.due_us or high_us) + 1
+
     @property
     def failing(self) -> dict[tuple[str, Place], str]:
         """Stream and place -> why a function fails there now."""

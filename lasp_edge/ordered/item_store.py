@@ -44,6 +44,7 @@ class EngineProgress(NamedTuple):
         era: how often the program's streams have changed.
         meanings: of each stream; see `lasp_edge.language.streaming.meanings_of`.
         entries: the operators' entries under which the streams were evaluated.
+        waiting: the cells that the streams have not taken (`lasp_edge.ordered.waiting_cells`).
     """
 
     since_us: int
@@ -51,6 +52,7 @@ class EngineProgress(NamedTuple):
     era: int
     meanings: tuple[tuple[str, str], ...]
     entries: tuple[tuple[Any, ...], ...] = ()
+    waiting: tuple[int, tuple[str, ...]] | None = None
 
 
 class ItemStore(Protocol):

@@ -14,8 +14,11 @@ in Python, and who takes them for the same would keep the outputs of another one
     ValueError: a plain value is needed (a tuple in place of a list), not a list
 """
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 import msgpack
@@ -98,6 +101,34 @@ def check_plain(value: Any) -> None:
             raise ValueError(f"at most {PLAIN_BYTES} bytes may be kept, not {size}")
 
 
+def are_plain(values: Sequence[Any]) -> bool:
+    """Return whether some values surely are plain and fit, by columns; else each is to be checked.
+
+    >>> are_plain([(1, "a", ()), (2, "b", ())]), are_plain([1, None]), are_plain([[1], [2]])
+    (True, False, False)
+    """
+    try:
+        return not values or _most_bytes_of(values, PLAIN_DEPTH) <= PLAIN_BYTES
+    except ValueError:
+        return False
+
+
+def _most_bytes_of(values: Sequence[Any], depth: int) -> int:
+    """Return how many bytes the encoding of each of some values takes, or somewhat more."""
+    first = values[0]
+    if all(map(is_, values, repeat(first))):
+        return _most_bytes(first, depth)
+    kinds = set(map(type, values))
+    if kinds == _INT:
+        return max(_most_bytes(min(values), depth), _most_bytes(max(values), depth))
+    if kinds == _TUPLE:
+        if not depth:
+            raise ValueError("tuples within each other")
+        columns = zip(*values, strict=True)  # or ValueError: not of one length
+        return _HEAD_BYTES + sum([_most_bytes_of(column, depth - 1) for column in columns])
+    return max([_most_bytes(value, depth) for value in values])
+
+
 def is_short(  # noqa: C901, PLR0911, PLR0912 - every state goes through it
     values: tuple[Any, ...], few: int = _FEW, short: int = 1_000
 ) -> bool:
@@ -159,6 +190,7 @@ def _text_bytes(value: str | bytes) -> int:
     return len(value)
 
 
+_INT, _TUPLE = {int}, {tuple}
 _EXACT = frozenset({bool, int, str, bytes, type(None)})
 """Kinds of which equal values have one encoding."""
 _SINGLE = frozenset({bool, float, int, type(None)})

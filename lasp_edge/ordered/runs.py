@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, Final
 
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.deltas import Delta, netted, same_event
 from lasp_edge.ordered.log import Checkpoint, ItemChange
 from lasp_edge.ordered.outputs import outputs_at
 from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.plain import check_plain, is_short, same
+from lasp_edge.ordered.plain import are_plain, check_plain, is_short, same
 from lasp_edge.ordered.scan import Scan
 
 SHARED: Final = ""
@@ -113,13 +114,7 @@ class RunLog:
             late = bisect_right(changes, runs[-1].places[-1], key=_place_of)
         for place, new in changes[:late]:
             self._put(place, new, gone)
-        for place, event in changes[late:]:
-            if event is None:
-                continue  # what is gone is not here
-            if not runs or event[0] == SHARED or len(runs[-1].places) >= MOST:
-                runs.append(EventRun([], []))
-            runs[-1].places.append(place)
-            runs[-1].events.append(event)
+        self._append([each for each in changes[late:] if each[1] is not None])
         return netted(gone, self._step(gone))
 
     def advance(self, frontier_us: int) -> Delta:  # noqa: ARG002
@@ -144,6 +139,21 @@ class RunLog:
             run.stepped -= count
         self.base = base
         return base
+
+    def _append(self, changes: Sequence[tuple[Place, Any]]) -> None:
+        """Add events behind all others."""
+        runs = self._runs
+        places, events = [each[0] for each in changes], [each[1] for each in changes]
+        begins = [at for at, event in enumerate(events) if event[0] == SHARED]
+        at, count = 0, len(events)
+        while at < count:
+            if not runs or events[at][0] == SHARED or len(runs[-1].places) >= MOST:
+                runs.append(EventRun([], []))
+            run, number = runs[-1], bisect_right(begins, at)
+            end = min(at + MOST - len(run.places), *begins[number : number + 1], count)
+            run.places += places[at:end]
+            run.events += events[at:end]
+            at = end
 
     def _put(self, place: Place, new: Event[Any] | None, gone: _Outputs) -> None:
         """Put a change that is not behind all events in its place."""
@@ -230,7 +240,31 @@ class RunLog:
         failures.passed(place)
         return after, come
 
-    def _made(  # the path that every local event takes
+    def _made_together(
+        self, made: Any, places: list[Place], events: list[Event[Any]]
+    ) -> tuple[Any, _Outputs] | None:
+        """Return state and rows as `_made` does, where no event fails; None where one may.
+
+        What `step` gave is checked by columns.
+        """
+        step, states, given = self._stepper.step, [], []
+        try:
+            for event in events:
+                made, values = step(made, event)
+                states.append(made)
+                given.append(values)
+            if not are_plain(states):
+                return None
+            come: _Outputs = {}
+            for at in [at for at, values in enumerate(given) if values]:
+                rows = [(ROW, value) for value in given[at]]
+                come.update(outputs_at("", self._key, rows, places[at], events[at]))
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            return None
+        return made, come
+
+    def _made(
         self,
         state: Any,
         places: list[Place],
@@ -240,6 +274,11 @@ class RunLog:
     ) -> Any:
         """Return the state behind local events, and put the rows that they give into `come`."""
         basis, made, has_made = state
+        if events and not failures.places:
+            together = self._made_together(made, places, events)
+            if together is not None:
+                come |= together[1]
+                return basis, together[0], True
         step, failing = self._stepper.step, failures.places
         for place, event in zip(places, events, strict=True):
             try:

@@ -2,21 +2,27 @@
 
 from contextlib import contextmanager
 
+import pytest
+
 from device_agent.agent.intake.batch import Batch
+from device_agent.agent.scans import streams
 from device_agent.agent.scans.shares import Shares
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.event import Event
 from lasp_edge.language.streaming import FLEET, graph_of
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import reading_place
+from lasp_edge.ordered.waiting_cells import WaitingCells
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
 from lasp_edge.protocol.waiting import DEAD_AFTER_US
 from lasp_edge.units import SECOND_US
 from simulations.world.faults import Fault
+from simulations.world.local_events import synced
 from simulations.world.misfortunes import befall
 from simulations.world.programs import LIVE
-from simulations.world.scenario import ARCHIVE, Scenario
+from simulations.world.run import run
+from simulations.world.scenario import ARCHIVE, Scenario, scenario_of
 from simulations.world.world import World
 from tests.lasp_edge.language.test_parting import plan_of
 from tests.lasp_edge.scans.support_synchronised import Epochs
@@ -161,3 +167,19 @@ def test_who_goes_on_following_a_dead_gateway_answers_nothing(monkeypatch):
         after_the_followed_gateway_has_died(fleet)
         fleet.pass_steps(50)
         assert not fleet.is_settled(0)
+
+
+@pytest.mark.parametrize("seed", [1, 9])
+def test_readings_of_a_time_long_ago_wait_for_events_in_order(seed, monkeypatch):
+    """Seed 1: a device restarts while they wait. Seed 9: a place comes late while others wait."""
+    monkeypatch.setattr(streams, "LONG_AGO_US", -HOUR_US)
+    monkeypatch.setattr(streams, "PATIENCE_US", 1_500_000)
+    waited, put = [], WaitingCells.put
+
+    def noted(*given):
+        waited.append(put(*given))
+        return waited[-1]
+
+    monkeypatch.setattr(WaitingCells, "put", noted)
+    assert not run(synced(scenario_of(seed))).trouble
+    assert any(waited)

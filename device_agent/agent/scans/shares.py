@@ -38,10 +38,6 @@ MOST_CELLS: Final = 50_000
 LONG_US: Final = 3_600_000_000
 """In a time longer than this nobody looks for events in order: there is one."""
 
-MOST_BEHIND: Final = 1_024
-"""Readings behind a place that comes late, from which on it waits until half as many were read
-since the last one: all of them are stepped again, and a file is read far ahead of its fleet."""
-
 
 class TakenCell(NamedTuple):
     """What was taken of a cell.
@@ -122,6 +118,7 @@ class Shares(Part):
     Attributes:
         plan: the program.
         followed: the gateway whose places count; "" before any is known.
+        taken_us: when places were taken last.
     """
 
     name = "shares"
@@ -134,9 +131,8 @@ class Shares(Part):
         }
         self._frames: dict[str, dict[tuple[str, int], tuple[int, dict[Place, SharedPlace]]]] = {}
         self._heard_us: dict[str, int] = {}
-        self.followed = ""
+        self.followed, self.taken_us = "", 0
         self._pending: set[tuple[str, int]] = set()
-        self._read = 0
         self._owed = (-1, BOTTOM_US)
         self._stored: dict[tuple[str, int], tuple[str, int]] = {}
         self._cells: dict[tuple[str, int], TakenCell] = {}
@@ -297,7 +293,7 @@ class Shares(Part):
         floor_us: int,
         now_us: int,
         *,
-        is_reading: bool = False,
+        catches_up: bool = False,
     ) -> StreamChanges:
         """Let an engine take readings, and how the places have changed; store these.
 
@@ -308,26 +304,18 @@ class Shares(Part):
             low_us: nothing older is expected.
             floor_us: places before it are over.
             now_us: the time.
-            is_reading: more readings are coming right now.
+            catches_up: the readings are of a time long ago, and more of them, or places, come: what
+                lies behind the last place that is known waits for another one.
         """
         self._follow(now_us)  # where readings come all the time, nobody has asked `is_waiting`
-        waits = is_reading and self._may_wait(engine, taken)
-        changes = [] if waits else self.changes(history, floor_us)
-        engine.cuts.know(min(self._last_us.values()))
+        changes, known_us = self.changes(history, floor_us), min(self._last_us.values())
+        if changes:
+            self.taken_us = now_us
+        engine.cuts.know(known_us)
+        engine.waiting.behind_us = known_us if catches_up else None
         outcome = engine.take([*taken, *in_cells(changes)], low_us)
         self.put(history)
         return outcome
-
-    def _may_wait(self, engine: StreamEngine, taken: Sequence[PlacedCell]) -> bool:
-        """Return whether what was published lies so far behind what is read that it may wait."""
-        self._read += sum(len(part) for _, part in taken)
-        if not self._pending:
-            return False
-        behind = engine.live_from(min(cell_us for _, cell_us in self._pending))
-        if MOST_BEHIND < behind > 2 * self._read:
-            return True
-        self._read = 0
-        return False
 
     def put(self, history: PartedHistory) -> None:
         """Store what the engine has taken."""

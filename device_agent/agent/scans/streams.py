@@ -42,6 +42,13 @@ from lasp_edge.units import SECOND_US
 if TYPE_CHECKING:
     from device_agent.agent.scans.shares import Shares
 
+LONG_AGO_US = 600 * SECOND_US
+"""Microseconds: readings that lie further behind the clock are those of a file, or of a sensor that
+was cut off from its device. Others are some seconds behind it."""
+PATIENCE_US = 10 * SECOND_US
+"""Microseconds after the last reading, or the last place that was taken, for which readings of a
+time long ago wait for another place: a gateway commits every two seconds."""
+
 
 class Streams(Part):
     """Runs the streams of a program.
@@ -59,6 +66,7 @@ class Streams(Part):
         books: the rows of each result.
         begun: the rows of the store are in the books.
         panes: makes those of windows, and of rows.
+        shares: the places that gateways publish; None where no scan has local events.
         waits: the next commit has entries of operators to follow.
     """
 
@@ -73,7 +81,7 @@ class Streams(Part):
         value_of: ValueOf,
         shares: "Shares | None" = None,
     ) -> None:
-        self._shares = shares
+        self.shares = shares
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._variables, self._value_of = variables, value_of
         self.panes = StreamPanes(agent, panes)
@@ -99,8 +107,8 @@ class Streams(Part):
         self.begun, self._followed = False, log
         self.waits = self._log != log
         self._history = StreamHistory(plan, device, self._stored)
-        if self._shares is not None:
-            self._history = self._parted = self._shares.history(device, self._stored)
+        if self.shares is not None:
+            self._history = self._parted = self.shares.history(device, self._stored)
         live_most = self._agent.settings.live_items
         self.engine = FollowingEngine(stream_plan(plan, device, log), self._history, live_most)
         self.panes.follow(log)
@@ -123,12 +131,12 @@ class Streams(Part):
         low_us = self._intake.low_us(now_us)
         if low_us is not None and self._intake.sources.all_done:
             high_us = self._intake.progress.high_us
-            low_us = self.engine.horizon_us(low_us if high_us is None else high_us)
+            low_us = self.engine.graph.horizon_us(low_us if high_us is None else high_us)
         return low_us
 
     def is_due(self, now_us: int) -> bool:
         """Return whether time alone has brought something."""
-        if not self.begun or self.waits or _has_news(self._shares, now_us):
+        if not self.begun or self.waits or _has_places(self, self._agent, self._intake, now_us):
             return True
         low_us, timer_us = self._low_us(now_us), self.engine.graph.due_us
         if low_us is None:
@@ -144,7 +152,10 @@ class Streams(Part):
         self._now_us = self.panes.now_us = now_us
         columns = [each for each in self._intake.columns if each.event in self._events]
         if self.begun and not (
-            columns or self._waits or self.waits or _has_news(self._shares, now_us)
+            columns
+            or self._waits
+            or self.waits
+            or _has_places(self, self._agent, self._intake, now_us)
         ):
             return
         self._waits = False
@@ -153,13 +164,15 @@ class Streams(Part):
             self._begin(store)
         if self.waits:
             self._follow(store)
-        before_us, shares = self.engine.since_us, self._shares
+        before_us, shares = self.engine.since_us, self.shares
         taken, low_us = list(column_cells(columns)), self._low_us(now_us)
         if shares is None:
             outcome = self.engine.take(taken, low_us)
         else:
             given = self.engine, self._parted, taken, low_us, self._intake.progress.pruned_us
-            outcome = shares.evaluated(*given, now_us, is_reading=_reads(self._intake, now_us))
+            outcome = shares.evaluated(
+                *given, now_us, catches_up=_catches_up(self._agent, self._intake, shares, now_us)
+            )
         self._bring(outcome, before_us, store, self._windows)
         if self._leaving.leave(self._sent, outcome.deltas, store, now_us) and shares is not None:
             shares.answered(self._agent.beats, self._intake.progress.promised_us)
@@ -173,8 +186,8 @@ class Streams(Part):
 
     def give_up(self) -> None:
         """Store nothing of an evaluation that has failed, and go on from what is stored."""
-        if self._shares is not None:
-            self._shares.give_up()
+        if self.shares is not None:
+            self.shares.give_up()
         self._load()
 
     def _begin(self, store: StoreReader) -> None:
@@ -183,8 +196,8 @@ class Streams(Part):
             self._load(log_of_entries(progress.entries))
         self.begun = True
         pruned_us = self._intake.progress.pruned_us
-        if self._shares is not None:
-            self._shares.begin(self._parted, self._intake.progress.promised_us)
+        if self.shares is not None:
+            self.shares.begin(self._parted, self._intake.progress.promised_us)
         rebuilt = self.engine.begin(pruned_us)
         for book in self.books.values():
             book.begin(self.engine.since_us)
@@ -270,6 +283,9 @@ class Streams(Part):
             now_us: the time.
         """
         due_us, frontier_us = self.engine.graph.due_us, self.engine.frontier_us
+        first_us = self.engine.waiting.first_us
+        if low_us is not None and first_us is not None:
+            low_us = min(low_us, first_us)
         if low_us is not None and self.waits:
             changed = self._log.entries.items() ^ self._followed.entries.items()
             low_us = min(low_us, *(at.from_us for at, _ in changed))
@@ -337,11 +353,17 @@ def _wanted(agent: Agent, books: Mapping[str, ResultBook]) -> Iterator[Content]:
             yield Content(topic, newest.mark, newest.as_json)
 
 
-def _reads(intake: Intake, now_us: int) -> bool:
-    """Return whether more readings are coming right now."""
-    return not intake.sources.all_done and now_us < intake.read_us + SECOND_US
+def _has_places(streams: Streams, agent: Agent, intake: Intake, now_us: int) -> bool:
+    """Return whether places were published that were not taken, or cells wait for none any more."""
+    shares = streams.shares
+    if shares is None:
+        return False
+    waits = streams.engine.waiting.first_us is not None
+    return (waits and not _catches_up(agent, intake, shares, now_us)) or shares.is_waiting(now_us)
 
 
-def _has_news(shares: "Shares | None", now_us: int) -> bool:
-    """Return whether a gateway has published something that was not taken yet."""
-    return shares is not None and shares.is_waiting(now_us)
+def _catches_up(agent: Agent, intake: Intake, shares: "Shares", now_us: int) -> bool:
+    """Return whether readings of a time long ago, or places behind them, are still coming."""
+    high_us, last_us = intake.progress.high_us, max(intake.read_us, shares.taken_us)
+    is_old = high_us is not None and high_us < agent.clock.time_us(now_us) - LONG_AGO_US
+    return is_old and now_us < last_us + PATIENCE_US

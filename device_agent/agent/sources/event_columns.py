@@ -1,7 +1,7 @@
 """Readings of records by column: what `FieldMapping.batch` gives where nothing but events is asked.
 
-No function is called for a record. A batch with a record that gives no reading is left to the path
-that names the reason.
+No function is called for a record. Where one gives no reading, all are left to the path that finds
+out why.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.fields import ABSENT, Field, Record
 
 EventField = tuple[str, Field, Any]
-"""An event, its field, and its value where a record lacks that field: None, or `ABSENT`."""
+"""An event, where it stands, and what it is where that is not there: `ABSENT` gives no reading."""
 
 
 def are_plain(events: Sequence[EventField]) -> bool:
