@@ -78,7 +78,7 @@ from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
-from lasp_edge.checking.steps import in_steps
+from lasp_edge.checking.steps import in_steps, rounded_away
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, need_device, ties
 from lasp_edge.checking.trial import Findings
@@ -170,7 +170,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         lines, asked = lines + _findings(found), found.tags
-    doubts += mixtures(plan, asked) + ([] if arguments.no_run else restless(plan))
+    doubts += mixtures(plan, asked) + ([] if arguments.no_run else _odd_values(plan))
     if arguments.recording is not None and plan.streams:
         doubts += ties(plan, arguments.recording, _fields(plan, arguments))
     if not arguments.no_record:
@@ -202,6 +202,12 @@ def _looked_at(plan: Plan) -> _Seen:
     lines += [f"ROOM  {line}" for line in room.notes]
     wrong = remembering + captured(plan) + unnamed_arguments(plan) + room.wrong
     return _Seen(wrong, doubts + room.doubts, lines)
+
+
+def _odd_values(plan: Plan) -> list[str]:
+    """Return a line for each function whose values look odd; what it prints is not shown."""
+    with redirect_stdout(io.StringIO()):
+        return restless(plan) + rounded_away(plan)
 
 
 def _need_former(arguments: argparse.Namespace) -> None:

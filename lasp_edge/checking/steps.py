@@ -1,4 +1,4 @@
-r"""A fold of a user's own that takes steps for units: 21.5 °C is 215 in steps of 0.1.
+r"""What forgets the step of its numbers: 21.5 °C is 215 in steps of 0.1, and 0.04 is 0.
 
 `lift` is given a reading in steps, and `lower` gives a result in units. Nothing fails where one of
 them does otherwise: each result is wrong by the step.
@@ -21,16 +21,24 @@ them does otherwise: each result is wrong by the step.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from inspect import isfunction
+from typing import Any
 
+from crdts import ControlLog
 from lasp_edge.checking.programs import collected_event, nested_folds
+from lasp_edge.checking.readings import FIRST_US, AnyTags, constants, devices_of, values_of
 from lasp_edge.checking.texts import node_of
 from lasp_edge.errors import pass_interrupt
+from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT, PlausibleRange, Resolution
 from lasp_edge.folds.structs import Struct
+from lasp_edge.language.declarations import EventType
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.reasons import shown_place
 
 _TRIED = (1_303, 600, -77)
@@ -56,6 +64,57 @@ def in_steps(plan: Plan) -> list[str]:
             if not isinstance(fold, Struct)
             for line in (*_lowered(inside, fold, step), *_compared(inside, fold, step))
         }
+    )
+
+
+def rounded_away(plan: Plan) -> list[str]:
+    r"""Return a line for each `value=` and map whose numbers are all rounded to 0, but are not 0.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("plugs")
+    >>> power = program.event("power", resolution="1", unit="W", least=0, most=400)
+    >>> kilowatts = {"value": lambda event: event.value / 1_000}
+    >>> _ = program.window("kw", source=power, fold=folds.mean(), size_s=60, **kilowatts)
+    >>> print(*rounded_away(program.plan())[0].split("; "), sep="\n")
+    value= of window kw: each of its numbers is rounded to 0, such as 0.4, by the step 1
+    write a finer resolution= of event power
+    """
+    found = []
+    for (name, kind), function in plan.functions.windows.items():
+        window = plan.windows[name]
+        event = plan.events.get(window.source.name)
+        if kind == "value" and event is not None:
+            at = WindowRegimes(window, plan.functions, ControlLog()).regime_at(FIRST_US).at
+            lost = _lost(plan, event, partial(_with, function, at), window.resolution)
+            found += [f"value= of window {name}: {lost} of event {event.name}"] if lost else []
+    for name, stream in plan.streams.items():
+        event = plan.events.get(stream.sources[0]) if stream.operator == "map" else None
+        if event is not None and stream.resolution is not None:
+            lost = _lost(plan, event, plan.functions.streams[name], stream.resolution)
+            found += [f"map {name}: {lost} of the map"] if lost else []
+    return found
+
+
+def _with(function: Callable[[Event[Any], Any], Any], at: Any, event: Event[Any]) -> Any:
+    return function(event, at)
+
+
+def _lost(
+    plan: Plan, event: EventType, function: Callable[[Event[Any]], Any], step: Resolution
+) -> str:
+    """Return what becomes of a function's numbers where a step rounds all of them to 0."""
+    numbers = []
+    for value in values_of(event, *constants(plan)):
+        with suppress(Exception):
+            given = Event(event.name, value, FIRST_US, devices_of(plan)[0], AnyTags())
+            number = function(given)
+            numbers += [number] if step.quantise(number) or number else []
+    if len({*numbers}) < len(_TRIED) or any(map(step.quantise, numbers)):
+        return ""
+    most = max(numbers, key=abs)
+    return (
+        f"each of its numbers is rounded to 0, such as {most:g}, by the step {step.text}; write a "
+        "finer resolution="
     )
 
 

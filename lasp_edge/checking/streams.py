@@ -143,7 +143,7 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
             first = plausible(event, 0)  # that nearest to 0: the others lie behind it
             behind = steps * one if first >= 0 else -steps * one
             quantised = plausible(event, min(first + behind, LIMIT - 1))
-            if n % NAMED == 0:
+            if n // len(events) % NAMED == 0:  # of each event, however many there are
                 quantised = event.resolution.quantise(rng.choice(named[event.name]))
             value = event.resolution.real(quantised)
         place = reading_place(event.name, "", quantised, time_us, device)

@@ -119,12 +119,13 @@ def checked_condition(condition: Any, what: str) -> Any:
     return checked
 
 
-def checked_whole(value: Any, what: str) -> Any:
+def checked_whole(value: Any, what: str, source: str) -> Any:
     """Return a `value=` of texts, pairs and other values without a step: it gives whole numbers.
 
     Args:
         value: the user's function; what it raises is passed on.
         what: says in an error what it is, such as "value= of window 'by_room'".
+        source: the stream that the values are of.
 
     Raises:
         WrongAnswer: (when it is called) the number is not whole; it is not rounded in silence.
@@ -135,8 +136,8 @@ def checked_whole(value: Any, what: str) -> Any:
         number = value(event, at)
         if isinstance(number, float | Decimal | Fraction) and number % 1:
             raise WrongAnswer(
-                f"{what} must give a whole number, since a {type(event.value).__name__} has no "
-                "step: count cents, not euros",
+                f"{what} must give a whole number, as {source!r} has no single step: count cents, "
+                "not euros",
                 value,
             )
         return number

@@ -74,7 +74,11 @@ def declare_window(
     if "where" in functions:
         functions["where"] = checked_condition(functions["where"], f"where= of {what}")
     if "value" in functions and given.of_stream and given.event.is_unstepped:
-        functions["value"] = checked_whole(functions["value"], f"value= of {what}")
+        functions["value"] = checked_whole(
+            functions["value"],
+            f"value= of {what}",
+            given.event.name.removeprefix(f"{given.name}: "),
+        )
     need_key(given.key, given.version, what)
     defaults = {each.name: each.default for each in controls.parameters}
     size_us, slide_us = _sizes(given, defaults)

@@ -4,7 +4,7 @@ import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Column, Fold, Op, Program, folds
-from lasp_edge.checking.steps import in_steps
+from lasp_edge.checking.steps import in_steps, rounded_away
 
 
 class Hot(Fold):
@@ -81,3 +81,25 @@ def test_it_says_what_to_write():
     assert compared.endswith(
         "and value is in steps of 0.01: 25 of them are 0.25; write 2500 for 25"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "resolution", "is_lost"),
+    [
+        (lambda event: event.value / 1_000, "1", True),
+        (lambda event: event.value / 1_000, "0.001", False),
+        (lambda event: event.value / 100, "1", False),
+        (lambda event: 0, "1", False),
+        (lambda event: int(event.value > 300), "1", False),
+        (lambda event: event.value / int(event.tags["kind"]) / 1_000, "1", True),
+    ],
+    ids=str,
+)
+def test_numbers_that_a_step_rounds_to_nothing_are_named(value, resolution, is_lost):
+    program, event = warm("1", least=0, most=400)
+    program.map(event, value, "m", resolution=resolution)
+    assert [line.partition(":")[0] for line in rounded_away(program.plan())] == ["map m"] * is_lost
+    program, event = warm(resolution, least=0, most=400)
+    program.window("w", source=event, fold=folds.mean(), size_s=60, value=value)
+    found = [line.partition(":")[0] for line in rounded_away(program.plan())]
+    assert found == ["value= of window w"] * is_lost

@@ -15,6 +15,7 @@ from lasp_edge.checking.recordings import recording_of
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, ties
+from lasp_edge.checking.trial import Findings
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.testing import check_program
@@ -200,6 +201,19 @@ def test_functions_of_streams_are_called_with_what_agents_give():
     program = program_with(function=lambda event, more: 1)
     (line,) = uncallable(program.plan())
     assert line.startswith("function of mapped: <lambda>(event, more) is called as (event)")
+
+
+@pytest.mark.parametrize("others", ["a", "z", "ay", "az", "ayz"])
+def test_each_of_several_events_has_the_values_that_functions_name(others):
+    program = Program("wind")
+    speed = program.event("speed", resolution="0.1", least=0, most=75)
+    for name in others:
+        program.result(program.map(program.event(name), abs, f"of_{name}", resolution="1"))
+    storm = program.filter(speed, lambda event: event.value > 25, "storm")
+    program.result(program.scan("storms", source=storm, scan=scans.changes(), per_device=True))
+    found = Findings()
+    tried_streams(program.plan(), {}, found)
+    assert found.doubts == []
 
 
 def test_a_recording_of_coarse_times_is_named(tmp_path):

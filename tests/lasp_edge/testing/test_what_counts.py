@@ -199,8 +199,8 @@ def test_a_value_of_a_text_or_a_pair_that_is_not_whole_is_refused_and_not_rounde
     found = replay(program, given)
     assert [row["sum"] for row in found.window("spent")] == [4.0]
     (why,) = found.failures
-    kind = "str" if text else "tuple"
-    assert f"window 'spent' must give a whole number, since a {kind} has no step: count" in why
+    of = "readings" if text else "pairs"
+    assert f"window 'spent' must give a whole number, as '{of}' has no single step: count" in why
 
 
 def test_equal_tags_give_windows_and_scans_the_same_key_in_whatever_order_they_come():
