@@ -305,15 +305,15 @@ class Gathering:
             self._of_key[key] = of_key[max(0, count - 1) :]
 
     def asked(self) -> set[Place]:
-        """Return the places where devices may lack a share: of others they have shown their answer.
+        """Return the places where devices may lack a share: of others they have gone on from it.
 
-        Those are the open ones that lack more than promises, those before them, and the last one
-        of each key. Where the share is always the same, who has answered a place lacks nothing.
+        Those are the open ones that lack more than promises, and those before them. Where the share
+        is always the same, who has answered a place lacks nothing.
         """
         unanswered = self._open.keys() - self._unpromised - self._unpassed
         if self._scan.is_share_constant:
             return unanswered
-        found = unanswered | {of_key[-1] for of_key in self._of_key.values() if of_key}
+        found = set(unanswered)
         for place in unanswered:
             of_key = self._of_key[self.records[place].key]
             at = bisect_left(of_key, place)
