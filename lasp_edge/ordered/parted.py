@@ -30,7 +30,7 @@ events in one order (the theorem of `synchronised`).
 Source: Flumina (`synchronised`), without its tree of workers and its mailboxes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
@@ -147,7 +147,7 @@ class LeafStage(ScanStage):
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
         *events, shared = deltas
         # Their names tell local events of several sources apart: `_sent` adds the branch.
-        changes, moved = self._by_key(chain.from_iterable(each.items() for each in events))
+        changes, moved = self._by_key(events[0] if len(events) == 1 else dict(_items_of(events)))
         for at, (old, new) in sorted(shared.items(), key=lambda each: ordered_place(each[0])):
             place = ordered_place(at)
             if old is not None and (new is None or new.key != old.key):
@@ -178,6 +178,11 @@ class LeafStage(ScanStage):
             time_us, device, tie, path = place
             return time_us, device, tie, (self._branches[str(tie[0])], *path)
         return sent_at((*place[:3], place[3][:-1])).place(self.device)
+
+
+def _items_of(deltas: Iterable[Delta]) -> Iterator[tuple[Place, Change]]:
+    """Yield the changes of several sources, whose places differ."""
+    return chain.from_iterable(each.items() for each in deltas)
 
 
 def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Iterator[tuple[Place, Change]]:

@@ -23,10 +23,11 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar, Protocol
 
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.calling import Failures, values_of
-from lasp_edge.ordered.deltas import Change, Delta, join_into, netted
+from lasp_edge.ordered.deltas import Delta, join_into, netted
 from lasp_edge.ordered.log import Checkpoint, ItemChange, ScanLog
 from lasp_edge.ordered.outputs import LogName, Output
 from lasp_edge.ordered.places import Place, child_place
@@ -226,7 +227,7 @@ class ScanStage(StreamStage):
         return sum(log.steps for log in self.logs.values())
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
-        return self._applied(self._by_key(deltas[0].items()), frontier_us)
+        return self._applied(self._by_key(deltas[0]), frontier_us)
 
     def _applied(
         self, keyed: tuple[dict[str, list[ItemChange]], bool], frontier_us: int | None
@@ -266,20 +267,32 @@ class ScanStage(StreamStage):
         """When the next timer rings, if nothing comes before; None: never."""
         return min(self._due_us.values(), default=None)
 
-    def _by_key(  # noqa: C901 - the path that every item takes
-        self, changed: Iterable[tuple[Place, Change]]
-    ) -> tuple[dict[str, list[ItemChange]], bool]:
+    def _by_key(self, delta: Delta) -> tuple[dict[str, list[ItemChange]], bool]:
         """Return the changes of each key, in the order of their places.
 
         And whether an event may have moved from one key to another.
         """
-        key, moved = self.key, False
-        if key is None:
-            whole = [(place, new) for place, (_, new) in changed]
-            whole.sort(key=_place_of)  # no two places are the same
-            return {"": whole}, moved
+        news = [new for _, new in delta.values()]
+        if self.key is None:
+            return {"": sorted(zip(delta, news, strict=True), key=_place_of)}, False
+        if any([old is not None for old, _ in delta.values()]):  # noqa: C419 - faster
+            return self._each_by_key(self.key, delta)
+        try:
+            keys = list(map(self.key, news))
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            return self._each_by_key(self.key, delta)
+        if not keys or keys.count(keys[0]) < len(keys):
+            return self._each_by_key(self.key, delta)
+        return {keys[0]: sorted(zip(delta, news, strict=True), key=_place_of)}, False
+
+    def _each_by_key(  # noqa: C901 - failing functions, moves and keys are one decision each
+        self, key: KeyOf, delta: Delta
+    ) -> tuple[dict[str, list[ItemChange]], bool]:
+        """Return what `_by_key` does, of events whose keys are asked for one after the other."""
+        moved = False
         found: dict[str, list[ItemChange]] = {}
-        for place, (old, new) in changed:
+        for place, (old, new) in delta.items():
             after = None
             if new is not None:
                 try:
