@@ -6,7 +6,13 @@ from typing import Any
 
 from device_agent.agent.changes import SinkRow
 from device_agent.agent.stored_rows import Undelivered, reason_of
-from lasp_edge.protocol.acks import reason_text
+from lasp_edge.protocol.acks import NotTaken, reason_text
+
+NO_LONGER_THERE = (
+    "of a window that neither this program nor the lander's has any more: nothing is to be done; "
+    "they stay, and land where a lander has that window again"
+)
+"""The reason for entries of a former program that a sink has no window for."""
 
 
 def standing(
@@ -33,9 +39,11 @@ def _of_one(bit: int, waiting: Sequence[Undelivered], streams: Collection[int]) 
         if not each.dirty & bit:
             continue
         waits += each.entries
-        former += 0 if each.stream in streams else each.entries
+        is_former, reason = each.stream not in streams, reason_of(each.refused)
+        former += each.entries if is_former else 0
         if each.refused & bit:
-            refused[reason_text(reason_of(each.refused))] += each.entries
+            is_gone = is_former and reason == NotTaken.UNKNOWN_STREAM
+            refused[NO_LONGER_THERE if is_gone else reason_text(reason)] += each.entries
     return {
         "waiting": waits,
         "of_former_programs": former,

@@ -4,6 +4,7 @@ import itertools
 
 from crdts import Replica
 from device_agent.agent.panes.sinks import TOO_MANY
+from device_agent.agent.panes.standing import NO_LONGER_THERE
 from device_agent.agent.settings import Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.acks import AckFrame, NotTaken
@@ -128,7 +129,7 @@ def test_panes_of_a_former_program_are_sent_count_and_are_told(tmp_path):
     assert device.low_us is None or device.low_us <= NOW_US
     device.landed = SimulatedLander(LAKE, device.program)
     device.land(20)
-    assert sink(device)["not_taken"] == {UNKNOWN: 2}
+    assert sink(device)["not_taken"] == {NO_LONGER_THERE: 2}
     assert not device.core.done
     device.landed = former  # one that still knows them
     device.settle(4_000)
