@@ -89,7 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
         if not change.changes(before):
             print(f"{_so_far(change)}; nothing was changed")  # noqa: T201
             return Exit.FINE
-        _check(change, devices, plan, floors_us, is_forced=arguments.force)
+        # What holds from now on rebuilds nothing, so no older reading is needed for it.
+        is_sure = arguments.force or change.from_us >= began_us
+        _check(change, devices, plan, floors_us, is_forced=arguments.force, is_sure=is_sure)
         session.publish(lambda: _command(change, view))
         ask_all(session, devices)
         session.listen(lambda: any(map(devices.is_online, devices.lacking_entries)))
@@ -210,8 +212,9 @@ def _check(
     floors_us: dict[str, int],
     *,
     is_forced: bool,
+    is_sure: bool,
 ) -> None:
-    """Refuse what would surprise.
+    """Refuse what would surprise; `is_sure`: devices may lack readings of before.
 
     Raises:
         NotFound: the device sent nothing.
@@ -231,9 +234,9 @@ def _check(
     if misfit is not None:
         raise UsageError(f"{misfit}; nothing was changed")
     lacking = {d: at for d, at in floors_us.items() if change.from_us < at + RISES_US}
-    if lacking and not is_forced:
+    if lacking and not is_sure:
         raise CommandError(_too_early(change, lacking))
-    if not floors_us and change.from_us < now_us() - _MINUTE_US and not is_forced:
+    if not floors_us and change.from_us < now_us() - _MINUTE_US and not is_sure:
         raise CommandError(
             f"no device answers, so nobody knows whether the readings since "
             f"{shown_time(change.from_us)} UTC are still there; start an agent, or add --force"
@@ -247,7 +250,7 @@ def _too_early(change: ParameterChange, lacking: dict[str, int]) -> str:
     typed = shown_time(first_us).replace(" ", "T").removesuffix(":00")
     near = "is before that" if change.from_us < floor_us else "is less than an hour after that"
     return (
-        f"{who} {_verb('keep', lacking)} readings only since "
+        f"{who} {_verb('have', lacking)} all readings only since "
         f"{shown_time(floor_us).partition('.')[0]} UTC, and {shown_time(change.from_us)} UTC "
         f"{near}; type --from {typed}Z or later, or --force: then older readings no longer count"
     )
@@ -264,7 +267,8 @@ def _so_far(change: ParameterChange) -> str:
 
 
 def _verb(plural: str, devices: Collection[str]) -> str:
-    return f"{plural}s" if len(devices) == 1 else plural
+    singular = {"have": "has"}.get(plural, f"{plural}s")
+    return singular if len(devices) == 1 else plural
 
 
 class _Outcome(NamedTuple):

@@ -111,7 +111,7 @@ def test_a_time_of_which_a_device_has_no_readings_any_more_is_refused(fleet, say
         say("offset=3", "--from", at(floor_us - S))
     text = str(refused.value)
     assert text.startswith(
-        f"attic keeps readings only since {shown_time(floor_us)} UTC, and "
+        f"attic has all readings only since {shown_time(floor_us)} UTC, and "
         f"{shown_time(floor_us - S)} UTC is before that; type --from "
     )
     assert "\n" not in text
@@ -122,10 +122,24 @@ def test_a_time_of_which_a_device_has_no_readings_any_more_is_refused(fleet, say
     assert say("offset=3", "--from", typed) == Exit.FINE
 
 
+def test_a_device_whose_card_was_replaced_just_now_holds_up_no_value_from_now_on(
+    fleet, say, monkeypatch
+):
+    """Of before it may lack readings that the former card had."""
+    read_for_an_hour(fleet, "attic")
+    floor_us = NOW_US - 60 * S
+    highs = fleet.devices["attic"].core.intake.highs
+    monkeypatch.setattr(type(highs), "furthest_doubt_us", lambda _: floor_us - 1)
+    assert say("offset=3") == Exit.FINE
+    with pytest.raises(CommandError, match=r"^attic has all readings only since"):
+        say("offset=4", "--from", at(NOW_US - 30 * S), "--device", "attic")
+    assert say("offset=4", "--from", at(fleet.now_us + 60 * S)) == Exit.FINE
+
+
 def test_the_floor_of_the_device_that_is_named_decides(fleet, say):
     read_for_an_hour(fleet, "attic")
     early = at(NOW_US - WEEK_US - DAY_US)
-    with pytest.raises(CommandError, match=r"^attic keeps readings only since"):
+    with pytest.raises(CommandError, match=r"^attic has all readings only since"):
         say("offset=3", "--device", "attic", "--from", early)
     # This one has read nothing yet, so nothing is missing.
     assert say("offset=3", "--device", "cellar", "--from", early) == Exit.FINE
