@@ -43,17 +43,18 @@ class DeviceClock:
         trusted: readings may be placed by it.
         tells: it is the device's own clock, so it is worth being published.
         waiting: readings that wait because it was not trusted when they came.
+        trouble: what is wrong with it, for people; "" for nothing.
         is_kept: the driver reports the machine's clocks. One that never does, such as a simulation
             of one clock, is believed, unless its time is before every agent.
     """
 
-    __slots__ = ("ahead_us", "is_kept", "tells", "trusted", "waiting")
+    __slots__ = ("ahead_us", "is_kept", "tells", "trouble", "trusted", "waiting")
 
     def __init__(self) -> None:
         self.ahead_us = 0
         self.is_kept = False
         self.trusted = self.tells = True
-        self.waiting = 0
+        self.waiting, self.trouble = 0, ""
 
     def look(self, now_us: int) -> None:
         """See whether the driver's own time can be right, where it gives no other."""

@@ -1,9 +1,11 @@
 """The line that a gateway prints for people: how far it has come, and for whom it waits."""
 
 from collections.abc import Mapping
+from statistics import median_low
 from typing import Final
 
 from device_agent.gateway.core import GatewayCore
+from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
 from lasp_edge.protocol.sinks import LEFT_US
 from lasp_edge.tool.times import shown_time
 
@@ -66,6 +68,37 @@ def awaited(core: GatewayCore, name: str) -> list[str]:
         for device, source in core.holding.items()
     ]
     return [f"waiting for {_several(holding)}"] if holding else []
+
+
+def clocks_apart(ahead_us: Mapping[str, int]) -> str:
+    """Return which clocks contradict this machine's, and what to type; "" for none.
+
+    >>> hour_us = 60 * MINUTE_US
+    >>> clocks_apart({"attic": hour_us, "cellar": 0, "shed": 0}).partition(":")[0]
+    "the clock of attic is 1.0 hours ahead of this machine's"
+    >>> clocks_apart({"attic": hour_us, "cellar": hour_us, "shed": 0}).partition(":")[0]
+    "THIS MACHINE'S CLOCK is 1.0 hours behind those of 2 of 3 devices"
+
+    Args:
+        ahead_us: device -> how far its clock is ahead of this machine's.
+    """
+    apart = {device: us for device, us in ahead_us.items() if abs(us) > CLOCKS_DIFFER_US}
+    if not apart:
+        return ""
+    if 2 * len(apart) > len(ahead_us) > 1:
+        far, way = _hours(-median_low(apart.values()))
+        whose = f"{len(apart)} of {len(ahead_us)} devices"
+        return f"THIS MACHINE'S CLOCK is {far} {way} those of {whose}: type timedatectl here"
+    named = []
+    for device, us in sorted(apart.items()):
+        far, way = _hours(us)
+        named.append(f"the clock of {device} is {far} {way} this machine's")
+    return f"{_several(named)}: type timedatectl there and here"
+
+
+def _hours(ahead_us: int) -> tuple[str, str]:
+    hours = abs(ahead_us) / (60 * MINUTE_US)
+    return f"{hours:,.1f} hours", "ahead of" if ahead_us > 0 else "behind"
 
 
 def _several(named: list[str]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from crdts import Replica
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore, WaitingTerms
-from device_agent.gateway.line import awaited, line_of
+from device_agent.gateway.line import awaited, clocks_apart, line_of
 from device_agent.gateway.results import FleetResults
 from device_agent.gateway.store import PROGRAM, STORE_ID, SUMMARY, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
@@ -265,13 +265,20 @@ class GatewayRun:
             self._store.put_facts({PROGRAM: meaning_of(self._plan, self._store.restored().control)})
         self.core.replies.owe(turn.accepted, now_us, self._store.commits)
         rows = self._to_publish(turn.changes.rows)
-        waiting = awaited(self.core, self._settings.name)
+        waiting = [*awaited(self.core, self._settings.name), *self._clocks()]
         self._results.take(rows, turn.coverage, self.core.failed, waiting)
         if self._plan.alerts:
             self._take_alerts(turn.changes.rows)
         for (topic, reason), refusal in turn.accepted.refused.items():
             log.info("%s: %s messages not taken: %s", topic, refusal.records, reason)
         self._note(turn.changes.rows, len(turn.changes.entries), turn.too_late, now_us)
+
+    def _clocks(self) -> list[str]:
+        """Return in words which clocks contradict each other."""
+        retired = self.core.membership.retired
+        ahead_us = {at: us for at, us in self.acceptance.ahead_us.items() if at not in retired}
+        words = clocks_apart(ahead_us)
+        return [words] if words else []
 
     def _take_alerts(self, rows: list[FleetRow]) -> None:
         """Let alerts look at rows that are durable, and remember those that have turned."""
@@ -322,7 +329,7 @@ class GatewayRun:
         failed, connected = self._results.all_failed, self._clock.listening is not None
         known = (self._settings.name, self.core, self._counts, failed, link.trouble)
         line = line_of(*known, connected=connected)
-        line = ", ".join([line, *self.alerts.words()])
+        line = ", ".join([line, *self._clocks(), *self.alerts.words()])
         if line != self._line:
             self._line = line
             self._say(line)

@@ -56,6 +56,7 @@ from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.sinks import UNKNOWN_STORE, store_tag
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.protocol.witness import Witness
+from lasp_edge.units import SECOND_US
 
 __all__ = [
     "Acceptance",
@@ -107,6 +108,7 @@ class Acceptance:
         witness: what was heard of each device.
         overheard: what was heard of shared variables.
         held_by: device -> its source that is silent and holds its promise; "" for none.
+        ahead_us: device -> how far its clock is ahead of this one's, where it trusts it.
         reached_us: device -> the furthest that its last beat promised, to whichever sink.
         away: the devices whose connection has ended, by their last presence.
         elsewhere: the devices that deliver to another store of this name. Those that this one
@@ -134,6 +136,7 @@ class Acceptance:
         self.membership = membership or Membership()
         self.overheard = overheard or Overheard({})
         self.held_by: dict[str, str] = {}
+        self.ahead_us: dict[str, int] = {}
         self.reached_us: dict[str, int] = {}
         self.away: set[str] = set()
         self.elsewhere: set[str] = set()
@@ -242,6 +245,9 @@ class Acceptance:
             return
         self.overheard.compare(frame, record.received_us)
         self.held_by[frame.about] = frame.held_by
+        self.ahead_us.pop(frame.about, None)
+        if frame.clock_s is not None:
+            self.ahead_us[frame.about] = frame.clock_s * SECOND_US - record.received_us
         lows_us = [min(low.low_us, record.received_us) for low in frame.lows if low.low_us]
         self.reached_us[frame.about] = max(lows_us, default=BOTTOM_US)
         self.away.discard(frame.about)

@@ -72,7 +72,8 @@ _ADVICE: Final = {
     NotTaken.OTHER_LENGTH: "the lander's window has panes of another length: use one program",
     NotTaken.LATER_REPLICA: "they name a later start of this device",
     NotTaken.BEFORE_1900: "their time is before 1900: look at the source's clock",
-    NotTaken.FAR_FUTURE: "their time is far ahead of the lander's: they land when it has come",
+    NotTaken.FAR_FUTURE: "their time is far ahead of the lander's: they land when it has come. If "
+    "now is that time, its clock is wrong: type timedatectl on its machine",
     NotTaken.RETIRED: "this device is retired: lasp-edge admit lets it count again",
     NotTaken.NOT_IN_FORM: "the lander cannot read them: use one release everywhere",
 }

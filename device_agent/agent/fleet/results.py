@@ -118,7 +118,7 @@ class Results(Part):
             "readings": totals.get("accepted", 0),
             "refused": totals.get("refused", 0),
             "clock": "waits" if clock.holds_back else "trusted",
-            "alarms": self._alarms(),
+            "alarms": [*self._alarms(), *([clock.trouble] if clock.trouble else [])],
             **(
                 {"notices": notices} if (notices := self._agent.notices.texts[:MOST_ALARMS]) else {}
             ),

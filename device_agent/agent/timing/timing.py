@@ -139,7 +139,7 @@ class Timing(Part):
     def take_changes(self) -> Changes | None:
         """Return how the clock stands, if that has changed."""
         self.is_changed = False
-        says = self.says()
+        says = self._clock.trouble = self.says()
         if says == self._noted or (self._noted is None and not says):
             return None
         self._noted = self._facts.clock = says
@@ -159,7 +159,10 @@ class Timing(Part):
         if self.state == "waiting":
             return "waiting for the clock: the machine's clock is not trusted"
         hours = abs(self._judgement.off_us) / (3_600 * SECOND_US)
-        return f"the machine's clock is {hours:.1f} hours {self.state}: time is kept without it"
+        return (
+            f"the machine's clock is {hours:.1f} hours {self.state}: time is kept without it; type "
+            "timedatectl, and set it right"
+        )
 
     def _contradicted(self) -> str:
         """Return whose clocks contradict this machine's, which is trusted; "" for nobody's."""

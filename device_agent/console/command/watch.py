@@ -91,6 +91,7 @@ class FleetTable(NamedTuple):
         places: decimals that are shown.
         trouble: the reason why messages do not pass.
         connected: whether there is a connection.
+        gateways: for what each of them waits.
     """
 
     fleet: str
@@ -102,6 +103,7 @@ class FleetTable(NamedTuple):
     places: int
     trouble: str | None
     connected: bool
+    gateways: dict[str, list[str]]
 
     @classmethod
     def of(cls, session: FleetSession, wanted: str) -> "FleetTable":
@@ -114,7 +116,7 @@ class FleetTable(NamedTuple):
         devices = [view.device(name, own, shared, at_s) for name in view.values.devices]
         value = None if shared is None else view.values.whole(shared)
         shown = (view.topics.fleet, own, shared, value, devices, unit, places)
-        return cls(*shown, session.trouble, session.connected)
+        return cls(*shown, session.trouble, session.connected, dict(view.values.gateways))
 
     def lines(self) -> list[str]:
         """Return the table, and the lines above it."""
@@ -133,6 +135,9 @@ class FleetTable(NamedTuple):
         titles = ("device", "readings", self._title(self.own), f"{self._title(self.shared)}, here")
         table = [(*titles, "agreed", "heard", "alarms"), *map(self._row, self.devices)]
         lines += aligned(table, left=(0, 4, 5, 6))
+        lines += [
+            f"gateway {at}: {', '.join(of)}" for at, of in sorted(self.gateways.items()) if of
+        ]
         if self.shared is None:
             lines.append(
                 "No values: name the program (lasp-edge watch MODULE:PROGRAM ...), or start agents"

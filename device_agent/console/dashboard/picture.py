@@ -57,6 +57,7 @@ def picture(
             for address, alert in alerts[:MOST_KEYS]
         ],
         "more_alerts": max(0, len(alerts) - MOST_KEYS),
+        "gateways": dict(view.values.gateways),
     }
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from device_agent.console.view.commands import FleetCommands
 from device_agent.console.view.devices import KnownDevices
-from device_agent.console.view.published import Plain, alert_of, result_of
+from device_agent.console.view.published import Plain, alert_of, result_of, waiting_of
 from device_agent.console.view.values import FleetValues
 from device_agent.console.view.windows import GatewayWindows, is_window
 from lasp_edge.language.plan import Plan
@@ -106,8 +106,10 @@ class FleetView:
         """Take a result; return the device that published it, if one did."""
         gateway = self.topics.gateway_of(topic)
         if gateway is not None:
-            if len(self.values.gateways) < MAX_SINKS:
-                self.values.gateways.add(gateway)
+            known = self.values.gateways
+            if gateway in known or len(known) < MAX_SINKS:
+                known[gateway] = []  # it is no device, though its report may be unreadable
+                known[gateway] = waiting_of(payload)
             return None
         address = self.topics.result_address(topic)
         if not payload:

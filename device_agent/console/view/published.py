@@ -96,6 +96,16 @@ def result_of(payload: bytes) -> Plain:
     return _object(payload, _RESULT)
 
 
+def waiting_of(payload: bytes) -> list[str]:
+    """Return for what a gateway waits, in words, as it says of itself.
+
+    Raises:
+        ValueError: it has not the shape of that.
+    """
+    found = _object(payload, {"waiting": _are_texts, "online": _is_flag})
+    return ["away"] if found.get("online") is False else found.get("waiting", [])
+
+
 def alert_of(payload: bytes) -> Plain:
     """Return the state of an alert.
 

@@ -38,7 +38,8 @@ class FleetValues:
         plan: the fleet's program, where it is known.
 
     Attributes:
-        gateways: the names in which gateways publish rows of the whole fleet: they are no devices.
+        gateways: the names in which gateways publish rows of the whole fleet: they are no devices;
+            and for what each of them waits.
         agreed_s: value of the fleet -> when all connected devices were last seen to hold the same.
     """
 
@@ -50,7 +51,7 @@ class FleetValues:
         }
         self._dynamic = dict(plan.dynamic_folds) if plan else {}
         self._published: dict[tuple[str | None, str | None], dict[str | None, Plain]] = {}
-        self.gateways: set[str] = set()
+        self.gateways: dict[str, list[str]] = {}
         self._count = 0
         self._totals: dict[str, dict[str, Plain]] = {}  # value -> by key, since the last message
         self._orders: defaultdict[str, Order] = defaultdict(Order)
@@ -114,7 +115,7 @@ class FleetValues:
     @property
     def devices(self) -> list[str]:
         """The devices that are known and not retired, sorted."""
-        publishing = {device for _, device in self._published if device} - self.gateways
+        publishing = {device for _, device in self._published if device} - self.gateways.keys()
         retired = self._known.commands.membership.retired
         return sorted(publishing.union(self._known.names) - retired.keys())
 

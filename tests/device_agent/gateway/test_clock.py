@@ -4,7 +4,7 @@ import pytest
 
 from crdts import Membership, Replica, Version
 from device_agent.gateway.core import WaitingTerms
-from device_agent.gateway.line import line_of
+from device_agent.gateway.line import clocks_apart, line_of
 from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.listening import ListeningClock
@@ -169,6 +169,34 @@ def test_the_line_names_who_delivers_to_another_gateway_of_the_name():
     assert shown(gateway).endswith("silent for 10 minutes: give one of the two another --name")
     gateway.acceptance.membership |= Membership().retire("b", Version(9, 7, 1))
     assert "another" not in shown(gateway)
+
+
+def test_whose_clocks_contradict_the_gateways_is_told_from_five_minutes_on():
+    gateway = Gateway()
+    told = [
+        ("a", HOUR_US, 0),
+        ("b", -400 * SECOND_US, 0),
+        ("c", MINUTE_US, 0),
+        ("d", None, HOUR_US),
+    ]
+    for number, (name, ahead_us, before_us) in enumerate(told, start=1):
+        for of, us in ((2 * number, before_us), (2 * number + 1, ahead_us)):
+            now_us = gateway.clock.now_us
+            clock_s = None if us is None else (now_us + us) // SECOND_US
+            sender = Replica(9, 7, name)
+            frame = BeatFrame(sender, of, (), done=False, reports=(), clock_s=clock_s)
+            topic = topic_of(frame, gateway.acceptance.topics)
+            record = Record(now_us, topic, retained=False, payload=frame.encode())
+            gateway.core.take([record], gateway.clock.listening)
+    ahead_us = gateway.acceptance.ahead_us
+    assert clocks_apart({"c": ahead_us["c"]}) == ""
+    assert clocks_apart({each: ahead_us[each] for each in "ac"}) == (
+        "the clock of a is 1.0 hours ahead of this machine's: type timedatectl there and here"
+    )
+    assert clocks_apart(ahead_us).startswith(
+        "THIS MACHINE'S CLOCK is 0.1 hours ahead of those of 2"
+    )
+    assert clocks_apart({"a": HOUR_US}).startswith("the clock of a is 1.0 hours ahead")
 
 
 def shown(gateway):

@@ -97,12 +97,16 @@ def test_a_gateway_that_starts_in_1970_waits_for_all_once_its_clock_is_set(site,
         start("gateway", "--broker", broker.url, *options)
     refused = "far ahead of the lander's"
     until_true(lambda: refused in asked("status", "--data-dir", directory / "a"))
+    wrong = "THIS MACHINE'S CLOCK is 480,000.0 hours behind those of 2 of 2 devices"
+    watched = ("watch", "--fleet", "waiting", "--broker", broker.url, "--once")
+    until_true(lambda: wrong in asked(*watched))
     began_s = time.perf_counter()
     clock.is_off_by("+0")
     until_true(lambda: any(row["status"] == "final" for row in rows(directory, 0)))
     assert time.perf_counter() - began_s >= WAIT_S
     final = [row for row in rows(directory, 0) if row["status"] == "final"]
     assert {row["devices_in"] for row in final[1:]} <= {2}
+    until_true(lambda: wrong not in asked(*watched))
 
 
 def after_a_final_row(directory, start_us):

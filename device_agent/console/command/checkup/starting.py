@@ -104,6 +104,6 @@ def _store(subject: Subject, directory: Path) -> Iterator[CheckResult]:
             deletion_line(files),
         )
     if restored.facts.clock:
-        yield CheckResult(Level.WARNING, f"the agent says: {restored.facts.clock}", "date")
+        yield CheckResult(Level.WARNING, f"the agent says: {restored.facts.clock}", "timedatectl")
     for notice in restored.facts.notices or ():
         yield CheckResult(Level.WARNING, f"the agent says: {notice}")

@@ -6,14 +6,15 @@ import { age, count, h, listed, nothing, table } from "./nodes.js";
 const MOST_ROWS = 8;
 const PHONE = { class: "cards-on-phone" };
 
-/** Return what is wrong in a fleet: alerts that are on, alarms by device, and who is away. */
+/** Return what is wrong in a fleet: alerts that are on, alarms by device, who is away or waits. */
 export function troubles(fleet) {
   const alerts = grouped(fleet.alerts).filter((each) => each.on.length > 0);
   const all = Object.entries(fleet.devices);
   const alarms = all.flatMap(([name, each]) =>
     (each.alarms ?? []).map((alarm) => ({ name, alarm })));
   const away = all.filter(([, each]) => !each.connected).map(([name]) => name);
-  return { alerts, alarms, away };
+  const gateways = Object.entries(fleet.gateways ?? {}).filter(([, words]) => words.length > 0);
+  return { alerts, alarms, away, gateways };
 }
 
 /** Return the header's colour and its sentence, which is read aloud: no numbers that always change. */
@@ -44,7 +45,7 @@ export function stateLine(fleet, lost) {
 
 /** Return the section, whose first lines are what is wrong now. */
 export function attention(fleet) {
-  const { alerts, alarms, away } = troubles(fleet);
+  const { alerts, alarms, away, gateways } = troubles(fleet);
   const off = grouped(fleet.alerts).filter((each) => each.on.length === 0);
   const refused = Object.entries(fleet.devices).flatMap(([name, each]) =>
     Object.entries(each.refused_because ?? {}).map(([reason, total]) => ({ name, reason, total })));
@@ -55,6 +56,8 @@ export function attention(fleet) {
       alarms.map(({ name, alarm }) => ({ key: JSON.stringify([name, alarm]), cells: [name, alarm] }))),
     ...long("away", "Devices that are away", [{ title: "device" }, { title: "last message" }],
       away.map((name) => ({ key: name, cells: [name, lastMessage(fleet, name)] }))),
+    ...long("gateways", "Gateways that wait", [{ title: "gateway" }, { title: "for what" }],
+      gateways.map(([name, words]) => ({ key: name, cells: [name, words.join(", ")] }))),
   ];
   const more = [
     off.length > 0 && folded("off", `${count(off.length, "alert")} off`,

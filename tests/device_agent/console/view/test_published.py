@@ -37,7 +37,9 @@ def test_no_result_of_a_stranger_ends_who_looks_on(payload):
         view.take(topic, payload, 1)
     standing = view.device("pi", "a", "a", 2)
     assert (standing.own, standing.readings, standing.alarms) == (None, None, ())
-    table = FleetTable("greenhouse", "a", "a", None, [standing], "", 2, None, connected=True)
+    table = FleetTable(
+        "greenhouse", "a", "a", None, [standing], "", 2, None, connected=True, gateways={}
+    )
     assert len(table.lines()) == 3
     json.loads(table.as_json())
     assert view.alerts == {}
@@ -53,6 +55,21 @@ def test_what_agents_tell_is_taken_as_it_is():
     standing = view.device("pi", None, None, 2)
     assert (standing.refused, standing.sent_bytes) == (1, 9)
     assert standing.refused_because == {"no field": 1}
+
+
+def test_for_what_a_gateway_waits_is_taken_unless_it_is_of_another_shape():
+    view = FleetView(TOPICS, 5)
+    told = (
+        (b'{"online": true, "waiting": ["waiting for attic"]}', ["waiting for attic"]),
+        (b'{"online": true, "waiting": [7]}', []),
+        (b'{"online": true}', []),
+        (b'{"online": false}', ["away"]),
+        (b"", []),
+    )
+    for payload, words in told:
+        view.take(TOPICS.gateway("site"), payload, 1)
+        assert view.values.gateways == {"site": words}
+    assert view.values.devices == []
 
 
 def test_alerts_are_seen_until_they_are_cleared():
