@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
-from lasp_edge.checking.readings import made_up, made_up_entries
+from lasp_edge.checking.readings import goes_by_time, made_up, made_up_entries
 from lasp_edge.checking.trial import Findings
 from lasp_edge.folds.fields import FieldsFold
 from lasp_edge.language.plan import Plan
@@ -51,7 +51,7 @@ def whole(
     found, readings = Findings(), list[Reading]()
     asked = {event: set(each) for event, each in tags.items()}
     optional: dict[str, set[str]] = {}
-    rare = False
+    rare = goes_by_time(plan)
     for left in reversed(range(ROUNDS)):
         readings = list(_readings(plan, asked, optional, given, rare=rare))
         if not readings:
@@ -66,6 +66,8 @@ def whole(
                     continue
                 failures = map(_with_remedy, _of_each_kind(replay.failures))
                 found.wrong += [*failures, *replay.compared.wrong()]
+                counted = [what for what, count in replay.compared.known.items() if count]
+                found.reached |= {what.partition(" ")[2] for what in counted}
                 found.doubts += [*empty, *_without_updates(plan, readings)]
                 break
         for event, lacking in needed.items():

@@ -16,6 +16,7 @@ from typing import Any
 from lasp_edge.checking.determinism import methods_of
 from lasp_edge.checking.readings import constants_of, plausible
 from lasp_edge.event import Event
+from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.declarations import EventType
 from lasp_edge.ordered.synchronised import Synchronised
 
@@ -26,7 +27,9 @@ LONGEST = 300
 """Events of a long part, at most."""
 _LENGTHS = (0, 1, 20, 70, 150, LONGEST)
 _NAMED = 6
-"""Of this many values one is a number that the scan's functions name."""
+"""Of this many values one is a number that the scan's functions name, or a step beside it."""
+_WIDE = 4
+"""Of this many slices one has values of an event's whole range, so that sums become large, too."""
 _SMALLEST = 4
 """Values nearest to zero that are tried in place of another one."""
 
@@ -67,19 +70,25 @@ class EventPool:
         self, random: Random, names: Sequence[str], most: int, device: str = ""
     ) -> tuple[Event, ...]:
         """Return up to `most` events of some names, of any device or of one."""
-        longest = most > LONGEST
+        longest, wide = most > LONGEST, not random.randrange(_WIDE)
         count = random.choice(self.lengths) if longest else random.randint(0, most)
         count = count if names else 0
-        return tuple(self.one(random, random.choice(names), device) for _ in range(count))
+        return tuple(
+            self.one(random, random.choice(names), device, wide=wide) for _ in range(count)
+        )
 
-    def one(self, random: Random, name: str, device: str = "") -> Event:
-        """Return an event of a name."""
+    def one(self, random: Random, name: str, device: str = "", *, wide: bool = False) -> Event:
+        """Return an event of a name; `wide`: it may have any value of its range."""
         event, kind = random.choice(self._by_name[name]), self._types.get(name)
         if kind is not None and not kind.text:
             steps = kind.resolution.quantise(event.value) + random.randint(0, 9)
-            if self._numbers and not random.randrange(_NAMED):
+            low, high = plausible(kind, 1 - LIMIT), plausible(kind, LIMIT - 1)
+            if wide and high - low < LIMIT:
+                steps = random.randint(low, high)
+            elif self._numbers and not random.randrange(_NAMED):
                 with suppress(ValueError):
                     steps = kind.resolution.quantise(random.choice(self._numbers))
+                    steps += random.choice((-1, 0, 1))
             event = event._replace(value=kind.resolution.real(plausible(kind, steps)))
         return event._replace(device=device or random.choice(DEVICES))
 

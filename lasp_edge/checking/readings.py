@@ -26,7 +26,7 @@ from lasp_edge.checking.determinism import (
     inner_codes,
     inner_functions,
 )
-from lasp_edge.folds.numbers import Refused
+from lasp_edge.folds.numbers import LIMIT, Refused
 from lasp_edge.language.declarations import EventType, Parameter
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US
@@ -147,6 +147,16 @@ def _run(event: EventType, value: Any, way: int) -> list[Any]:
     first = event.resolution.quantise(value)
     steps = dict.fromkeys(plausible(event, first + way * n) for n in range(RUN))
     return list(map(event.resolution.real, steps))
+
+
+def goes_by_time(plan: Plan) -> bool:
+    """Return whether a function of a window asks for the time of a reading."""
+    return any(
+        "time_us" in code.co_names
+        for what, function in functions_of(plan)
+        if " of window " in what
+        for _, code in inner_codes(function)
+    )
 
 
 def devices_of(plan: Plan) -> tuple[str, str]:
@@ -296,10 +306,13 @@ def plausible(event: EventType, steps: int) -> int:
 
 
 def _drawn(event: EventType, values: list[Any], random: Random) -> Any:
-    """Return any value of an event: one of those that are tried, or one near the first of them."""
-    chosen = random.choice(values)
-    if event.text or random.random() < 0.5:  # noqa: PLR2004 - some of those that are named
+    """Return any value of an event: one that is tried, one near the first, or one of its range."""
+    chosen, kind = random.choice(values), random.randrange(3)
+    if event.text or not kind:
         return chosen
+    low, high = plausible(event, 1 - LIMIT), plausible(event, LIMIT - 1)
+    if kind == 1 and high - low < LIMIT:
+        return event.resolution.real(random.randint(low, high))
     steps = event.resolution.quantise(values[0]) + random.randint(-200, 200)
     return event.resolution.real(plausible(event, steps))
 

@@ -77,7 +77,7 @@ def tried_streams(
             _price(plan, asked, found)
             _price_of_order(plan, asked, found)
     for event in sorted(plan.streamed_events):
-        of_event = {_title(plan, n) for n, each in plan.streams.items() if event in each.events}
+        of_event = {title(plan, n) for n, each in plan.streams.items() if event in each.events}
         of_event |= {
             f"window {window.name}"
             for window in plan.windows.values()
@@ -115,7 +115,8 @@ class _AskedTags(dict[str, str]):
         return super().__getitem__(name)
 
 
-def _title(plan: Plan, name: str) -> str:
+def title(plan: Plan, name: str) -> str:
+    """Return a stream's name behind what makes it, for people."""
     # The sources of a scan with local events are united only where all of it runs in one place.
     operator = plan.streams[name].operator if name in plan.streams else UnionStage.operator
     return f"{operator} {name}"
@@ -160,7 +161,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
     deltas = _readings(plan, asked)
     for node in whole_graph(plan, devices_of(plan)[0]).nodes:
         name, stage, sources = node
-        asked.user = _title(plan, name)
+        asked.user = title(plan, name)
         given = [deltas.get(source, {}) for source in sources]
         if isinstance(stage, ScanStage) and stage.scan.timed:
             endless = [flaw for flaw in _flaws(node, given, has_failed=False) if ENDLESS in flaw]
@@ -171,7 +172,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
         _show_windows(plan, name, deltas[name], asked)
         count, failed = sum(map(len, given)), stage.failures.total
         if not count:
-            found.doubts.append(f"{asked.user}: nothing made-up reaches it")
+            found.unreached.append(name)
         if failed:
             place, why = min(stage.failures.places.items())
             always = failed >= count and not deltas[name]
@@ -299,7 +300,7 @@ def _price(plan: Plan, asked: _AskedTags, found: Findings) -> None:
     for name, stage, _ in scans:
         steps = _steps(stage) - before[name]
         line = (
-            f"{_title(plan, name)}: a late reading amid {READINGS:,} takes {_many(steps, 'step')} "
+            f"{title(plan, name)}: a late reading amid {READINGS:,} takes {_many(steps, 'step')} "
             f"and changes {_many(len(changed.get(name, ())), 'result')}"
         )
         found.costs.append(line + (": all behind it" if steps * MUCH > READINGS else ""))
@@ -318,7 +319,7 @@ def _price_of_order(plan: Plan, asked: _AskedTags, found: Findings) -> None:
             readings.setdefault(name, {})[time_us, device, *place[2:]] = moved
     for name, ratio in replay_ratios(plan, readings).items():
         found.costs.append(
-            f"{_title(plan, name)}: replay ratio {ratio:.2f}, the steps of an item where {DEVICES} "
+            f"{title(plan, name)}: replay ratio {ratio:.2f}, the steps of an item where {DEVICES} "
             "devices, all of one key, read once a second and rows wait for none of them"
         )
 

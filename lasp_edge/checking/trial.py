@@ -54,6 +54,8 @@ class Findings:
         wrong: functions that cannot work: they raised something for all that was tried.
         doubts: functions that may go wrong.
         untried: functions that nothing made-up reached.
+        unreached: streams of which one alone, of made-up items, had none.
+        reached: windows and results of which a run of the whole had rows.
         costs: a line for each scan.
         tags: event -> tag that its readings must have -> the functions that ask for it.
     """
@@ -61,6 +63,8 @@ class Findings:
     wrong: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     untried: list[str] = field(default_factory=list)
+    unreached: list[str] = field(default_factory=list)
+    reached: set[str] = field(default_factory=set)
     costs: list[str] = field(default_factory=list)
     tags: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 

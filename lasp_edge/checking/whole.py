@@ -10,7 +10,7 @@ from io import StringIO
 
 from lasp_edge.checking.growth import growing
 from lasp_edge.checking.readings import WORDS
-from lasp_edge.checking.streams import tried_streams
+from lasp_edge.checking.streams import title, tried_streams
 from lasp_edge.checking.trial import Findings, tried
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.language.plan import Plan
@@ -58,12 +58,24 @@ def all_tried(
             whole: Findings = point.load()(plan, asked, tags, program)
         found.wrong += whole.wrong
         found.doubts += whole.doubts
+        found.reached |= whole.reached
         for event, rare in whole.tags.items():
             found.tags[event] = found.tags.get(event, {}) | rare
+    found.doubts += _unreached(plan, found)
     if found.wrong or found.doubts:
         found.doubts += _of_texts(plan)
     found.doubts += grows
     return found
+
+
+def _unreached(plan: Plan, found: Findings) -> list[str]:
+    """Return a line for each stream that had no item, neither alone nor in the whole."""
+    reached = [each.source.name for name, each in plan.windows.items() if name in found.reached]
+    reached += found.reached & plan.streams.keys()
+    for name in reached:  # grows meanwhile
+        reached += plan.streams[name].sources if name in plan.streams else ()
+    left = [name for name in found.unreached if name not in reached]
+    return [f"{title(plan, name)}: nothing made-up reaches it" for name in left]
 
 
 def _of_texts(plan: Plan) -> list[str]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lasp_edge import Program
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.ordered.covers import covers
 from lasp_edge.testing import check_scan
@@ -141,6 +142,42 @@ def test_a_slice_of_many_events_is_tried_and_its_counter_example_is_the_shortest
 def test_a_number_that_a_step_names_is_among_the_values():
     assert "so write depends = (..., ('a', 'a'))" in wrong(Rare)["C3"]
     assert "a 4711.0" in wrong(Rare)["C3"]
+
+
+class Dearest(Saturating):
+    """What is above a number counts twice behind an odd count, or behind a large sum."""
+
+    zero = (0, 0)
+    depends = (("b", "a"), ("b", "b"))
+
+    def step(self, state, event):
+        count, total = state
+        if event.name == "b":
+            return (0, 0), [total]
+        twice = (event.value > 900 and count % 2) or (event.value > 300 and total > 2_000)
+        return (count + 1, total + round(event.value) * (1 + bool(twice))), []
+
+    def share(self, state):
+        return (0, 0)
+
+    def join(self, state, part):
+        return state[0] + part[0], state[1] + part[1]
+
+
+class AboveALargeSum(Dearest):
+    def step(self, state, event):
+        if event.name == "b":
+            return (0, 0), [state[1]]
+        twice = event.value > 300 and state[1] > 2_000
+        return (0, state[1] + round(event.value) * (1 + twice)), []
+
+
+@pytest.mark.parametrize("kind", [Dearest, AboveALargeSum])
+def test_values_beyond_a_number_that_a_step_names_are_tried_and_large_sums(kind):
+    program = Program("found")
+    a, b = program.event("a", least=0, most=1_000), program.event("b")
+    program.result(program.scan("found", source=[a, b], scan=kind, local=a), parts={"total": "1"})
+    assert any("C1" in line for line in tried_streams(program.plan()).wrong)
 
 
 def test_the_counter_example_is_small():
