@@ -20,7 +20,7 @@ from typing import Any
 from crdts import Replica, Version
 from device_agent.agent.panes.flights import MOST_IN_FLIGHT
 from lasp_edge.aggregates.fleet import counting
-from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.units import SECOND_US
 from simulations.world.acting import ActingChecks
@@ -32,7 +32,7 @@ from simulations.world.fleet_scanning import FleetOrderChecks, check_items
 from simulations.world.frontier_checks import FrontierWatch, unfinished
 from simulations.world.gateway import VirtualGateway
 from simulations.world.kept_checks import forgotten
-from simulations.world.process_checks import check_clock, check_process, check_reading
+from simulations.world.process_checks import check_clock, check_process, check_quiet, check_reading
 from simulations.world.programs import BOUND, COLUMN_ROOM, COLUMNS, STAMPED, TIMED
 from simulations.world.promise_checks import (
     check_done,
@@ -79,6 +79,7 @@ class Checks:
         self._last_seq: dict[Replica, int] = {}
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._looked_at: dict[tuple[int, str], int] = {}
+        self._repeated = Counter[tuple[str, str]]()
         self._versions: dict[tuple[int, str, str, int], Version] = {}
 
     def published(self, world: World, device: VirtualDevice, publication: Publication) -> None:
@@ -98,8 +99,8 @@ class Checks:
             self._entry(world, frame)
         elif isinstance(frame, BeatFrame):
             self._beat(world, device, frame)
-        if self.quiet and isinstance(frame, PaneFrame | VariableFrame | AskFrame):
-            world.trouble.append(f"{device.name} speaks after all is settled: {frame}")
+        if self.quiet:
+            check_quiet(world, device, frame, self._repeated)
 
     def _beat(self, world: World, device: VirtualDevice, frame: BeatFrame) -> None:
         for report in frame.reports:

@@ -7,6 +7,7 @@
 - who has ended has ended for the sinks that its beats name
 - where all that are waited for have ended, no row is tentative
 - an answer that did not leave leaves as soon as it can
+- what a device had sent before it was retired is not refused
 - a device of the roster that was never heard is waited for, for as long as one that is silent
 - a promise came from its device, and is not one that the broker had kept; one that comes again
   was heard when it first came
@@ -46,6 +47,7 @@ class FrontierWatch:
             yield from self._heard_again(sink)
         yield from _listened(sink)
         yield from _forgotten(sink, step)
+        yield from sink.wrong
         if after_us == before_us or is_first:
             return
         if after_us is None or (before_us is not None and after_us < before_us):

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from crdts import Membership, Replica, Version
+from crdts import Member, Membership, Replica, Version
 from device_agent.agent.stored_rows import EntryKey
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.run import SHORT_OUTAGE
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.acks import AckFrame, NotTaken
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
@@ -71,6 +71,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         has_broker: whether it may connect now.
         done: device -> which of its beats stated that it has ended, as far as this sink goes.
         ended: its process ended in this step.
+        wrong: what it has done wrong in its last turn.
         unsent: the devices for which an answer did not leave, and has not since.
         true_us, second: the true time, and the same in seconds since the world began.
         listens_from: the second from which on it has listened without a long break.
@@ -93,6 +94,8 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.away_until = self.full_until = 0
         self.has_broker, self.ended = True, False
         self.unsent: set[str] = set()
+        self.wrong: list[str] = []
+        self._members: dict[str, Member] = {}
         self.true_us = self.second = self.listens_from = self._left = 0
         self.inbox: list[tuple[str, bytes, bool]] = []
         self._slow_steps = self._taken_by_link = 0
@@ -152,6 +155,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self._is_full, self._taken_by_link = step < self.full_until, 0
         if not self.has_broker:
             self.disconnect()
+        self._members, self.wrong = dict(self.lander.membership.entries), []
         for message in self.take(inbox, now_us):
             if type(message.frame) is AckFrame and message.frame.not_taken:
                 self._note(message.frame)
@@ -177,9 +181,13 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
 
     def _note(self, answer: AckFrame) -> None:
         """Note what an answer does not take."""
-        known = self.not_taken[answer.about]
-        for _, (incarnation, nonce, runs) in answer.not_taken:
+        known, member = self.not_taken[answer.about], self._members.get(answer.about)
+        for reason, (incarnation, nonce, runs) in answer.not_taken:
             for first, last in runs:
+                version = incarnation, nonce, first
+                counts = member is not None and version <= member.version
+                if reason == NotTaken.RETIRED and counts and not self._is_full:
+                    self.wrong.append(f"{self.name} refuses {version} of {answer.about}: it counts")
                 known.update(EntryKey(incarnation, nonce, seq) for seq in range(first, last + 1))
 
     @abstractmethod

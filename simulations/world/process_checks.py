@@ -9,14 +9,19 @@
 - a device reports within seconds that two sinks of one name answer it
 - a device moves to each store once, however often somebody plays what a former one had answered
 - a device refuses no frame, meets no other life and no other store, where nothing is the cause
+- after all is settled it says nothing but beats, and repeats commands seldom
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from device_agent.agent.panes.sinks import MOVES, TWO_STORES
 from device_agent.agent.settings import Settings
+from lasp_edge.protocol.commands import CommandFrame
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import AskFrame, PaneFrame, VariableFrame
 from simulations.world.device import TWICE, VirtualDevice
 from simulations.world.programs import COLUMN_ROOM
 from simulations.world.truth import LONG_S
@@ -82,6 +87,19 @@ def _uncaused(world: World, device: VirtualDevice) -> Iterator[str]:
         causes = next((kinds for begin, kinds in CAUSES.items() if name.startswith(begin)), None)
         if causes and not causes & world.seen.keys():
             yield name
+
+
+def check_quiet(
+    world: World, device: VirtualDevice, frame: Frame, repeated: Counter[tuple[str, str]]
+) -> None:
+    """Look at what a device publishes at rest; `repeated` counts its commands there."""
+    if isinstance(frame, PaneFrame | VariableFrame | AskFrame):
+        world.trouble.append(f"{device.name} speaks after all is settled: {frame}")
+    if isinstance(frame, CommandFrame):
+        at = device.name, str(frame.subject)
+        repeated[at] += 1
+        if repeated[at] > 1:  # it was heard, by all
+            world.trouble.append(f"{device.name} repeats a command again and again: {frame}")
 
 
 def check_twins(world: World, device: VirtualDevice, sink: str) -> None:
