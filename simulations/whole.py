@@ -23,6 +23,7 @@ from simulations.oracle import Reading, accepted
 from simulations.replay import DAY_US, ReplayedFleet, replaying
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?")
+_STORED = re.compile('^failed: window (.+?): MissingTagError: no tag "([^"]+)"', re.MULTILINE)
 RARE = "a function that few readings reach"
 """Who asks for a tag that the trial of each function by itself did not find."""
 
@@ -58,7 +59,7 @@ def whole(
             return found
         with replaying(plan, readings, entries=made_up_entries(plan), retain_us=EVER_US) as replay:
             may_ask = left > 0 and given is None
-            needed = _needed(replay.failures, readings) if may_ask else {}
+            needed = _needed(plan, replay.failures, readings) if may_ask else {}
             if not needed and not (may_ask and _has_more(optional, readings)):
                 empty = [*_without_rows(replay), *_without_value(replay)]
                 if empty and left and not rare:
@@ -135,9 +136,16 @@ def _has_more(optional: dict[str, set[str]], readings: Iterable[Reading]) -> boo
     return is_more
 
 
-def _needed(failures: list[str], readings: Iterable[Reading]) -> dict[str, set[str]]:
-    """Return event -> the tags whose lack made a function fail."""
+def _needed(plan: Plan, failures: list[str], readings: Iterable[Reading]) -> dict[str, set[str]]:
+    """Return event -> the tags whose lack made a function fail.
+
+    Functions of a window that parameters change see the tags that their device has stored.
+    """
     found: dict[str, set[str]] = {}
+    for window, tag in _STORED.findall("\n".join(failures)):
+        source = plan.windows[window].source.name
+        for event in plan.streams[source].events if source in plan.streams else (source,):
+            found.setdefault(event, set()).add(tag)
     for reading in readings:
         for tag in reading.tags.lacking if isinstance(reading.tags, _LackingTags) else ():
             if any(f"KeyError: {tag!r}" in failure for failure in failures):

@@ -9,6 +9,7 @@ asked for `event.value > 60` or for `event.tags["status"] == "200"` is met, and 
     ('made-up-1', 'temperature', ['room'])
 """
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Set
@@ -26,6 +27,7 @@ from lasp_edge.checking.determinism import (
     inner_codes,
     inner_functions,
 )
+from lasp_edge.checking.texts import node_of
 from lasp_edge.folds.numbers import LIMIT, Refused
 from lasp_edge.language.declarations import EventType, Parameter
 from lasp_edge.language.plan import Plan
@@ -64,6 +66,7 @@ _NAME = re.compile(r"\w[\w.-]{0,39}", re.ASCII)
 """What a device may be called, and is in most fleets."""
 _MOST = 24
 """Constants of a program that are used, at most."""
+_NUMBERING = frozenset({"int", "float", "Decimal", "Fraction"})
 _LONGEST = 40
 """Characters of a text that may be the value of a tag, at most."""
 
@@ -218,11 +221,27 @@ def tag_choices(plan: Plan, tags: Set[str]) -> dict[str, tuple[str, ...]]:
         for tag in tags & texts.keys():
             named[tag].update({each: None for each in texts if each not in tags})
     numbers = [each for each in constants(plan)[0] if each.isdecimal()]
+    for tag in tags_of_numbers(plan, tags):
+        named[tag] = {text: None for text in named[tag] if text.isdecimal()}
     return {
         tag: table_keys(plan, tag)
         or tuple(dict.fromkeys((*list(texts)[:_MOST], *numbers, *NUMBERED)))
         for tag, texts in named.items()
     }
+
+
+def tags_of_numbers(plan: Plan, tags: Set[str]) -> set[str]:
+    """Return the tags that a function makes a number of, as `int(event.tags["size"])` does."""
+    found: set[str] = set()
+    for _, function in functions_of(plan):
+        for each in inner_functions(function):
+            node = node_of(each)
+            for call in ast.walk(node) if node is not None else ():
+                if isinstance(call, ast.Call) and ast.unparse(call.func) in _NUMBERING:
+                    inside = (part for given in call.args for part in ast.walk(given))
+                    named = {part.value for part in inside if isinstance(part, ast.Constant)}
+                    found |= {tag for tag in tags if tag in named}
+    return found
 
 
 def table_keys(plan: Plan, tag: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import pytest
 
 from crdts import Counter, GSet
 from lasp_edge import Program, folds
-from simulations.whole import whole
+from simulations.whole import RARE, whole
 
 
 def lamps():
@@ -52,3 +52,34 @@ def test_steps_that_round_a_field_to_one_value_are_named(step, found):
     assert [line.partition(";")[0] for line in doubts] == [
         "window melt: no made-up reading gives it a slope or intercept"
     ] * found
+
+
+def test_a_tag_that_is_asked_for_under_another_value_of_a_parameter_is_given():
+    program = Program("lamps")
+    lamp = program.event("lamp", resolution="1", least=0, most=1)
+    mode = program.parameter("mode", "all", choices=("all", "odd"))
+    program.window(
+        "odd ones",
+        source=lamp,
+        fold=folds.count(),
+        size_s=60,
+        where=lambda event, at: at[mode] == "all" or event.tags["side"] != "left",
+        uses=(mode,),
+    )
+    found = whole(program.plan(), {})
+    assert (found.wrong, found.doubts) == ([], [])
+    assert found.tags == {"lamp": {"side": [RARE]}}
+
+
+def test_a_tag_of_numbers_has_no_text_that_another_tag_is_compared_with():
+    program = Program("lamps")
+    lamp = program.event("lamp", resolution="1", least=0, most=1)
+    program.window(
+        "a",
+        source=lamp,
+        fold=folds.count(),
+        size_s=60,
+        where=lambda e: int(e.tags["no"]) % 2 == 1 or e.tags["kind"] == "led",
+    )
+    found = whole(program.plan(), {"lamp": {"no"}})
+    assert (found.wrong, found.doubts) == ([], [])
