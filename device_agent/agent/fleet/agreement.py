@@ -31,6 +31,8 @@ from lasp_edge.units import SECOND_US
 SILENT_BEATS = 3
 """Beats that an idle device did not send in time, after which it counts as not connected: three in
 a row are lost hardly ever."""
+CHANGING_INTERVALS = 3
+"""Intervals after a change in which the others may not have it yet."""
 
 
 @dataclass(slots=True)
@@ -223,6 +225,7 @@ class Agreements(Part):
         self._missing: dict[tuple[str, str], None] = {}
         self._asks = 0
         self._agreed_us: dict[str, int] = {}
+        self._changed: dict[str, tuple[str, int]] = {}
         self._known: dict[str, tuple[tuple[int, ...], Agreement]] = {}
 
     @property
@@ -252,6 +255,8 @@ class Agreements(Part):
         """Return how far the fleet agrees on each dynamic fold, by target."""
         found = {name: self.of(fold) for name, fold in self._folds.items()}
         for name, each in found.items():
+            if self._changed.get(name, ("", 0))[0] != each.inputs:
+                self._changed[name] = each.inputs, self._agent.now_us
             if each.settled:
                 self._agreed_us[name] = self._agent.now_us
                 self._settled[name] = Settled(each.inputs, each.devices)
@@ -322,4 +327,6 @@ class Agreements(Part):
             name: round((self._agent.now_us - at_us) / SECOND_US, 1)
             for name, at_us in sorted(self._agreed_us.items())
         }
-        return {"others": len(self.others()), "agreed_s_ago": agreed}
+        lately_us = self._agent.now_us - CHANGING_INTERVALS * self._agent.settings.interval_us
+        changing = [name for name, (_, at_us) in self._changed.items() if at_us > lately_us]
+        return {"others": len(self.others()), "agreed_s_ago": agreed, "changing": sorted(changing)}

@@ -118,7 +118,8 @@ def _over(name: str, value: Mapping[str, Any], report: Mapping[str, Any]) -> str
     if value["settled"]:
         return f"{over} (agreed{without})"
     last_s = report["agreed_s_ago"].get(name)
-    return f"{over} ({'not agreed yet' if last_s is None else f'last agreed {ago(last_s)} ago'})"
+    agreed = "not agreed yet" if last_s is None else f"last agreed {ago(last_s)} ago"
+    return f"{over} ({'still changing, ' if name in report['changing'] else ''}{agreed})"
 
 
 def _in_words(value: Mapping[str, Any]) -> str:

@@ -9,12 +9,15 @@ of its results; with --windows its last windows, too: those over this device's o
 
 import argparse
 import json
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 from device_agent.agent.changes import Facts, SinkRow
+from device_agent.agent.intake.peer_reports import TWICE
 from device_agent.agent.notices import CLONED
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.state.counters import OUTCOMES
@@ -33,6 +36,8 @@ from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.screen import aligned, number
 
 SECTION = "a device"
+FULL_BYTES = 1 << 20
+"""Free bytes of a disk below which it is full: a commit may not fit any more."""
 ROWS = 8
 """Rows of each result that are printed, the newest ones."""
 DOUBTFUL = (
@@ -63,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.program:
         plan = load_plan(arguments.program)
     store = existing_store(arguments.data_dir)
-    status = status_of(store)
+    status = status_of(store) | {"free_bytes": disk_usage(arguments.data_dir).free}
     if plan is not None and plan.device_results:
         status["results"] = _results(store, plan)
     if plan is not None and last is not None:
@@ -76,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(status))  # noqa: T201
         return Exit.FINE
     windows = status.get("windows", {}).items()
-    lines = [plainly(status)]
+    lines = [plainly(status), *_of_disk(status["free_bytes"], arguments.data_dir)]
     results = plan.device_results if plan is not None else {}
     lines += [
         line
@@ -164,6 +169,19 @@ def _of_damaged(damaged: dict[str, Any]) -> str:
     )
 
 
+def _whole(counted: str) -> str:
+    """Return since when something is counted, where one may ask whether it is still so."""
+    return ", at most, since this store began" if f"fence: {counted}" == TWICE else ""
+
+
+def _of_disk(free_bytes: int, directory: Path) -> list[str]:
+    if free_bytes >= FULL_BYTES:
+        return []
+    typed = f"df -h {shlex.quote(str(directory))}"
+    until = "nothing is read or sent until there is room"
+    return [f"  DISK FULL      {free_bytes:,} bytes are free: {until}; type: {typed}"]
+
+
 def _alerts(acted: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the state of each alert that has ever turned, sorted."""
     found = [
@@ -216,7 +234,7 @@ def plainly(status: dict[str, Any]) -> str:
     lines += _reasons(status)
     if status["doubtful"]:
         lines.append(f"  doubtful       {status['doubtful']} ({DOUBTFUL})")
-    lines += [f"  fence          {total} {what}" for what, total in status["fence"].items()]
+    lines += [f"  fence          {n} {what}{_whole(what)}" for what, n in status["fence"].items()]
     if status["clock"]:
         lines.append(f"  CLOCK          {status['clock']}")
     if status["waiting_for_the_clock"]:

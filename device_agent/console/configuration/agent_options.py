@@ -191,9 +191,14 @@ def dashboard_url(given: str) -> str:
     """Return the address of a dashboard, which Home Assistant would refuse with its whole device.
 
     Raises:
-        UsageError: it is not the address of a page.
+        UsageError: it is not the address of a page, or has a password in it.
     """
     found = urlsplit(given)
     if given and (found.scheme not in {"http", "https"} or not found.hostname):
         raise UsageError(f"--dashboard-url: http://HOST:PORT/ is needed, not {given!r}")
+    if "@" in found.netloc:
+        raise UsageError(
+            "--dashboard-url: the broker shows it to everybody, so leave out user and password: "
+            f"{found.scheme}://{found.netloc.rpartition('@')[2]}{found.path}"
+        )
     return given

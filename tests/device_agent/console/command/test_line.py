@@ -58,8 +58,21 @@ def test_a_device_that_waits_for_the_others_says_since_when(pair, site):
     attic.core.report()
     attic.read([40])
     attic.tick(4)
+    attic.core.report()
     attic.tick(4)
     assert "over 2 devices (last agreed 8 s ago); connected" in said(attic)
+
+
+def test_a_value_that_never_comes_to_rest_is_said_to_change(pair, site):
+    attic, shed = pair
+    attic.read([20])
+    shed.read([22])
+    site.run(6)
+    attic.core.report()
+    for value in range(8):
+        attic.read([value])
+        attic.tick(1)
+    assert "over 2 devices (still changing, last agreed 8 s ago); connected" in said(attic)
 
 
 def test_what_was_never_agreed_on_is_not_agreed_yet(pair):
@@ -69,6 +82,8 @@ def test_what_was_never_agreed_on_is_not_agreed_yet(pair):
         attic.durable.hear(each.topic, each.payload, attic.now_us)
     attic.read([20])
     attic.tick(2)
+    attic.core.report()
+    attic.tick(4)
     assert "over 2 devices (not agreed yet)" in said(attic)
 
 

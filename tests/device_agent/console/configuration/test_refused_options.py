@@ -21,6 +21,10 @@ source = ["host"]
 """
 MISTAKES = {
     'dashboard-url = "pi:8700"': "dashboard-url: http://HOST:PORT/ is needed, not 'pi:8700'",
+    'dashboard-url = "http://ann:secret@pi:8700/a"': (
+        "dashboard-url: the broker shows it to everybody, so leave out user and password: "
+        "http://pi:8700/a"
+    ),
     'home-assistant = "a+b"': "home-assistant: a topic such as homeassistant is needed, not 'a+b'",
     'home-assistant = "a//b"': "home-assistant: a topic such as homeassistant is needed",
     'alert-command = "no-such-program --now"': "alert-command: there is no program 'no-such-prog",
