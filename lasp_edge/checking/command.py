@@ -68,6 +68,7 @@ from lasp_edge.checking.handlers import (
     unfilled,
     unread,
     unstepped,
+    unused,
     valueless,
 )
 from lasp_edge.checking.identities import identities
@@ -195,7 +196,8 @@ def _looked_at(plan: Plan) -> _Seen:
     """Return what is seen of a program without running it."""
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
-    doubts += memos + unreachable(plan) + unread(plan) + valueless(plan) + in_steps(plan)
+    doubts += memos + unreachable(plan) + unread(plan) + unused(plan) + valueless(plan)
+    doubts += in_steps(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]

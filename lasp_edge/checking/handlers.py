@@ -101,6 +101,27 @@ def unread(plan: Plan) -> list[str]:
     ]
 
 
+def unused(plan: Plan) -> list[str]:
+    """Return a line for each event that nothing reads, and each shared variable nothing updates."""
+    functions = plan.functions
+    read = {window.source.name for window in plan.windows.values()} | plan.streamed_events
+    read |= functions.handlers.keys() | plan.collections.keys()
+    found = [
+        f"nothing reads event {name}: a window, a stream, collect or a handler of it is missing"
+        for name in sorted(plan.events.keys() - read)
+    ]
+    acting = [each for several in functions.handlers.values() for each in several]
+    acting += [each for several in functions.results.values() for each in several]
+    acting += [*functions.reacting, *functions.reached]
+    named = {variable.name for handler in acting for variable in variables_named(handler)}
+    collected = {each.name for several in plan.collections.values() for each in several}
+    written = named | collected | plan.derivations.keys()
+    return found + [
+        f"nothing updates {name}: a handler that does is missing"
+        for name in sorted(plan.shared_variables.keys() - written)
+    ]
+
+
 def valueless(plan: Plan) -> list[str]:
     """Return a line for each event whose range has room for one or two of its steps alone."""
     found = []

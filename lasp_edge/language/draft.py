@@ -52,7 +52,8 @@ _NO_EVENT = {
 }
 """What stands in place of an event -> what to write."""
 _NO_VARIABLE = {
-    Window: "a window, which is over the readings of all devices already: its rows have the value",
+    Window: "a window, which is over the readings of all devices already: its rows have the value, "
+    "and program.alert(..) watches them",
     Stream: "a stream; a window over it folds its values, over all devices",
 }
 """The same in place of a variable."""

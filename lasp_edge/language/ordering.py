@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import checked_condition, need_key
-from lasp_edge.language.declarations import TEXT, EventType, Parameter, Stream, StreamResult
+from lasp_edge.language.declarations import TEXT, EventType, Parameter, Stream, StreamResult, Window
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.parameter_scan import ParameterScan
 from lasp_edge.language.windowing import known_parameter
@@ -260,7 +260,12 @@ def known_stream(draft: Draft, stream: Any, what: str) -> Stream:
     name = stream.name if isinstance(stream, Stream) else stream
     known = draft.streams.get(name) if isinstance(name, str) else None
     if known is None or (isinstance(stream, Stream) and known is not stream):
-        raise ValueError(f"{what}: program {draft.name!r} declares no stream {name!r}")
+        shown, hint = getattr(stream, "name", stream), ""
+        if isinstance(stream, Window):
+            hint = ", which is a window: its rows are kept as they are"
+        if isinstance(stream, EventType):
+            hint = ', which is an event; write program.map(EVENT, lambda event: .., "name")'
+        raise ValueError(f"{what}: program {draft.name!r} declares no stream {shown!r}{hint}")
     return known
 
 
@@ -278,7 +283,7 @@ def _sources(draft: Draft, sources: Any, what: str) -> list[EventType | Stream]:
         name = getattr(source, "name", source)
         if isinstance(source, Stream) or (isinstance(name, str) and name in draft.streams):
             found.append(known_stream(draft, source, what))
-        elif isinstance(source, EventType | str):
+        elif isinstance(source, EventType | Window | str):
             found.append(draft.event(source))
         else:
             raise ValueError(f"{what}: an event or a stream is needed, not {source!r}")

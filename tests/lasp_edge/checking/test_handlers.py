@@ -13,6 +13,7 @@ from lasp_edge.checking.handlers import (
     unfilled,
     unread,
     unstepped,
+    unused,
     valueless,
 )
 from lasp_edge.dataflow import cardinality
@@ -134,6 +135,30 @@ def test_an_event_without_a_step_is_named_and_one_of_whole_numbers_is_not():
     program.event("note", text=True)
     (line,) = unstepped(program.plan())
     assert line.startswith("readings of temperature count as whole numbers, 21.4 as 21: event('tem")
+
+
+def test_an_event_and_a_variable_that_nothing_has_to_do_with_are_named():
+    program = Program("copied")
+    inner, outer = program.event("inner"), program.event("outer")
+    seen, never = program.declare(GSet(), "seen"), program.declare(GSet(), "never")
+    program.window("inner_m", source=inner, fold=folds.mean(), size_s=60)
+    program.window("outer_m", source=inner, fold=folds.mean(), size_s=60)
+    program.union(seen, never, "both")
+    program.on_value(averaged_in(program))(lambda value, update: update(seen, GSet.add, "x"))
+    assert [line.partition(":")[0] for line in unused(program.plan())] == [
+        "nothing reads event outer",
+        "nothing updates never",
+    ]
+    program.on_event(outer)(lambda event, update: update(never, GSet.add, event.device))
+    assert unused(program.plan()) == unused(machines.program.plan()) == []
+
+
+def averaged_in(program):
+    """Return a fold of an event of its own."""
+    third = program.event("third")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples", measures=third)
+    program.collect(third, into=samples)
+    return program.fold(samples, folds.mean(), "here")
 
 
 def test_a_stream_of_which_nothing_is_made_is_named():

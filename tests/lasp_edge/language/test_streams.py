@@ -202,6 +202,22 @@ REFUSED = {
         "say what its values consist of, such as result",
     ),
     "result twice": (lambda p: (p.result("used"), p.result("used")), "it is a result already"),
+    "result of a window": (
+        lambda p: p.result(p.window("w", source="used", fold=folds.sum(), size_s=60)),
+        "declares no stream 'w', which is a window: its rows are kept",
+    ),
+    "result of an event": (
+        lambda p: p.result(p.event("more")),
+        "declares no stream 'more', which is an event; write program.map",
+    ),
+    "scan of a window": (
+        lambda p: p.scan(
+            "s",
+            source=p.window("w", source="used", fold=folds.sum(), size_s=60),
+            scan=scans.changes(),
+        ),
+        "an event is needed, and 'w' is a window, of whose rows nothing is made",
+    ),
     "result of a variable": (lambda p: p.result("alarms"), "declares no stream 'alarms'"),
     "part named as a column": (
         lambda p: p.result("used", parts={"status": "1"}),
