@@ -118,7 +118,7 @@ class Shares(Part):
     Attributes:
         plan: the program.
         followed: the gateway whose places count; "" before any is known.
-        taken_us: when places were taken last.
+        waits_since_us: since when readings wait for the next place; None while no reading does.
     """
 
     name = "shares"
@@ -131,7 +131,8 @@ class Shares(Part):
         }
         self._frames: dict[str, dict[tuple[str, int], tuple[int, dict[Place, SharedPlace]]]] = {}
         self._heard_us: dict[str, int] = {}
-        self.followed, self.taken_us = "", 0
+        self.followed = ""
+        self.waits_since_us: int | None = None
         self._pending: set[tuple[str, int]] = set()
         self._owed = (-1, BOTTOM_US)
         self._stored: dict[tuple[str, int], tuple[str, int]] = {}
@@ -309,11 +310,13 @@ class Shares(Part):
         """
         self._follow(now_us)  # where readings come all the time, nobody has asked `is_waiting`
         changes, known_us = self.changes(history, floor_us), min(self._last_us.values())
-        if changes:
-            self.taken_us = now_us
         engine.cuts.know(known_us)
         engine.waiting.behind_us = known_us if catches_up else None
         outcome = engine.take([*taken, *in_cells(changes)], low_us)
+        if changes or self.waits_since_us is None:
+            self.waits_since_us = now_us
+        if engine.waiting.first_us is None:
+            self.waits_since_us = None
         self.put(history)
         return outcome
 

@@ -46,8 +46,8 @@ LONG_AGO_US = 600 * SECOND_US
 """Microseconds: readings that lie further behind the clock are those of a file, or of a sensor that
 was cut off from its device. Others are some seconds behind it."""
 PATIENCE_US = 10 * SECOND_US
-"""Microseconds after the last reading, or the last place that was taken, for which readings of a
-time long ago wait for another place: a gateway commits every two seconds."""
+"""Microseconds for which readings of a time long ago wait for the next place, at most: a gateway
+commits every two seconds."""
 
 
 class Streams(Part):
@@ -363,7 +363,7 @@ def _has_places(streams: Streams, agent: Agent, intake: Intake, now_us: int) -> 
 
 
 def _catches_up(agent: Agent, intake: Intake, shares: "Shares", now_us: int) -> bool:
-    """Return whether readings of a time long ago, or places behind them, are still coming."""
-    high_us, last_us = intake.progress.high_us, max(intake.read_us, shares.taken_us)
+    """Return whether readings are of a time long ago, and places behind them may still come."""
+    high_us, since_us = intake.progress.high_us, shares.waits_since_us
     is_old = high_us is not None and high_us < agent.clock.time_us(now_us) - LONG_AGO_US
-    return is_old and now_us < last_us + PATIENCE_US
+    return is_old and (since_us is None or now_us < since_us + PATIENCE_US)

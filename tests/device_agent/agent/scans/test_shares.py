@@ -181,6 +181,18 @@ def test_a_file_that_is_read_far_ahead_is_not_stepped_again_for_each_event_in_or
     assert sum(len(sent_outputs(each)) for each in answers) == batches
 
 
+def test_readings_of_a_time_long_ago_wait_for_a_place_for_ten_seconds_at_most(tmp_path):
+    """A file may be read at the pace at which it was recorded, for days."""
+    device = Device(tmp_path, PLAN, settings=Settings.paced(1.0))
+    begun_us, firsts_us = NOW_US - 86_400 * SECOND_US, []
+    for second in range(13):
+        device.take([1], [begun_us + second * 10 * SECOND_US], [{}], name="a")
+        device.tick()
+        firsts_us.append(device.core.streams.engine.waiting.first_us)
+    assert firsts_us[5] == begun_us
+    assert firsts_us[-1] is None or firsts_us[-1] > begun_us + 90 * SECOND_US
+
+
 class Text(ValueBarrier):
     """Its state is a text as long as the newest value."""
 
