@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from cloud_tier.lake.checkpoint import put_aside, read_up_to, rewind
 from cloud_tier.lake.feed import deleted_unread
-from cloud_tier.lake.statements import gaps
+from cloud_tier.lake.statements import gaps, is_of_another_landing
 from cloud_tier.lake.tables import LakeTables
 
 _OF_SPARK: Final = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ")
@@ -111,7 +111,19 @@ def after_deletion(tables: LakeTables) -> str:
 
 
 def filled(tables: LakeTables) -> Iterator[str]:
-    """Have merged again what a table lacks since somebody restored it; yield lines about it."""
+    """Have merged again what a table lacks since somebody restored it, or replaced `landing`.
+
+    A copy in place of `landing` has fewer versions than were read, or others, once devices have
+    sent again what it lacks.
+
+    Yields:
+        Lines about it.
+    """
+    read = read_up_to(tables)
+    is_shorter = read is not None and read.version > tables.table(tables.landing).version()
+    if (is_shorter or is_of_another_landing(tables)) and put_aside(tables):
+        yield "landing was put back, or is another one: all that it holds is merged again"
+        return
     found = gaps(tables)
     for gap in found:
         yield (

@@ -60,6 +60,7 @@ class OpenTables:
     Attributes:
         landed: the version of `landing` up to which the present batch reads; None where that is
             unknown. Each commit states it.
+        store: the id of the store that `landing` is of. Each commit states it, too.
     """
 
     def __init__(self, lake: LakeTables) -> None:
@@ -68,6 +69,7 @@ class OpenTables:
         self._epoch: int | None = None
         self._stated: dict[str, int] = {}
         self.landed: int | None = None
+        self.store = ""
         self.packed: set[str] = set()
         """The partitions of `lattice` that were put together as they were since they were joined,
         as ISO text: one file may hold repeats."""
@@ -182,7 +184,7 @@ class OpenTables:
     def statement(self, path: str, frontier: int | None = None) -> str:
         """Return what a commit to a table states, as its metadata; empty for nothing."""
         others = self._stated if path == self._lake.merged[0] else {}
-        return statement_text(self.landed, others, frontier)
+        return statement_text(self.landed, others, frontier, self.store)
 
     def _write(
         self, path: str, table: DeltaTable, rows: pa.Table, number: int, frontier: int | None = None

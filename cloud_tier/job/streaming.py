@@ -18,6 +18,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain, pack, vacuum
 from cloud_tier.job.step import MergedState, Outcome, recalled, step
 from cloud_tier.lake.checkpoint import merged_up_to, planned_up_to
+from cloud_tier.lake.store_id import store_id
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class Batches:
         spark, lake, tables = batch.sparkSession, self._job.lake, self._job.tables
         if self._known is None:
             tables.landed = merged_up_to(lake)
+            tables.store = store_id(lake.table(lake.landing))
             self._known = recalled(self._job)
             self._bookmark_is_due = bookmark.is_due(self._job)
         tables.landed = planned_up_to(lake, batch_id)

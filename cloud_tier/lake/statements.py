@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
+from cloud_tier.lake.store_id import store_id
 from cloud_tier.lake.tables import LakeTables
 
 _LOOKED_AT: Final = (20, 1_000, None)
@@ -30,11 +31,13 @@ class Statement(NamedTuple):
         landing: the version of `landing` that it has merged; -1 for nothing.
         others: the same of the other tables by name, as `lattice` knows it.
         restored: whether somebody has restored the table since.
+        store: the id of the store that `landing` was of; empty where an earlier release wrote it.
     """
 
     landing: int
     others: Mapping[str, int]
     restored: bool
+    store: str = ""
 
 
 class Gap(NamedTuple):
@@ -49,7 +52,9 @@ class Gap(NamedTuple):
     landing: int
 
 
-def statement_text(landing: int | None, others: Mapping[str, int], frontier: int | None) -> str:
+def statement_text(
+    landing: int | None, others: Mapping[str, int], frontier: int | None, store: str = ""
+) -> str:
     """Return the metadata of a commit, empty for none.
 
     >>> statement_text(12, {"windows": 11}, None)
@@ -58,6 +63,7 @@ def statement_text(landing: int | None, others: Mapping[str, int], frontier: int
     stated: dict[str, Any] = {} if frontier is None else {"frontier": frontier}
     if landing is not None:
         stated |= {"landing": landing} | ({"stated": others} if others else {})
+        stated |= {"store": store} if store else {}
     return json.dumps(stated) if stated else ""
 
 
@@ -80,6 +86,12 @@ def gaps(tables: LakeTables) -> list[Gap]:
         for name, each in stated.items()
         if each.restored or each.landing < known.get(name, -1)
     ]
+
+
+def is_of_another_landing(tables: LakeTables) -> bool:
+    """Return whether `landing` is not the one that was merged: a copy was put in its place."""
+    stated = newest_statement(tables.table(tables.merged[0]))
+    return stated is not None and stated.store not in {"", store_id(tables.table(tables.landing))}
 
 
 def newest_statement(table: DeltaTable) -> Statement | None:
@@ -108,7 +120,8 @@ def _statements(commits: list[dict[str, Any]]) -> Iterator[Statement]:
             continue
         stated = _stated(commit.get("userMetadata"))
         if "landing" in stated:
-            yield Statement(stated["landing"], stated.get("stated", {}), restored)
+            store = str(stated.get("store", ""))
+            yield Statement(stated["landing"], stated.get("stated", {}), restored, store)
 
 
 def _stated(metadata: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from cloud_tier.lake.controls import has_log, log_of
 from cloud_tier.lake.coverage import host_us
 from cloud_tier.lake.device_state import landed_rows
 from cloud_tier.lake.shared import table_of
+from cloud_tier.lake.store_id import STORE, store_id
 from cloud_tier.lake.tables import CONTROL, MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import make_durable
 from crdts import ControlLog, Member, Membership, Version
@@ -32,8 +33,6 @@ from lasp_edge.units import SECOND_US
 
 log = logging.getLogger(__name__)
 
-STORE: Final = "lasp-edge store"
-"""The application whose transaction names the lake as a store, since it was put back."""
 _LOSES: Final = frozenset({"RESTORE", "FSCK"})
 """Operations by which rows are not there any more: an earlier version, files that are gone."""
 _LOOKED_AT: Final = 20
@@ -68,8 +67,7 @@ class Landing:
     @property
     def lake_id(self) -> str:
         """The id of the lake as a store; another one since it was found to be put back."""
-        begun = self._landing.transaction_version(STORE)
-        return f"{self._landing.metadata().id}{f'~{begun}' if begun else ''}"
+        return store_id(self._landing)
 
     @property
     def landed(self) -> int:

@@ -17,6 +17,7 @@ from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
+from cloud_tier.lander.landing import Landing
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import (
     BEGIN_US,
@@ -131,6 +132,26 @@ def test_a_directory_that_was_copied_back_from_a_backup_is_mended(merges, tmp_pa
     shutil.copytree(merges[0].tables.windows, restored.tables.windows)
     restored.check()
     assert [line for line in restored.lines if "the table windows is an earlier one" in line]
+
+
+@pytest.mark.parametrize("begins_first", ["lander", "job"])
+def test_an_earlier_copy_of_landing_is_read_from_its_beginning(merges, tmp_path, begins_first):
+    """Devices send again what it lacks, and that lands in versions which the query had read."""
+    restored = merges[2].copied(tmp_path / "lake")
+    landing = restored.tables.landing
+    shutil.rmtree(landing)
+    shutil.copytree(merges[0].tables.landing, landing)
+    restored.parts = list(merges[0].parts)
+    restored.lines.clear()
+    if begins_first == "job":
+        restored.merge()
+    Landing(restored.tables, "lander").begin_store()
+    restored.check()
+    found = [line for line in restored.lines if "landing was put back" in line]
+    assert len(found) == (2 if begins_first == "job" else 1)
+    restored.lines.clear()
+    restored.merge()
+    assert not restored.lines, "once is enough"
 
 
 def test_a_table_that_is_restored_while_the_job_runs_ends_the_batch(spark, tmp_path):
