@@ -19,7 +19,6 @@ from random import Random
 from typing import Any, Protocol
 
 from crdts import Frontier, Membership, Replica
-from crdts.frontier import BOTTOM_US
 from lasp_edge.protocol.accepted import (
     Accepted,
     Begun,
@@ -244,13 +243,7 @@ class Acceptance:
         if record.retained:
             return
         self.overheard.compare(frame, record.received_us)
-        self.held_by[frame.about] = frame.held_by
-        self.ahead_us.pop(frame.about, None)
-        if frame.clock_s is not None:
-            self.ahead_us[frame.about] = frame.clock_s * SECOND_US - record.received_us
-        lows_us = [min(low.low_us, record.received_us) for low in frame.lows if low.low_us]
-        self.reached_us[frame.about] = max(lows_us, default=BOTTOM_US)
-        self.away.discard(frame.about)
+        self._note_beat(frame, record.received_us)
         if self.control is not None and frame.control != self.control.control:
             accepted.heard[frame.about] = False  # a promise speaks of one log
             return
@@ -259,7 +252,6 @@ class Acceptance:
             accepted.heard[frame.about] = False  # a promise speaks of what has landed
             accepted.lost = max(accepted.lost, low.commit)
             return
-        self._note_store(frame)
         accepted.heard[frame.about] = bool(low and low.store)
         if low is None:
             return  # it promises to others, until it knows this sink
@@ -272,14 +264,22 @@ class Acceptance:
         if accepted.promises.entries[frame.about].version == (*frame.sender[:2], frame.number):
             accepted.begun[frame.about] = self._begun(frame.about, frame.begun)
 
-    def _note_store(self, frame: BeatFrame) -> None:
-        """Note whether a device delivers to another store of this sink's name."""
-        name, store = self.sink
+    def _note_beat(self, frame: BeatFrame, now_us: int) -> None:
+        """Note what a beat states beside a promise: what holds it, its clock, and other sinks."""
+        device, (name, store) = frame.about, self.sink
+        self.held_by[device] = frame.held_by
+        self.away.discard(device)
+        self.ahead_us.pop(device, None)
+        if frame.clock_s is not None:
+            self.ahead_us[device] = frame.clock_s * SECOND_US - now_us
+        lows_us = [low.low_us for low in frame.lows if low.low_us is not None]
+        if lows_us and max(lows_us) <= now_us + self._future_us:
+            self.reached_us[device] = max(lows_us)
         known = {UNKNOWN_STORE, store_tag(store), *self.ancestors}
         if any(low.sink == name and low.store not in known for low in frame.lows):
-            _add(self.elsewhere, frame.about)
+            _add(self.elsewhere, device)
         else:
-            self.elsewhere.discard(frame.about)
+            self.elsewhere.discard(device)
 
     def _begun(self, device: str, stated: Begun) -> Begun:
         """Return from when on windows have a device's readings; never, where it sends none."""
