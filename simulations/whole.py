@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from crdts import BoundedLWWSet, GSet, LWWRegister
 from lasp_edge.checking.readings import goes_by_time, made_up, made_up_entries
 from lasp_edge.checking.trial import Findings
 from lasp_edge.folds.fields import FieldsFold
@@ -29,6 +30,8 @@ RARE = "a function that few readings reach"
 
 EVER_US = 40_000 * DAY_US
 """For how long readings are taken in: their times are made up, whatever the program's windows."""
+_LEAST_TIME_US = 10**14
+"""A time of 1973: whatever is less was meant as another thing, or counts seconds."""
 _LACKS_ONE_OF = 3
 """Of this many readings one lacks the tags that functions can do without."""
 ROUNDS = 8
@@ -69,7 +72,8 @@ def whole(
                 found.wrong += [*failures, *replay.compared.wrong()]
                 counted = [what for what, count in replay.compared.known.items() if count]
                 found.reached |= {what.partition(" ")[2] for what in counted}
-                found.doubts += [*empty, *_without_updates(plan, readings)]
+                found.doubts += [*empty, *_empty_sets(replay)]
+                found.doubts += [*_without_updates(plan, readings), *_odd_updates(plan, readings)]
                 break
         for event, lacking in needed.items():
             asked.setdefault(event, set()).update(lacking)
@@ -207,6 +211,48 @@ def _without_updates(plan: Plan, readings: list[Reading]) -> list[str]:
         f"made-up reading makes it update {' or '.join(names)}; is what it asks for possible?"
         for event, handler, names in named
         if names and updated.isdisjoint(names)
+    ]
+
+
+def _odd_updates(plan: Plan, readings: list[Reading]) -> list[str]:
+    """Return a line for each set or register whose samples have no plausible value or time."""
+    values: dict[str, list[tuple[int, int]]] = {}
+    for sample in accepted(plan, readings) if plan.functions.handlers else ():
+        if sample.event.name in plan.reads:
+            continue
+        for change in run_handlers(plan, sample.event):
+            bottom = plan.variables[change.variable].bottom
+            if isinstance(bottom, BoundedLWWSet | LWWRegister) and len(change.arguments) > 1:
+                values.setdefault(change.variable, []).append(change.arguments[:2])
+    return [line for name in sorted(values) for line in _odd_samples(plan, name, values[name])]
+
+
+def _odd_samples(plan: Plan, name: str, several: list[tuple[int, int]]) -> Iterator[str]:
+    """Yield what is odd in the values and times that are written to a set or register."""
+    measured = plan.events.get(plan.variables[name].measures or "")
+    known = measured.plausible if measured is not None else None
+    if all(0 <= time_us < _LEAST_TIME_US for _, time_us in several):
+        yield (
+            f"handlers write {name} at times such as {several[0][1]}, and a time is in "
+            "microseconds since 1970, as event.time_us is; does the value come first?"
+        )
+    elif measured and known is not None and not any(known.has(value) for value, _ in several):
+        yield (
+            f"handlers add to {name}, which measures {measured.name}, nothing that is "
+            f"{known.span}, but such as {known.real(several[0][0]):g}"
+        )
+
+
+def _empty_sets(replay: ReplayedFleet) -> list[str]:
+    """Return a line for each set that is derived from sets which only grow, and that is empty."""
+    plan, values = replay.fleet.plan, replay.variables
+    return [
+        f"{made.operator} {name}: no made-up element is in it, though there are some in "
+        f"{' and '.join(made.sources)}; is what it asks for possible?"
+        for name, made in plan.derivations.items()
+        if values.get(name) == frozenset()
+        and all(values.get(each) for each in made.sources)
+        and all(isinstance(plan.variables[each].bottom, GSet) for each in made.sources)
     ]
 
 

@@ -173,6 +173,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
         count, failed = sum(map(len, given)), stage.failures.total
         if not count:
             found.unreached.append(name)
+        found.doubts += _apart(asked.user, node, given)
         if failed:
             place, why = min(stage.failures.places.items())
             always = failed >= count and not deltas[name]
@@ -187,6 +188,21 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
             broken = broken_laws(scan, list(_by_key(node, given).values()), plan.events)
             found.wrong += [f"{asked.user}: {law}" for law in broken.wrong]
     return True
+
+
+def _apart(user: str, node: StreamNode, given: list[Delta]) -> Iterator[str]:
+    """Yield a line for a scan of several events no key of which has all of them."""
+    scan = node.stage.scan if isinstance(node.stage, ScanStage) else None
+    if scan is None or not (scan.tells_apart or isinstance(scan, Synchronised)):
+        return
+    names = [{event.name for event in events} for events in _by_key(node, given).values()]
+    every = set[str]().union(*names)
+    if len(every) > 1 and all(len(several) == 1 for several in names):
+        together = " and ".join(sorted(every))
+        yield (
+            f"{user}: no key has both {together} among made-up readings, so nothing of one meets "
+            "the other; does key= give the same text for both?"
+        )
 
 
 def _show_windows(plan: Plan, stream: str, outputs: Delta, asked: _AskedTags) -> None:

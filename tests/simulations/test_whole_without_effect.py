@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from crdts import Counter, GSet
+from crdts import BoundedLWWSet, Counter, GSet, LWWRegister
 from lasp_edge import Program, folds
 from simulations.whole import RARE, whole
 
@@ -83,3 +83,60 @@ def test_a_tag_of_numbers_has_no_text_that_another_tag_is_compared_with():
     )
     found = whole(program.plan(), {"lamp": {"no"}})
     assert (found.wrong, found.doubts) == ([], [])
+
+
+def test_sets_that_can_have_no_element_are_named():
+    program = Program("hut")
+    bed = program.event("bed", resolution="1", least=0, most=40)
+    used, clean = program.declare(GSet(), "used"), program.declare(GSet(), "clean")
+
+    @program.on_event(bed)
+    def slept(event, update):
+        update(used, GSet.add, round(event.value))
+        update(clean, GSet.add, f"{event.value:.0f}")
+
+    program.intersection(used, clean, "both")
+    program.union(used, clean, "any")
+    program.filter(used, lambda n: n == "2", "upper")
+    program.filter(used, lambda n: n == 2, "lower")
+    doubts = whole(program.plan(), {}).doubts
+    assert [line.partition(",")[0] for line in doubts] == [
+        "intersection both: no made-up element is in it",
+        "filter upper: no made-up element is in it",
+    ]
+
+
+@pytest.mark.parametrize("is_swapped", [True, False])
+def test_a_value_and_a_time_that_change_places_are_named(is_swapped):
+    program = Program("kiln")
+    heat = program.event("heat", resolution="1", least=0, most=1400)
+    last = program.declare_dynamic(BoundedLWWSet(bound=10), "last", measures=heat)
+    newest = program.declare(LWWRegister(), "newest")
+
+    @program.on_event(heat)
+    def read(event, update):
+        value, time = round(event.value), event.time_us
+        first, second = (time // 1_000_000, value) if is_swapped else (value, time)
+        update(last, BoundedLWWSet.add, first, second)
+        update(newest, LWWRegister.write, *((time, value) if is_swapped else (value, time)))
+
+    program.fold(last, folds.mean(), "here")
+    doubts = whole(program.plan(), {}).doubts
+    assert [line.partition(" at")[0] for line in doubts] == [
+        "handlers write last",
+        "handlers write newest",
+    ] * is_swapped
+
+
+def test_what_is_never_a_plausible_value_of_what_a_set_measures_is_named():
+    program = Program("kiln")
+    heat = program.event("heat", resolution="0.1", least=-10, most=1400)
+    last = program.declare_dynamic(BoundedLWWSet(bound=10), "last", measures=heat)
+
+    @program.on_event(heat)
+    def read(event, update):
+        update(last, BoundedLWWSet.add, event.value + 5_000, event.time_us)
+
+    program.fold(last, folds.mean(), "here")
+    (line,) = whole(program.plan(), {}).doubts
+    assert line.startswith("handlers add to last, which measures heat, nothing that is -10 to 1400")

@@ -216,6 +216,28 @@ def test_each_of_several_events_has_the_values_that_functions_name(others):
     assert found.doubts == []
 
 
+@pytest.mark.parametrize(
+    ("key", "is_apart"),
+    [
+        (lambda event: event.tags["room"] if event.name == "warm" else "", True),
+        (lambda event: event.tags["room"] + event.name, True),
+        (lambda event: event.tags["room"], False),
+    ],
+    ids=str,
+)
+def test_two_events_that_no_key_has_together_are_named(key, is_apart):
+    program = Program("climate")
+    warm, moist = program.event("warm"), program.event("moist")
+    joined = scans.as_of(warm, moist, missing=0.0)
+    made = {"source": [warm, moist], "scan": joined, "key": key, "per_device": True}
+    program.result(program.scan("both", **made), parts={"warm": "1", "moist": "1"})
+    found = Findings()
+    tried_streams(program.plan(), None, found)
+    assert [line.partition(",")[0] for line in found.doubts] == [
+        "scan both: no key has both moist and warm among made-up readings"
+    ] * is_apart
+
+
 def test_a_recording_of_coarse_times_is_named(tmp_path):
     plan, path = program_with(scans.last(2)).plan(), tmp_path / "meter.jsonl"
     records = [{"ts": n // 2, "litres": n, "device": f"pi-{n % 2}"} for n in range(100)]
