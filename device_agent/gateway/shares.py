@@ -22,8 +22,9 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.timers import Timer
 from lasp_edge.units import SECOND_US
 
-AT_ONCE: Final = 200
-"""Cells that are published at a time, at most: the newest first."""
+AT_ONCE: Final = 1_000
+"""Cells that are published at a time, at most: the newest, and of these the oldest first. A device
+that knows the newest steps all readings before it, and again with each cell that comes behind."""
 REPEAT_US: Final = 60 * SECOND_US
 """Microseconds between two rounds in which cells are published again, if one was not answered since
 the round before: a device that publishes once a minute has answered, unless a message was lost."""
@@ -71,7 +72,7 @@ class SharesPublisher:
         if self._timer.is_due(now_us):
             self._parted.repeat()
         newest = sorted(self._parted.unpublished, key=lambda each: each[::-1], reverse=True)
-        for name, cell_us in newest[:AT_ONCE]:
+        for name, cell_us in reversed(newest[:AT_ONCE]):
             self._number += 1
             version, content = self._parted.numbers[name, cell_us], self._content(name, cell_us)
             frame = SharesFrame(

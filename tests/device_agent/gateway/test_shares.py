@@ -47,6 +47,18 @@ def test_what_has_changed_is_published_once_and_again_after_a_connection():
     assert not parted.failed
 
 
+def test_the_newest_cells_are_published_first_and_of_these_the_oldest(monkeypatch):
+    monkeypatch.setattr("device_agent.gateway.shares.AT_ONCE", 2)
+    parted, publisher = publisher_of(5)
+    parted.numbers = {("found", n * CELL_US): 7 for n in range(1, 4)}
+    publisher.connected()
+    turns = [
+        [decode(each.payload).cell_us // CELL_US for each in publisher.publications(0)]
+        for _ in range(2)
+    ]
+    assert turns == [[2, 3], [1]]
+
+
 def test_shares_that_no_message_holds_are_counted():
     parted, publisher = publisher_of("x" * 40_000)
     assert list(publisher.publications(0)) == []
