@@ -70,8 +70,7 @@ def whole(
                     continue
                 failures = map(_with_remedy, _of_each_kind(replay.failures))
                 found.wrong += [*failures, *replay.compared.wrong()]
-                counted = [what for what, count in replay.compared.known.items() if count]
-                found.reached |= {what.partition(" ")[2] for what in counted}
+                found.reached |= _reached(replay)
                 found.doubts += [*empty, *_empty_sets(replay)]
                 found.doubts += [*_without_updates(plan, readings), *_odd_updates(plan, readings)]
                 break
@@ -155,6 +154,11 @@ def _needed(plan: Plan, failures: list[str], readings: Iterable[Reading]) -> dic
             if any(f"KeyError: {tag!r}" in failure for failure in failures):
                 found.setdefault(reading.event, set()).add(tag)
     return found
+
+
+def _reached(replay: ReplayedFleet) -> set[str]:
+    """Return the windows and results that have rows."""
+    return {what.partition(" ")[2] for what, count in replay.compared.known.items() if count}
 
 
 def _without_rows(replay: ReplayedFleet) -> list[str]:

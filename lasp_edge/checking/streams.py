@@ -171,8 +171,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
         deltas[name] = stage.push(given, _AFTER_US) | stage.advance(_AFTER_US)
         _show_windows(plan, name, deltas[name], asked)
         count, failed = sum(map(len, given)), stage.failures.total
-        if not count:
-            found.unreached.append(name)
+        found.unreached += [] if count else [name]
         found.doubts += _apart(asked.user, node, given)
         if failed:
             place, why = min(stage.failures.places.items())
