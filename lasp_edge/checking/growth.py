@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from crdts import Replica
 from crdts.wire import encode
-from lasp_edge.checking.readings import AnyTags, constants, values_of
+from lasp_edge.checking.readings import AnyTags, constants, plausible, values_of
 from lasp_edge.checking.scans import MOST_RINGS
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -37,6 +37,7 @@ from lasp_edge.ordered.plain import PART_BYTES, PLAIN_BYTES, encoded
 from lasp_edge.ordered.scan import Scan
 from lasp_edge.ordered.stages import ScanStage
 from lasp_edge.ordered.synchronised import Synchronised
+from lasp_edge.units import SECOND_US
 
 HALF = 150
 """Readings after which a size is taken; and again after twice as many."""
@@ -77,6 +78,24 @@ def growing(plan: Plan) -> list[str]:
         return [*_streams(plan), *_keys(plan), *_sets(plan)]
 
 
+def kept_by_value(plan: Plan) -> list[str]:
+    """Return a line for each scan whose state grows with each other value within its time."""
+    with redirect_stdout(io.StringIO()):
+        return list(_streams(plan, varied=True))
+
+
+def _varied(event: EventType) -> Iterator[Event]:
+    """Yield readings of an event, a second apart, each with another value as far as there are."""
+    first = 0 if event.text else plausible(event, 0)
+    one = -1 if first < 0 else 1
+    for n in range(2 * HALF):
+        value: Any = f"value {n}"
+        if not event.text:
+            value = event.resolution.real(plausible(event, first + one * n))
+        time_us = _FIRST_US + n * SECOND_US
+        yield Event(event.name, value, time_us, _DEVICE, AnyTags())
+
+
 def _events(event: EventType, values: list[Any]) -> Iterator[Event]:
     """Yield readings of an event, hours apart."""
     few = list(islice(iter(values), _VALUES))
@@ -84,11 +103,13 @@ def _events(event: EventType, values: list[Any]) -> Iterator[Event]:
         yield Event(event.name, few[n % len(few)], _FIRST_US + n * _APART_US, _DEVICE, AnyTags())
 
 
-def _streams(plan: Plan) -> Iterator[str]:
+def _streams(plan: Plan, *, varied: bool = False) -> Iterator[str]:
+    """Yield a line for each scan whose state grows: with each reading, or with each other value."""
     deltas: dict[str, Delta] = {}
     for name in sorted(plan.streamed_events):
         event = plan.events[name]
-        for each in _events(event, values_of(event, *constants(plan))):
+        few = () if varied else values_of(event, *constants(plan))
+        for each in _varied(event) if varied else _events(event, list(few)):
             steps = 0 if event.text else event.resolution.quantise(each.value)
             place = reading_place(name, str(each.value) * event.text, steps, each.time_us, _DEVICE)
             deltas.setdefault(name, {})[place] = (None, each)
@@ -98,10 +119,10 @@ def _streams(plan: Plan) -> Iterator[str]:
         if isinstance(stage, ScanStage):
             items = sorted((place, new) for each in given for place, (_, new) in each.items())
             events = [new for _, new in items if new is not None]
-            yield from _of_scan(f"scan {name}", stage.scan, events)
+            yield from _of_scan(f"scan {name}", stage.scan, events, varied=varied)
 
 
-def _of_scan(title: str, scan: Scan, events: list[Event]) -> Iterator[str]:
+def _of_scan(title: str, scan: Scan, events: list[Event], *, varied: bool) -> Iterator[str]:
     is_shared, start = isinstance(scan, Synchronised), scan.zero
     if isinstance(scan, Synchronised):
         ordered = {name for pair in scan.depends for name in pair if (name, name) in scan.depends}
@@ -111,6 +132,13 @@ def _of_scan(title: str, scan: Scan, events: list[Event]) -> Iterator[str]:
         return
     sizes = _measured(partial(_stepped, scan), start, events)
     if sizes is None or not sizes.grows:
+        return
+    if varied:
+        yield (
+            f"{title}: its state grows with each other value within its time: some "
+            f"{sizes.full_after(PLAIN_BYTES)} of them fit into {PLAIN_BYTES:,} bytes; it fails for "
+            "those beyond"
+        )
         return
     if is_shared:
         yield (

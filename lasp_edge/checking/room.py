@@ -25,6 +25,8 @@ from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fields import FieldsFold
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.folds.packed import MAX_BINARY_BYTES
+from lasp_edge.folds.signed import ENTRY_BYTES
 from lasp_edge.folds.structs import Struct
 from lasp_edge.language.declarations import EventType
 from lasp_edge.language.plan import Plan
@@ -32,6 +34,8 @@ from lasp_edge.units import SECOND_US
 
 LEAST_READINGS = 1_000
 """Readings that a partial has room for, at least: one each second, of a short window more."""
+MOST_VALUES = MAX_BINARY_BYTES // ENTRY_BYTES
+"""Different values that a pane of a fold that keeps them has room for."""
 _POWERS = range(1, 20)
 
 
@@ -73,7 +77,20 @@ def room_of(plan: Plan) -> Room:
         for where, fold in nested_folds(filled.where, filled.fold):
             if not isinstance(fold, Struct | FieldsFold):  # whose fields can be anything
                 _look(found, filled._replace(where=where, fold=fold))
+    found.notes.extend(_of_kept_values(plan))
     return found
+
+
+def _of_kept_values(plan: Plan) -> Iterator[str]:
+    """Yield a line for each window whose panes keep values, and may have too many of them."""
+    for name, window in plan.windows.items():
+        pane_s = gcd(window.size_us, window.slide_us) // SECOND_US
+        if pane_s > MOST_VALUES and any(c.op is Op.VALUES for c in window.fold.columns):
+            yield (
+                f"window {name}: one pane of a device, {pane_s:,} s, has room for "
+                f"{MOST_VALUES:,} different values, since outputs may be taken back; more are left "
+                "out: write a smaller slide_s, or a coarser resolution, if there may be more"
+            )
 
 
 def _filled(plan: Plan) -> Iterator[_Filled]:

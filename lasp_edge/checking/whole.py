@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from io import StringIO
 
-from lasp_edge.checking.growth import growing
+from lasp_edge.checking.growth import growing, kept_by_value
 from lasp_edge.checking.readings import WORDS
 from lasp_edge.checking.streams import title, tried_streams
 from lasp_edge.checking.trial import Findings, tried
@@ -65,6 +65,8 @@ def all_tried(
     if found.wrong or found.doubts:
         found.doubts += _of_texts(plan)
     found.doubts += grows
+    if plan.streams and not (grows or found.wrong):
+        found.costs += kept_by_value(plan)
     return found
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from crdts import BoundedLWWSet, Counter, GSet
-from lasp_edge import Program, scans
-from lasp_edge.checking.growth import HALF, growing
+from lasp_edge import Event, Program, scans
+from lasp_edge.checking.growth import HALF, growing, kept_by_value
 from lasp_edge.examples import greenhouse, hothouse, machines, talk
-from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.plain import PLAIN_BYTES, encoded
 from tests.lasp_edge.scans.support_synchronised import SCANS, ValueBarrier, program_of
 
 
@@ -89,6 +89,44 @@ def test_a_new_key_for_each_reading_needs_an_age():
     assert collected(aged, lambda event: str(event.time_us)) == []
     assert collected(BoundedLWWSet(bound=3), lambda event: event.tags["room"]) == []
     assert collected(BoundedLWWSet(bound=3), lambda event: str(event.value)) == []
+
+
+TICKETS, NAMES = {"least": -50, "most": 9_000}, {"text": True}
+
+
+def come_and_gone(within_s):
+    return scans.pattern(lambda e: e.value >= 0, lambda e: e.value < 0, within_s=within_s)
+
+
+@pytest.mark.parametrize(
+    ("event", "scan", "grows"),
+    [
+        (TICKETS, scans.distinct(within_s=86_400), True),
+        (NAMES, scans.distinct(within_s=86_400), True),
+        (NAMES, scans.distinct(within_s=60), False),
+        (TICKETS, come_and_gone(86_400), True),
+        (TICKETS, come_and_gone(60), False),
+        (TICKETS, scans.last(9), False),
+    ],
+    ids=str,
+)
+def test_a_state_of_each_other_value_is_named(event, scan, grows):
+    program = Program("kept")
+    program.scan("s", source=program.event("seen", **event), scan=scan, per_device=True)
+    lines = kept_by_value(program.plan())
+    assert [line.partition(":")[0] for line in lines] == ["scan s"] * grows
+
+
+def test_as_many_other_values_fit_as_it_says():
+    program, scan = Program("kept"), scans.distinct(within_s=86_400)
+    program.scan("s", source=program.event("seen", **TICKETS), scan=scan, per_device=True)
+    (line,) = kept_by_value(program.plan())
+    told = int(line.partition("some ")[2].partition(" of them")[0].replace(",", ""))
+    state, count = scan.zero, 0
+    while len(encoded(state)) <= PLAIN_BYTES:
+        event = Event("seen", float(count), count * 1_000_000, "pi-1", {})
+        (state, _), count = scan.step(state, event), count + 1
+    assert told == pytest.approx(count, rel=0.3)
 
 
 def handled(bottom, change):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from crdts import BoundedLWWSet
-from lasp_edge import Column, Fold, Op, Program, folds
+from lasp_edge import Column, Fold, Op, Program, folds, scans
 from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
 from lasp_edge.examples import greenhouse, hothouse, machines, talk
@@ -101,3 +101,17 @@ def test_a_step_too_fine_for_its_unit_is_said_with_how_far_it_reaches(event, rea
     lines = short_reaches(program.plan())
     assert bool(lines) == bool(reach)
     assert not reach or re.search(reach, lines[0])
+
+
+@pytest.mark.parametrize(
+    ("fold", "size_s", "is_named"),
+    [("max", 3_600, True), ("max", 60, False), ("sum", 3_600, False)],
+)
+def test_a_long_pane_of_outputs_has_room_for_so_many_values(fold, size_s, is_named):
+    program = Program("room")
+    used = program.scan(
+        "used", source=program.event("m3"), scan=scans.differences(), per_device=True
+    )
+    program.window("hour", source=used, fold=getattr(folds, fold)(), size_s=size_s)
+    notes = [line for line in room_of(program.plan()).notes if "different values" in line]
+    assert [" 2,500 different values" in line for line in notes] == [True] * is_named
