@@ -282,6 +282,19 @@ def test_an_alert_is_shown_once_for_all_devices_that_tell_it(reader, shared_brok
     link.stop(0)
 
 
+def test_for_what_a_gateway_waits_is_shown_while_it_waits(reader, shared_broker):
+    link = Link(BrokerUrl.parse(shared_broker.url), client_id="gateway", jitter=Random(1))
+    link.start()
+    until_connected(link)
+    words = "THIS MACHINE'S CLOCK is 9 hours behind those of 2 of 2 devices"
+    for waiting in ([words], []):
+        told = json.dumps({"online": True, "waiting": waiting}).encode()
+        publish_when_possible(link, TOPICS.gateway("site"), told)
+        reader.until(lambda some=waiting: (words in reader.text("#attention")) == bool(some))
+    until_true(lambda: link.in_flight == 0)
+    link.stop(0)
+
+
 def test_a_server_that_is_gone_is_told_and_comes_back(driver):
     board = Board()
     server = PageServer(board, 0)
