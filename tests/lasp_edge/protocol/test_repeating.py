@@ -1,0 +1,58 @@
+"""When commands are repeated, devices greeted, and peers asked for what is lacking."""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from crdts import Replica
+from lasp_edge.protocol.differences import Differences
+from lasp_edge.protocol.frames import VariableReport
+from lasp_edge.protocol.greetings import (
+    GREETED_AGAIN_US,
+    STRANGERS_GREETED_AGAIN_US,
+    Greetings,
+)
+from lasp_edge.protocol.repeating import REPEAT_US, Repeating
+from lasp_edge.units import SECOND_US
+from tests.lasp_edge.protocol.support_frames import beat
+
+PEER = Replica(1, 9, "peer")
+
+
+@dataclass
+class Held:
+    """A state of which only the digest is known."""
+
+    digest: int
+
+
+def test_a_clock_that_is_set_back_lets_no_command_wait_for_the_old_time():
+    repeating = Repeating(Random(1))
+    repeating.hear(("attic",), 10 * REPEAT_US, is_newest=True)
+    assert repeating.due(0) == [("attic",)]
+    assert repeating.due(1) == []
+
+
+@pytest.mark.parametrize(
+    ("is_ours", "again_us"), [(True, GREETED_AGAIN_US), (False, STRANGERS_GREETED_AGAIN_US)]
+)
+def test_who_does_not_know_a_store_is_greeted_more_often(is_ours, again_us):
+    greetings = Greetings()
+    assert greetings.is_due("pi-0", is_ours, 0)
+    assert [greetings.is_due("pi-0", is_ours, at) for at in (again_us - 1, again_us)] == [
+        False,
+        True,
+    ]
+
+
+def test_an_ask_that_brings_nothing_makes_the_next_one_wait_twice_as_long():
+    differences, asked = Differences("me", {"total": Held(1)}, 4 * SECOND_US), []
+    differs = replace(beat(1, None, replica=PEER), reports=(VariableReport("total", 1, 2),))
+    for second in range(0, 200, 2):
+        differences.take_reports(differs, second * SECOND_US)
+        asked += [second for _ in differences.due(second * SECOND_US)]
+    waits = [later - before for before, later in pairwise(asked)][1:]
+    assert len(waits) > 2
+    assert all(later == 2 * before for before, later in pairwise(waits))
