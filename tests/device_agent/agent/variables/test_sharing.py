@@ -143,6 +143,36 @@ def test_removals_of_others_elements_do_not_pile_up_in_the_remover(site):
     assert sum(len(encode(state)) for state in here.traces("b")) < 100
 
 
+def removed(remover):
+    """Return the state in which a device has removed what another one had added."""
+    state = ORSet()
+    state |= state.add(Replica(1, 5, "a"), 7)
+    state |= state.remove(remover, 7)
+    return state
+
+
+def test_only_the_device_whose_element_was_removed_confirms_that(tmp_path):
+    device = Device(tmp_path, PLAN, name="b")
+    state, known = device.core.variables.shared_states["opened"], removed(device.core.replica)
+    state.store(known)
+    assert state._pending != ORSet()
+    state.confirm("c", known)
+    assert state._pending != ORSet()
+    state.confirm("a", known)
+    assert state._pending == ORSet()
+    device.kill()
+
+
+def test_what_an_earlier_life_removed_stays_in_the_trace_though_others_know_it(tmp_path):
+    """Its store was lost: who removed it is no longer known here, only that it is gone."""
+    device = Device(tmp_path, PLAN, name="b")
+    state, known = device.core.variables.shared_states["opened"], removed(Replica(9, 6, "b"))
+    state.hear(known)
+    state.recover(known, 9)
+    assert state._pending != ORSet()
+    device.kill()
+
+
 def test_devices_that_are_never_awake_together_agree(site):
     here = site("a", "b", "c")
     for name in ("a", "b", "c"):
