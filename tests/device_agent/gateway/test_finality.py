@@ -1,0 +1,46 @@
+"""How sure a window is: what a lost store had, which starts wait, and who has sent all since."""
+
+import pytest
+
+from crdts import Version
+from crdts.frontier import Promise
+from device_agent.gateway.finality import HeldStarts, TurnFinality, lost_after
+from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.protocol.frames import EVERY_WINDOW
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
+from lasp_edge.protocol.status import FINAL
+from lasp_edge.protocol.waiting import WindowWaiting
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
+from tests.cloud_tier.support_devices import rooms
+
+WINDOW = next(iter(rooms().windows.values()))
+
+
+def promised(low_us):
+    return {"a": Promise(Version(1, 7, 1), low_us, done=False, heard_us=0)}
+
+
+@pytest.mark.parametrize(("known_us", "since_us"), [(10, 10), (70, 30)])
+def test_what_a_lost_store_had_accepted_begins_with_the_first_that_may_be_lost(known_us, since_us):
+    known = {"a": (known_us, 50)}
+    found = lost_after(known, {"a": ((EVERY_WINDOW, 80),)}, promised(30))
+    assert found == {"a": (since_us, 80)}
+
+
+def test_a_held_start_is_released_when_all_have_promised_past_the_end_of_its_window():
+    held = HeldStarts([StartSpan("w", 0, 100)])
+    held.release(50, lambda _name: 30)
+    assert [at for at in range(0, 101, 10) if ("w", at) in held] == list(range(20, 101, 10))
+    held.release(130, lambda _name: 30)
+    assert not held.spans
+
+
+@pytest.mark.parametrize(("low_us", "is_complete"), [(30, False), (59, False), (60, True)])
+def test_a_window_is_completed_by_who_has_promised_past_its_end(low_us, is_complete):
+    row = FleetRow(
+        WindowStart(WINDOW.name, "", 20), 60, (), 1, 2, ("a",), FINAL, 0, 50, WINDOW.stream
+    )
+    coverage, no_waiting = Coverage(50, ("a", "b"), ("a",)), WindowWaiting.of(())
+    known = (no_waiting, lambda: AwaitedDevices((), ()), None, {}, promised(low_us), range(0), {})
+    finality = TurnFinality(coverage, *known)
+    assert finality.completes(row, WINDOW) == is_complete
