@@ -178,3 +178,11 @@ def test_the_answer_to_a_frame_that_was_lost_before_is_not_late(flights):
     flights.launch(2, [OF_BEFORE, ONE], again_us, 1)
     flights.answer(named(ONE, OF_BEFORE), again_us + SECOND_US)
     assert flights.latency_us == 0
+
+
+def test_after_a_new_connection_a_sink_counts_as_there(flights):
+    flights.launch(1, [ONE], NOW_US, 1)
+    flights.abandon_late(NOW_US + FIRST_TIMEOUT_US)
+    assert flights.is_away
+    assert flights.abandon_all() == set()
+    assert not flights.is_away
