@@ -1,8 +1,8 @@
 r"""Alerts and handlers that can never go off, or never on: their levels are beyond all values.
 
 What a built-in fold can give follows from the range of its event, the bound of its set, and from
-what it computes. Of folds of the user's, of values that functions make, and of levels that a
-parameter gives, nothing is known.
+what it computes; of a parameter the range of its values counts. Of folds of the user's, and of
+values that functions make, nothing is known.
 
     >>> from lasp_edge import Program, folds
     >>> program = Program("cellars")
@@ -31,7 +31,7 @@ from lasp_edge.folds.sums import Count, Mean, Stddev, Sum, Variance
 from lasp_edge.folds.truth import All
 from lasp_edge.folds.truth import Any as AnyOf
 from lasp_edge.language.acting import Watched
-from lasp_edge.language.declarations import EventType
+from lasp_edge.language.declarations import EventType, Parameter
 from lasp_edge.language.plan import Plan
 
 _EMPTY = (
@@ -79,11 +79,14 @@ def unreachable(plan: Plan) -> list[str]:
 
 def _lines(plan: Plan, what: str, watched: Watched) -> Iterator[str]:
     trigger, found = watched.trigger, _folded(plan, watched.variable)
-    if trigger is None or watched.levels or found is None:
+    if trigger is None or found is None:
         return
     fold, samples = found
     span = _span_of(fold, watched.part, samples)
     value = f"{watched.part} of {watched.variable}"
+    if watched.levels:
+        yield from _of_parameter(what, watched, span, value)
+        return
     end, word, more = (
         (span.high, "greatest", "lower") if trigger.rises else (span.low, "least", "higher")
     )
@@ -106,6 +109,23 @@ def _lines(plan: Plan, what: str, watched: Watched) -> Iterator[str]:
             f"{what} never goes off again while there is a value: it would at {value} "
             f"{_text(trigger.rearm)} or {side}, and {_text(back)} is the {word} there can be; "
             f"write another level of return, by {by}"
+        )
+
+
+def _of_parameter(what: str, watched: Watched, span: ValueRange, value: str) -> Iterator[str]:
+    """Yield a line for a level that no value reaches, whatever operators say."""
+    rises = watched.trigger is not None and watched.trigger.rises
+    side, end = ("above", span.high) if rises else ("below", span.low)
+    level = dict(watched.levels).get(side)
+    if not isinstance(level, Parameter) or level.plausible is None or end is None:
+        return
+    nearest = level.plausible.nearest(-LIMIT if rises else LIMIT) * level.plausible.exact
+    if end <= nearest if rises else end >= nearest:
+        word, bound = ("greatest", "least") if rises else ("least", "most")
+        yield (
+            f"{what} never goes on, whatever {level.name} is: it waits for {value} {side} "
+            f"{_text(nearest)} ({bound}= of {level.name}), and {_text(end)} is the {word} there "
+            f"can be; give {level.name} another {bound}="
         )
 
 

@@ -102,3 +102,25 @@ def test_what_handlers_write_is_not_known_and_what_they_watch_is(house):
     (line,) = lines(house, house.here, part="mean", above=60)
     assert line.startswith("on_value of here never goes on: it waits for n of here above 5, and 5")
     assert unreachable(greenhouse.plan()) == []
+
+
+@pytest.mark.parametrize(
+    ("side", "span", "is_beyond"),
+    [
+        ("above", {"least": 4_000}, True),
+        ("above", {"least": 2_999}, False),
+        ("above", {}, False),
+        ("below", {"least": -100, "most": -1}, True),
+        ("below", {"least": -100, "most": 1}, False),
+    ],
+)
+def test_a_level_that_no_value_of_a_parameter_can_bring_into_reach_is_named(side, span, is_beyond):
+    program = Program("mill")
+    power = program.event("power", resolution="1", least=0, most=3_000)
+    limit = program.parameter("limit", str(span.get("least", 5)), **span)
+    window = program.window("w", source=power, fold=folds.max(), size_s=60)
+    program.alert("a", window, **{side: limit}, hysteresis=1)
+    found = unreachable(program.plan())
+    assert [line.partition(":")[0] for line in found] == [
+        "alert a never goes on, whatever limit is"
+    ] * is_beyond
