@@ -68,10 +68,11 @@ def whole(
                 if empty and left and not rare:
                     rare = True  # opening hours, a month, or a row of equal values gives one
                     continue
-                failures = map(_with_remedy, _of_each_kind(replay.failures))
+                steep, failed = _too_steep(plan, replay.failures)
+                failures = map(_with_remedy, _of_each_kind(failed))
                 found.wrong += [*failures, *replay.compared.wrong()]
                 found.reached |= _reached(replay)
-                found.doubts += [*empty, *_empty_sets(replay)]
+                found.doubts += [*steep, *empty, *_empty_sets(replay)]
                 found.doubts += [*_without_updates(plan, readings), *_odd_updates(plan, readings)]
                 break
         for event, lacking in needed.items():
@@ -159,6 +160,25 @@ def _needed(plan: Plan, failures: list[str], readings: Iterable[Reading]) -> dic
 def _reached(replay: ReplayedFleet) -> set[str]:
     """Return the windows and results that have rows."""
     return {what.partition(" ")[2] for what, count in replay.compared.known.items() if count}
+
+
+def _too_steep(plan: Plan, failures: list[str]) -> tuple[list[str], list[str]]:
+    """Return a line for each rate that made-up readings are too steep for; and other failures.
+
+    They go from one end of an event's range to the other in a second, which few meters do.
+    """
+    rates = {
+        name: f"failed: {name}: Refused: out of range"
+        for name, made in plan.functions.streams.items()
+        if getattr(made, "name", "") == "rate"
+    }
+    steep = [
+        f"scan {name}: a reading that is far from the one a second before has a rate beyond 2**31 "
+        "steps, and no output; if there are such, write a coarser resolution= in scans.rate"
+        for name, text in rates.items()
+        if any(failure.startswith(text) for failure in failures)
+    ]
+    return steep, [each for each in failures if not each.startswith(tuple(rates.values()))]
 
 
 def _without_rows(replay: ReplayedFleet) -> list[str]:

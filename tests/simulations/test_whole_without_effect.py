@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from crdts import BoundedLWWSet, Counter, GSet, LWWRegister
-from lasp_edge import Program, folds
+from lasp_edge import Program, folds, scans
 from simulations.whole import RARE, whole
 
 
@@ -140,3 +140,14 @@ def test_what_is_never_a_plausible_value_of_what_a_set_measures_is_named():
     program.fold(last, folds.mean(), "here")
     (line,) = whole(program.plan(), {}).doubts
     assert line.startswith("handlers add to last, which measures heat, nothing that is -10 to 1400")
+
+
+def test_a_rate_that_only_made_up_readings_are_too_steep_for_is_a_doubt():
+    program = Program("gas")
+    meter = program.event("meter", resolution="0.0001", least=0, most=1_000)
+    rate = scans.rate(per_s=3_600, resolution="0.001")
+    program.result(program.scan("flow", source=meter, scan=rate, per_device=True))
+    found = whole(program.plan(), {})
+    assert found.wrong == []
+    (line,) = found.doubts
+    assert line.startswith("scan flow: a reading that is far from the one a second before")
