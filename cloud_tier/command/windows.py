@@ -5,9 +5,9 @@ each part of the fold and its integers (in steps of the event's resolution), and
 about, such as status, devices_in (those with readings of its key) and devices_expected (those of
 the whole fleet that counted); sorted by (key, start_us). Devices that are missing are named at the
 end for people: under `waiting_for` where a row is tentative (they have not sent all that belongs to
-it, and others have), else under `without`. Windows are [start, end), microseconds since
-the epoch; without readings there is no row. The values of a fold that is not built in are left
-empty; its integers are there. The table for people has values as fine as the event's step; --csv
+it, and others have), else under `without`. Windows are [start, end), microseconds since the epoch;
+where no reading ever was there is no row. The values of a fold that is not built in are left empty;
+its integers are there. The table for people has values as fine as the event's step; --csv
 and --json have them in full, --json with every column, binary ones (sketches) as hexadecimal text.
 No Spark is needed.
 
