@@ -63,7 +63,8 @@ class StreamHistory:
 
     def put_progress(self, progress: EngineProgress) -> None:
         """Store how far they have come."""
-        self._put(self._progress, 0, FOR_EVER_US, encoded(tuple(progress)))
+        waits = progress.waiting is not None  # else an earlier release reads it, too
+        self._put(self._progress, 0, FOR_EVER_US, encoded(progress[: None if waits else -1]))
 
     def enter(self, era: int) -> None:
         """Turn to the cuts of an era."""

@@ -48,7 +48,7 @@ DEVICES = ("plug-1", "plug-2", "plug-3", "plug-4")
 RATE_HZ = 10
 """Readings of a device in a second, in the files that are replayed."""
 SLICES, QUICK_SLICES = 60, 5
-BARRIER_SLICES = 600
+BARRIER_SLICES = 1_200
 """Slices of the run of which readings a second are printed: a gateway commits every two seconds, so
 a run of one second would be mostly that."""
 FLUMINA, OVER_ITEMS = 83, 5

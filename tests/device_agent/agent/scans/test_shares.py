@@ -6,9 +6,11 @@ from crdts import Replica
 from device_agent.agent.parts import FrameRefusedError
 from device_agent.agent.scans.shares import LONG_US, PartedHistory, Shares
 from device_agent.agent.settings import Settings
+from lasp_edge.evaluation.stored import HistoryId
 from lasp_edge.language.halves import shares_stream
 from lasp_edge.ordered.cells import cell_of
-from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.item_store import EngineProgress
+from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.sent_outputs import sent_outputs
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.acks import AckFrame
@@ -191,6 +193,16 @@ def test_readings_of_a_time_long_ago_wait_for_a_place_for_ten_seconds_at_most(tm
         firsts_us.append(device.core.streams.engine.waiting.first_us)
     assert firsts_us[5] == begun_us
     assert firsts_us[-1] is None or firsts_us[-1] > begun_us + 90 * SECOND_US
+
+
+@pytest.mark.parametrize("waiting", [None, (CELL_US, ("a",))])
+def test_which_cells_wait_is_stored_and_where_none_does_an_earlier_release_reads_it(waiting):
+    store, progress = Store(), EngineProgress(1, 2, 0, (("found: leaf", "x"),), (), waiting)
+    store.history.put_progress(progress)
+    (row,) = store.history.take_changes().values()
+    assert len(decoded(row.content)) == 5 + bool(waiting)
+    store.rows = {HistoryId(0, store.history._progress): row}
+    assert store.history.progress() == progress
 
 
 class Text(ValueBarrier):
