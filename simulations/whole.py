@@ -68,12 +68,8 @@ def whole(
                 if empty and left and not rare:
                     rare = True  # opening hours, a month, or a row of equal values gives one
                     continue
-                steep, failed = _too_steep(plan, replay.failures)
-                failures = map(_with_remedy, _of_each_kind(failed))
-                found.wrong += [*failures, *replay.compared.wrong()]
-                found.reached |= _reached(replay)
-                found.doubts += [*steep, *empty, *_empty_sets(replay)]
-                found.doubts += [*_without_updates(plan, readings), *_odd_updates(plan, readings)]
+                _note(found, plan, replay, readings)
+                found.doubts += empty
                 break
         for event, lacking in needed.items():
             asked.setdefault(event, set()).update(lacking)
@@ -81,6 +77,16 @@ def whole(
     if program:
         found.wrong += differences(program, plan, readings)
     return found
+
+
+def _note(found: Findings, plan: Plan, replay: ReplayedFleet, readings: list[Reading]) -> None:
+    """Add what a run of the whole shows to the findings."""
+    steep, failed = _too_steep(plan, replay.failures)
+    failures = map(_with_remedy, _of_each_kind(failed))
+    found.wrong += [*failures, *replay.compared.wrong()]
+    found.reached |= _reached(replay)
+    found.doubts += [*steep, *_empty_sets(replay)]
+    found.doubts += [*_without_updates(plan, readings), *_odd_updates(plan, readings)]
 
 
 class _LackingTags(dict[str, str]):
