@@ -199,3 +199,12 @@ def test_panes_combine_to_windows_where_the_slide_does_not_divide_the_size(
             truth["", start_us] = window.fold.combine(before, lifted)
             start_us -= window.slide_us
     assert device.landed.windows(device.program, "by_room") == truth
+
+
+def test_an_entry_that_did_not_leave_was_not_tried(device):
+    device.read([20.0], [NOW_US])
+    (unsent,) = [each for each in device.tick(20) if each.pane_frame]
+    tried = [entry.tries for entry in device.core.panes.memory.entries.values()]
+    device.core.handle_unsent(unsent)
+    assert tried == [1]
+    assert [entry.tries for entry in device.core.panes.memory.entries.values()] == [0]
