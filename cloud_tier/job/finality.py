@@ -47,7 +47,7 @@ class MissingUntil(NamedTuple):
 class MissingDevices:
     """The devices that are missing in windows, by the windows' ends.
 
-    They are those of `AwaitedDevices.before` and `AwaitedDevices.left_out`. They change where an
+    They are those of `AwaitedDevices.before` and `AwaitedDevices.behind`. They change where an
     end passes a device's promise, and nowhere else. So the ends of a step's windows fall into few
     stretches, however many rows the windows have.
 
@@ -69,8 +69,9 @@ class MissingDevices:
         devices = awaited.devices
         self._formers = sorted((each.former_us, each.device) for each in devices)
         self._lows = sorted((each.low_us, each.device) for each in devices)
-        self._ended = sorted((each.low_us, each.device) for each in awaited.excluded)
-        promised = (*self._formers, *self._lows, *self._ended)
+        behind = awaited.behind(AFTER_ALL_US)
+        self._behind = sorted((at_us, device) for device, at_us in behind)
+        promised = (*self._formers, *self._lows, *self._behind)
         self._promised_us = {at_us for at_us, _ in promised}
 
     def stretches(self, lead_us: int, ends: Iterable[range]) -> Iterator[MissingUntil]:
@@ -93,7 +94,7 @@ class MissingDevices:
         for number, place in enumerate(places, 1):
             until_us = changes_us[place] if number < len(places) else AFTER_ALL_US
             missing = self._before(end_of[place], lead_us)
-            left_out = _promised_before(self._ended, end_of[place])
+            left_out = _promised_before(self._behind, end_of[place])
             yield MissingUntil(after_us, until_us, *_counted(missing), *_counted(left_out))
             after_us = until_us
 

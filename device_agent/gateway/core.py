@@ -191,11 +191,11 @@ class GatewayCore:
         if accepted.begun_before:
             self._begun = {**self._begun, **accepted.begun_before}
         before_liveness = self._liveness
-        steps, was = self._join_liveness(accepted, listening), (self.coverage, before_liveness)
+        steps = self._join_liveness(accepted, listening)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
         self.coverage = advance(before_us, *terms, self._listen_us)
-        spoke, reached_us = accepted.promises.entries, self._acceptance.reached_us
-        self._owed = owed_after(self._owed, was, self._liveness, spoke, reached_us)
+        retired, reached_us = before.membership.retired, self._acceptance.reached_us
+        self._owed = owed_after(self._owed, retired, self._liveness, before_us, reached_us)
         self._join_waiting(steps, before_us)
         finality = TurnFinality(
             self.coverage,
@@ -293,15 +293,17 @@ class GatewayCore:
     def _join_liveness(self, accepted: Accepted, listening: Listening | None) -> list[Step]:
         """Join promises and the clock, and return the steps of the promises that are new."""
         before = self._liveness
-        promises, ticks = before.promises, before.ticks
+        promises, ticks, furthest_us = before.promises, before.ticks, before.furthest_us
         if accepted.promises.entries:
             promises = promises | accepted.promises
+            furthest_us = before.furthest_with(promises, accepted.promises.entries)
         if listening is not None:
             self._ticks += 1
             ticks = {"": Tick(self._ticks, listening)}
         members = self._acceptance.membership
         host_us = None if listening is None else listening.now_us
-        self._liveness = Liveness(promises, ticks, members, before.former_us, host_us)
+        of_merging = (before.former_us, host_us, furthest_us)
+        self._liveness = Liveness(promises, ticks, members, *of_merging)
         known, found = before.promises.entries, promises.entries
         self._lost = lost_after(self._lost, accepted.begun, known)
         begun = {

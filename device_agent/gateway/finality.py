@@ -5,6 +5,7 @@ from functools import cached_property
 from heapq import nsmallest
 
 from crdts.frontier import BOTTOM_US, Promise
+from crdts.membership import NEVER
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
@@ -16,6 +17,7 @@ from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow
+from lasp_edge.units import SECOND_US
 
 LostStretch = tuple[int, int]
 """Up to which time a device had promised before, and from when on it has all its readings."""
@@ -47,33 +49,32 @@ def lost_after(
 
 def owed_after(
     known: Mapping[str, int],
-    before: tuple[Coverage, Liveness],
+    retired: Collection[str],
     after: Liveness,
-    spoke: Iterable[str],
+    frontier_us: int | None,
     reached_us: Mapping[str, int],
 ) -> Mapping[str, int]:
-    """Return up to which time devices owe readings of windows that nobody waits for any more.
+    """Return up to which time retired devices owe readings of windows that do not wait for them.
 
-    Who is retired owes what it had promised to another sink by then. Who was left out for its
-    silence and is back owes what F has passed meanwhile.
+    A device owes what windows had passed without it when it was retired, and what it had promised
+    to another sink by then: all up to that time, where no beat gives less. It owes nothing where
+    nothing of it counts.
 
     Args:
         known: what they owed before.
-        before: how far results were final, and what was known of devices.
+        retired: who was retired before.
         after: what is known now.
-        spoke: the devices whose promises are new.
+        frontier_us: how far results were final before.
         reached_us: how far each has promised, to whichever sink.
     """
-    retired, promises = after.membership.retired, after.promises.entries
-    found = {at: us for at, us in known.items() if at in retired or reach_us(promises.get(at)) < us}
-    for device in retired.keys() & reached_us.keys() - known.keys():
-        found[device] = reached_us[device]
-    (frontier_us, _, excluded), was = before
-    if frontier_us is None:
-        return known if found == known else found
-    for device in {*spoke}.intersection(excluded):
-        if device in was.promises.entries and reach_us(promises[device]) < frontier_us:
-            found[device] = frontier_us
+    members, now_us = after.membership, after.host_us
+    passed_us = BOTTOM_US if frontier_us is None else frontier_us
+    found = {device: us for device, us in known.items() if device in members.retired}
+    for device, version in members.retired.items():
+        if device not in retired and version > NEVER:
+            decided_us = (members.entries[device].control + 1) * SECOND_US  # at the latest
+            until_us = decided_us if now_us is None else min(decided_us, now_us)
+            found[device] = max(reached_us.get(device, until_us), passed_us)
     return known if found == known else found
 
 
@@ -127,8 +128,9 @@ class TurnFinality:
 
     def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is left out of a window that is over, or in it with a part of its readings."""
-        lacking, excluded = self._lacking(window, start_us, end_us), self._devices.left_out(end_us)
-        return tuple(sorted({*excluded, *lacking})) if lacking else excluded
+        lacking = self._lacking(window, start_us, end_us)
+        behind = [device for device, at_us in self._behind if at_us < end_us]
+        return tuple(sorted({*behind, *lacking}) if lacking else behind)
 
     def _lacking(self, window: Window, start_us: int, end_us: int) -> set[str]:
         lacking = {
@@ -153,6 +155,12 @@ class TurnFinality:
     @cached_property
     def _devices(self) -> AwaitedDevices:
         return self._awaited()
+
+    @cached_property
+    def _behind(self) -> tuple[tuple[str, int], ...]:
+        """Who has not promised as far as windows are passed; mostly nobody."""
+        frontier_us = self.coverage.frontier
+        return () if frontier_us is None else self._devices.behind(frontier_us)
 
     def missing(self, wait_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is missing in a window of this X that ends then."""

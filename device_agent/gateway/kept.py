@@ -62,7 +62,7 @@ class FleetState(NamedTuple):
         begun: device -> the windows that lack readings of it, and from when on all are there.
         lost: device -> up to which time it had promised before it came with another store, and
             from when on that has all its readings.
-        owed: device -> up to which time windows that nobody waits for lack what it will still send.
+        owed: retired device -> up to which time windows lack what it may still send.
     """
 
     frontier_us: int | None = None

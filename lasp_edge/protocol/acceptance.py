@@ -19,6 +19,7 @@ from random import Random
 from typing import Any, Protocol
 
 from crdts import Frontier, Membership, Replica
+from crdts.frontier import BOTTOM_US
 from lasp_edge.protocol.accepted import (
     Accepted,
     Begun,
@@ -108,7 +109,8 @@ class Acceptance:
         overheard: what was heard of shared variables.
         held_by: device -> its source that is silent and holds its promise; "" for none.
         ahead_us: device -> how far its clock is ahead of this one's, where it trusts it.
-        reached_us: device -> the furthest that its last beat promised, to whichever sink.
+        reached_us: device -> the furthest that its last beat since the connection promised, to
+            whichever sink.
         away: the devices whose connection has ended, by their last presence.
         elsewhere: the devices that deliver to another store of this name. Those that this one
             follows from are `ancestors`, by their tags, and do not count.
@@ -273,8 +275,9 @@ class Acceptance:
         if frame.clock_s is not None:
             self.ahead_us[device] = frame.clock_s * SECOND_US - now_us
         lows_us = [low.low_us for low in frame.lows if low.low_us is not None]
-        if lows_us and max(lows_us) <= now_us + self._future_us:
-            self.reached_us[device] = max(lows_us)
+        reached_us = max(lows_us, default=BOTTOM_US)
+        if reached_us <= now_us + self._future_us:
+            self.reached_us[device] = reached_us
         known = {UNKNOWN_STORE, store_tag(store), *self.ancestors}
         if any(low.sink == name and low.store not in known for low in frame.lows):
             _add(self.elsewhere, device)
@@ -324,6 +327,7 @@ class Acceptance:
         """Note a new connection: the broker may have lost the commands that operators gave."""
         self._repeating.begin(self.commands.subjects, now_us)
         self.overheard.connected()
+        self.reached_us.clear()
 
     def repeated(self, sender: Replica, now_us: int) -> Iterator[CommandFrame]:
         """Yield the commands that were not received for some time, for everybody to receive."""

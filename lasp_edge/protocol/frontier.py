@@ -24,7 +24,7 @@ had time to speak; with one, a device that was never heard is waited for `dead_a
 Source: Akidau et al., "The Dataflow Model", VLDB 2015 (watermarks), with one source a device.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -75,6 +75,7 @@ class Liveness(NamedTuple):
         membership: all member commands.
         former_us: how far a device had promised before its promise became void.
         host_us: the clock of the process that merges; None where no clock is doubted.
+        furthest_us: how far a device had promised, where it promises less now.
     """
 
     promises: Frontier = Frontier()
@@ -82,6 +83,7 @@ class Liveness(NamedTuple):
     membership: Membership = Membership()
     former_us: Mapping[str, int] = MappingProxyType({})
     host_us: int | None = None
+    furthest_us: Mapping[str, int] = MappingProxyType({})
 
     def joined(self, other: "Liveness") -> "Liveness":
         """Return what both say."""
@@ -93,7 +95,21 @@ class Liveness(NamedTuple):
         members = self.membership | other.membership
         hosts_us = [each for each in (self.host_us, other.host_us) if each is not None]
         host_us = max(hosts_us, default=None)
-        return Liveness(self.promises | other.promises, ticks, members, former_us, host_us)
+        furthest_us = dict(self.furthest_us)
+        for device, low_us in other.furthest_us.items():
+            furthest_us[device] = max(low_us, furthest_us.get(device, low_us))
+        promises = self.promises | other.promises
+        return Liveness(promises, ticks, members, former_us, host_us, furthest_us)
+
+    def furthest_with(self, promises: Frontier, spoke: Iterable[str]) -> Mapping[str, int]:
+        """Return `furthest_us` after some devices spoke, from which follow these promises."""
+        found, known = dict(self.furthest_us), self.promises.entries
+        for device in spoke:
+            before_us = _time(known[device].low_us) if device in known else BOTTOM_US
+            most_us = max(before_us, found.pop(device, BOTTOM_US))
+            if most_us > _time(promises.entries[device].low_us):
+                found[device] = most_us
+        return found
 
     def voided(self) -> "Liveness":
         """Return the same after a new entry of operators: promises were made under another log."""
@@ -199,12 +215,14 @@ class AwaitedDevices(NamedTuple):
         devices: all that hold F, by name.
         lead_us: the furthest that any device has promised; none for more than the time at which
             its promise came.
-        excluded: those for which nobody waits, by name.
+        promised: (name, how far it has promised) of all that count and are not done. One that has
+            spoken since they listen may promise less than before, as a late reading is on its way:
+            then it is how far it had promised.
     """
 
     devices: tuple[AwaitedDevice, ...]
     lead_us: int
-    excluded: tuple[AwaitedDevice, ...] = ()
+    promised: tuple[tuple[str, int], ...] = ()
 
     def led_by(self, *times_us: int | None) -> "AwaitedDevices":
         """Return the same where somebody is known to have promised up to these times.
@@ -231,16 +249,17 @@ class AwaitedDevices(NamedTuple):
         behind = [each.device for each in self.devices if each.former_us < end_us]
         return tuple(behind or [each.device for each in self.devices if each.low_us < end_us])
 
-    def left_out(self, end_us: int) -> tuple[str, ...]:
-        """Return for whom a window that F has passed did not wait, and who had not promised so far.
+    def behind(self, time_us: int) -> tuple[tuple[str, int], ...]:
+        """Return those of `promised` that have not promised up to a time.
 
-        Of a device that had, and that fell silent since, all readings are in.
+        F has passed the windows up to there without them, also where it waits for them again: they
+        were silent, or are new to a fleet that has gone on. Of a device that had promised, and that
+        fell silent since, all readings are in.
 
-        >>> gone, ended = AwaitedDevice("attic", 20, 20), AwaitedDevice("cellar", 30, 30)
-        >>> AwaitedDevices((), 30, (gone, ended)).left_out(30)
-        ('attic',)
+        >>> AwaitedDevices((), 30, (("attic", 20), ("cellar", 30))).behind(30)
+        (('attic', 20),)
         """
-        return tuple([each.device for each in self.excluded if each.low_us < end_us])
+        return tuple([(device, at_us) for device, at_us in self.promised if at_us < time_us])
 
 
 class _Standing(NamedTuple):
@@ -322,14 +341,28 @@ def awaited(
     promises = liveness.promises.entries.values()
     former_us = liveness.former_us
     leads_us = (min(each.low_us, each.heard_us) for each in promises if each.low_us is not None)
-    devices = (
+    devices = tuple(
         AwaitedDevice(name, low_us, former_us.get(name, low_us) if low_us == BOTTOM_US else low_us)
         for name, low_us in sorted(lows_us.items())
     )
-    known = {name: liveness.promises.entries.get(name) for name in standing.excluded}
-    ended_us = {name: BOTTOM_US if p is None else _time(p.low_us) for name, p in known.items()}
-    excluded = (AwaitedDevice(name, at_us, at_us) for name, at_us in ended_us.items())
-    return AwaitedDevices(tuple(devices), max(leads_us, default=BOTTOM_US), tuple(excluded))
+    return AwaitedDevices(
+        devices, max(leads_us, default=BOTTOM_US), tuple(_promised(liveness, standing, devices))
+    )
+
+
+def _promised(
+    liveness: Liveness, standing: _Standing, devices: Iterable[AwaitedDevice]
+) -> Iterator[tuple[str, int]]:
+    """Yield `AwaitedDevices.promised`, by name."""
+    known, listening = liveness.promises.entries, liveness.listening
+    found = {each.device: each.former_us for each in devices}
+    for device in standing.excluded:
+        found[device] = _time(known[device].low_us) if device in known else BOTTOM_US
+    since_us = LATEST_PANE_US if listening is None else listening.since_us
+    for device, at_us in sorted(found.items()):
+        has_spoken = device in standing.open_us and known[device].heard_us >= since_us
+        furthest_us = liveness.furthest_us.get(device, at_us) if has_spoken else at_us
+        yield device, max(at_us, furthest_us)
 
 
 def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> _Standing:

@@ -65,10 +65,10 @@ class FleetRow(NamedTuple):
         devices_in: how many devices have a reading in it.
         devices_expected: how many devices of the whole fleet counted when the row was made. Any of
             them may have readings of its key: which do is known only when they have sent them.
-        excluded: those of them that were not waited for and had not promised past its end, or that
-            may lack readings in it, as their program was changed or a store lost; in a tentative
-            row, those that are waited for. Once a named device has promised past the end, a further
-            row names it no more.
+        excluded: the devices that had not promised past its end, or that may lack readings in it,
+            as their program was changed or a store lost, or as they were retired before they had
+            sent all; in a tentative row, those that are waited for. A further row names a device no
+            more once that has promised past the end.
         status: tentative, final or revised (`lasp_edge.protocol.status`).
         revision: 0, 1, 2, ...: how often the row had changed.
         frontier_us: how far results were final when it was made; None for nothing yet.

@@ -19,14 +19,15 @@ def test_each_end_lies_in_a_stretch_with_the_devices_that_a_window_there_waits_f
     promised, lead_us, ends, ended
 ):
     devices = tuple(AwaitedDevice(f"pi-{at}", *each) for at, each in enumerate(promised))
-    gone = tuple(AwaitedDevice(f"gone-{at}", *[at_us] * 2) for at, at_us in enumerate(ended[:6]))
-    awaited = AwaitedDevices(devices, lead_us, gone)
+    gone = [(f"gone-{at}", at_us) for at, at_us in enumerate(ended[:6])]
+    known = [(each.device, each.former_us) for each in devices]
+    awaited = AwaitedDevices(devices, lead_us, (*gone, *known))
     stretches = list(MissingDevices(awaited).stretches(lead_us, ends))
     for end_us in (end_us for several in ends for end_us in several):
         (found,) = (s for s in stretches if s.after_us < end_us <= s.until_us)
         missing = awaited.before(end_us)
         assert (found.devices, found.number) == (",".join(missing), len(missing))
-        left_out = awaited.left_out(end_us)
+        left_out = [device for device, _ in awaited.behind(end_us)]
         assert (found.left_out, found.left_out_number) == (listed(left_out), len(left_out))
     if stretches:
         afters, untils, *_ = zip(*stretches, strict=True)

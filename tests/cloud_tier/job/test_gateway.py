@@ -120,6 +120,35 @@ def test_a_device_that_is_back_is_named_no_more_from_the_promise_on_that_says_so
     assert {row["window"] for row in lake.rows(lake.lake.windows)} == {"usual", "soon", "sure"}
 
 
+def test_rows_go_on_to_name_a_silent_device_that_is_waited_for_anew(spark, tmp_path):
+    """After a restart of the lander and the job, or of the gateway, a late reading revises some."""
+    plan = waiting_program()
+    lake = LakeUnderTest(spark, plan, tmp_path, dead_after_us=MINUTE_US, roster=ROSTER[:2])
+    gateway = GatewayUnderTest(plan, terms=WaitingTerms(ROSTER[:2], MINUTE_US))
+    device, away = Sensor(plan, "pi-0"), Sensor(plan, "pi-1")
+    late_us = BEGIN_US + 5 * MINUTE_US
+    for seconds in range(0, 60, 10):
+        device.measure(20, BEGIN_US + seconds * SECOND_US)
+    steps = [[away.promise(BEGIN_US + 20 * SECOND_US, BEGIN_US), tick(1, BEGIN_US)]]
+    steps.append([*device.send(late_us, 0), tick(2, late_us)])
+    for seconds in (15, 35):
+        device.measure(30, BEGIN_US + seconds * SECOND_US)
+    steps.append([*device.send(late_us, 0), tick(3, late_us, since_us=late_us)])
+    for number, rows in enumerate(steps):
+        lake.restart()
+        gateway.restart()
+        outcome = lake.step(rows)
+        gateway.step(rows)
+        assert gateway_rows(gateway) == lake_rows(lake), f"after step {number}"
+    assert outcome.coverage.excluded == ()
+    revised = {
+        (row.end_us - BEGIN_US) // SECOND_US: row.excluded
+        for row in gateway.rows
+        if row.status == "revised"
+    }
+    assert revised == {20: (), 40: ("pi-1",)}
+
+
 def waiting_program():
     """Return a program with windows that wait as long as the sink says, not at all, and for all."""
     program = Program("waits")

@@ -1,6 +1,10 @@
 """Windows that nobody waits for any more name a device that still owes them readings."""
 
+import pytest
+
 from crdts import Member, Membership, Replica, Version
+from crdts.frontier import BOTTOM_US
+from crdts.membership import NEVER
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frames import BeatFrame
@@ -49,11 +53,18 @@ class Site:
     def step(self, *rows):
         return self.gateway.step(rows).changes.rows
 
-    def decides(self, control, *, retired):
+    def decides(self, control, *, retired, version=(1, 1, 900)):
         """Retire the slow device, or admit it."""
-        members = Membership({"slow": Member(control, retired, Version(1, 1, 900))})
+        members = Membership({"slow": Member(control, retired, Version(*version))})
         self.gateway.acceptance.membership |= members
-        self.step({**row("member", "slow", 1, 1, 900), "control": control, "retired": retired})
+        self.ticks += 1
+        member = {**row("member", "slow", *version), "control": control, "retired": retired}
+        self.step(member, tick(self.ticks, at(self.now_s)))
+
+    def retires_unheard(self, at_s, **version):
+        """Let the gateway, which was down, hear that the slow device was retired at a time."""
+        self.gateway.restart()
+        self.decides(at(at_s) // SECOND_US, retired=True, **version)
 
     def catches_up(self):
         """Let what the slow device owed come, and its promise."""
@@ -107,6 +118,59 @@ def test_a_device_that_had_sent_all_when_it_was_retired_is_not_named():
     assert site.named(0, 360) == {()}
 
 
+def test_a_device_that_was_retired_while_the_gateway_was_down_is_named_up_to_then():
+    site = Site()
+    site.retires_unheard(170)
+    site.goes_on(360)
+    assert site.named(0, 60) == {()}
+    assert site.named(61, 230) == {SLOW}
+    assert site.named(240, 360) == {()}
+    site.gateway.restart()
+    site.step(*site.reads(site.well, 100))  # late
+    assert site.named(101, 160) == {SLOW}
+    site.catches_up()
+    assert site.named(0, 360) == {()}
+
+
+def test_an_operator_whose_clock_is_ahead_has_a_retired_device_named_no_longer_than_now():
+    site = Site()
+    site.retires_unheard(9_000)
+    site.goes_on(360)
+    assert site.named(61, 230) == {SLOW}
+    assert site.named(240, 360) == {()}
+
+
+def test_a_device_of_which_nothing_counts_owes_nothing():
+    site = Site()
+    site.retires_unheard(170, version=NEVER)
+    site.goes_on(360)
+    assert site.named(0, 360) == {()}
+
+
+def test_a_silent_device_that_is_retired_is_named_in_rows_that_were_final_without_it():
+    site = Site(dead_after_us=100 * SECOND_US)
+    site.gateway.acceptance.reached_us["slow"] = at(60)
+    site.goes_on(360)
+    site.decides(1, retired=True)
+    site.step(*site.reads(site.well, 100))  # late
+    assert site.named(61, 360) == {SLOW}
+    site.goes_on(600)
+    assert site.named(430, 600) == {()}
+    site.catches_up()
+    assert site.named(0, 600) == {()}
+
+
+def test_a_device_that_is_retired_again_owes_what_it_had_promised_by_then():
+    site = Site()
+    site.gateway.acceptance.reached_us["slow"] = at(120)
+    site.decides(1, retired=True)
+    site.decides(2, retired=False)
+    site.gateway.acceptance.reached_us["slow"] = at(180)
+    site.decides(3, retired=True)
+    site.goes_on(360)
+    assert site.named(190, 230) == {SLOW}
+
+
 def test_a_device_that_was_silent_and_is_back_is_named_until_it_has_sent():
     site = Site(dead_after_us=100 * SECOND_US)
     site.goes_on(360)
@@ -120,6 +184,38 @@ def test_a_device_that_was_silent_and_is_back_is_named_until_it_has_sent():
     assert site.named(0, 360) == {()}
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_rows_go_on_to_name_a_silent_device_that_is_waited_for_anew(is_restarted):
+    """After a restart of the gateway, a longer outage of the broker or a step of the clock."""
+    site = Site(dead_after_us=100 * SECOND_US)
+    site.goes_on(360)
+    if is_restarted:
+        site.gateway.restart()
+    now_us = BEGIN_US + 361 * SECOND_US
+    site.step(tick(site.ticks + 1, now_us, since_us=now_us))
+    assert site.gateway.core.coverage.excluded == ()
+    site.step(*site.reads(site.well, 100))  # late
+    assert {row.status for row in site.gateway.rows[-1:]} == {"revised"}
+    assert site.named(61, 360) == {SLOW}
+    assert site.named(0, 60) == {()}
+    site.step(*site.owed)
+    site.step(site.slow.promise(at(361), now_us))
+    assert site.named(0, 360) == {()}
+
+
+def test_a_device_that_promises_less_as_a_late_reading_of_it_is_on_its_way_is_not_named():
+    """It had sent all, and its reading revises a row once."""
+    site = Site()
+    site.catches_up()
+    site.goes_on(240)
+    site.step(site.well.promise(at(99), at(240)), *site.reads(site.slow, 90))
+    site.step(*site.reads(site.well, 100))
+    rows = len(site.gateway.rows)
+    site.step(site.well.promise(at(240), at(241)))
+    assert len(site.gateway.rows) == rows
+    assert site.named(0, 180) == {()}
+
+
 def test_a_beat_tells_how_far_its_device_has_promised_to_whichever_sink():
     acceptance = GatewayUnderTest(PLAN).acceptance
     beats = [
@@ -127,11 +223,14 @@ def test_a_beat_tells_how_far_its_device_has_promised_to_whichever_sink():
         ((None, at(70)), at(70)),
         ((at(90), None), at(90)),
         ((at(200_000),), at(90)),  # from the far future, or this machine's clock is wrong
-        ((), at(90)),
+        ((), BOTTOM_US),
     ]
     for number, (lows_us, reached_us) in enumerate(beats, start=1):
         lows = tuple([SinkLow(f"sink-{n}", 7, low_us) for n, low_us in enumerate(lows_us)])
         beat = BeatFrame(Replica(1, 7, "slow"), number, lows, done=False, reports=())
         topic = topic_of(beat, acceptance.topics)
-        acceptance.take([Record(at(100), topic, retained=False, payload=beat.encode())])
+        taken = acceptance.take([Record(at(100), topic, retained=False, payload=beat.encode())])
+        assert not taken.refused
         assert acceptance.reached_us == {"slow": reached_us}
+    acceptance.connected(at(200))  # it may have gone on meanwhile
+    assert acceptance.reached_us == {}
