@@ -5,7 +5,14 @@ import pytest
 from crdts import Replica
 from device_agent.agent.fleet.beats import _pass
 from device_agent.agent.settings import Settings
-from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
+from lasp_edge.protocol.frames import (
+    EVERY_WINDOW,
+    AskFrame,
+    BeatFrame,
+    PaneFrame,
+    PresenceFrame,
+)
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.sinks import SinkLow, store_tag
 from lasp_edge.scans import changes
 from lasp_edge.units import SECOND_US
@@ -103,3 +110,25 @@ def test_a_promise_is_news_when_it_passes_the_end_of_a_pane(tmp_path):
     low_us = [beat.lows[0].low_us for beat in device.frames(BeatFrame)]
     panes = [low // (10 * SECOND_US) for low in low_us if low is not None]
     assert len(panes) <= len(set(panes)) + 3  # what else was new, and a beat that keeps alive
+
+
+def test_a_beat_says_that_windows_are_whole_from_behind_the_last_doubtful_reading(device):
+    doubt_us = device.now_us
+    device.core.intake.highs.doubts[7] = doubt_us
+    (beat,) = device.frames(BeatFrame, [p for _ in range(300) for p in device.tick()])[:1]
+    assert beat.begun == ((EVERY_WINDOW, doubt_us + 1),)
+
+
+def test_what_a_beat_promises_is_noted_before_it_leaves(device):
+    """The link takes nothing after it, so nobody asks for more."""
+    device.read([20.0], [device.now_us])
+    core = device.core
+    core.intake.end()
+    for _ in range(20):
+        device.acknowledge(*device.frames(PaneFrame, device.tick()))
+    core.handle_connected(device.now_us)
+    core.intake.progress.promised_us = 0
+    leaving = device.durable.tick(device.now_us)
+    beat = next(found for p in leaving if isinstance(found := decode(p.payload), BeatFrame))
+    (low,) = beat.lows
+    assert core.intake.progress.promised_us == low.low_us is not None
