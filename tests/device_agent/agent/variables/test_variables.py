@@ -18,7 +18,7 @@ from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.protocol.sharing import SharedFrame
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.units import SECOND_US
-from tests.device_agent.agents import Device, entry_of, greenhouse, partial_of
+from tests.device_agent.agents import NOW_US, Device, entry_of, greenhouse, partial_of, rooms
 from tests.device_agent.support_entries import PEER, entry, fleet, stream_of
 
 
@@ -261,3 +261,14 @@ def test_a_set_bounded_by_age_is_expired_by_the_tick(seed):
         device.tick(11)
         assert device.core.results.local()["here"][""].partial == (0,)
         device.kill()
+
+
+def test_a_clock_that_goes_back_lets_all_samples_be_looked_at(tmp_path):
+    """They may be stamped by a clock that was ahead, and would stay for as long."""
+    device = Device(tmp_path, rooms(max_age_s=60))
+    sets, where, ahead_us = device.core.samples.sets, ("samples", "hall"), NOW_US + 10**12
+    sets.add(where, [1], [NOW_US], ahead_us)
+    sets.expire(ahead_us)
+    assert sets.expire(ahead_us + 1) == []
+    assert sets.expire(NOW_US) == [where]
+    device.kill()
