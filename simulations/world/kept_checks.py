@@ -68,9 +68,10 @@ def _known(core: Core) -> dict[str, Any]:
 
 def _other_panes(device: VirtualDevice, core: Core, kept: MemoryStore) -> Iterator[str]:
     memory = core.panes.memory
-    stored = dict(kept.panes_named(memory.entries))
+    stored, pruned_us = dict(kept.panes_named(memory.entries)), core.intake.progress.pruned_us
     for pane, entry in memory.entries.items():
-        if stored.get(pane) != entry.row():
+        is_pruned = pane not in stored and not entry.dirty and entry.end_us <= pruned_us
+        if stored.get(pane) != entry.row() and not is_pruned:
             yield f"{device.name} has {pane} {entry.row()}, and its store {stored.get(pane)}"
     if core.panes.cache.is_complete:
         dirty = sum(each.entries for each in kept.undelivered())
