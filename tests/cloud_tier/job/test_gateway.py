@@ -121,7 +121,7 @@ def test_a_device_that_is_back_is_named_no_more_from_the_promise_on_that_says_so
 
 
 def test_rows_go_on_to_name_a_silent_device_that_is_waited_for_anew(spark, tmp_path):
-    """After a restart of the lander and the job, or of the gateway, a late reading revises some."""
+    """After a restart a late reading revises some, and again when it is back with a part."""
     plan = waiting_program()
     lake = LakeUnderTest(spark, plan, tmp_path, dead_after_us=MINUTE_US, roster=ROSTER[:2])
     gateway = GatewayUnderTest(plan, terms=WaitingTerms(ROSTER[:2], MINUTE_US))
@@ -134,19 +134,23 @@ def test_rows_go_on_to_name_a_silent_device_that_is_waited_for_anew(spark, tmp_p
     for seconds in (15, 35):
         device.measure(30, BEGIN_US + seconds * SECOND_US)
     steps.append([*device.send(late_us, 0), tick(3, late_us, since_us=late_us)])
+    device.measure(30, BEGIN_US + 45 * SECOND_US)
+    steps.append([away.promise(BEGIN_US + 40 * SECOND_US, late_us), *device.send(late_us, 0)])
     for number, rows in enumerate(steps):
-        lake.restart()
-        gateway.restart()
+        if number <= 2:
+            lake.restart()
+            gateway.restart()
         outcome = lake.step(rows)
         gateway.step(rows)
         assert gateway_rows(gateway) == lake_rows(lake), f"after step {number}"
-    assert outcome.coverage.excluded == ()
-    revised = {
-        (row.end_us - BEGIN_US) // SECOND_US: row.excluded
+        assert outcome.coverage.excluded == (("pi-1",) if number == 1 else ())
+    revised = [
+        ((row.end_us - BEGIN_US) // SECOND_US, row.excluded)
         for row in gateway.rows
-        if row.status == "revised"
-    }
-    assert revised == {20: (), 40: ("pi-1",)}
+        if row.status == "revised" and row.at.window == "soon"
+    ]
+    # It comes back, has sent all up to 40 s, and not all behind.
+    assert revised == [(20, ()), (40, ("pi-1",)), (30, ()), (40, ()), (50, ("pi-1",))]
 
 
 def waiting_program():
