@@ -34,6 +34,7 @@ _SINKS = frozenset(
 CAUSES: Final[dict[str, frozenset[str]]] = {
     "frame: a vouch that was not asked for": frozenset(),
     "frame: old acknowledgement": frozenset({"recorded_answers"}),
+    "frame: integer out of range": frozenset({"hostile", "gateway_1970"}),  # before the epoch
     "frame: ": frozenset({"hostile"}),
     "fence: later lives met": _CARDS,
     "clone_alarms": _CARDS | {"hostile"},
