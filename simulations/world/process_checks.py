@@ -8,7 +8,7 @@
 - a clock that is right is never left, where those of all devices are, whatever sinks' clocks say
 - a device reports within seconds that two sinks of one name answer it
 - a device moves to each store once, however often somebody plays what a former one had answered
-- a device refuses no frame, meets no other life and no other store, where nothing is the cause
+- a device refuses no frame, and meets no other life of its own, where nothing is the cause
 - after all is settled it says nothing but beats, and repeats commands seldom
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
@@ -39,7 +39,6 @@ CAUSES: Final[dict[str, frozenset[str]]] = {
     "fence: later lives met": _CARDS,
     "clone_alarms": _CARDS | {"hostile"},
     "sink: ": _SINKS | {"recorded_answers", "hours", "hostile"},
-    "sinks: another store": _SINKS,
 }
 """How what a device counts against others begins, and the kinds of faults of which one must have
 happened somewhere; none where nothing has to."""
