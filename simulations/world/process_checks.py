@@ -28,9 +28,6 @@ from simulations.world.truth import LONG_S
 from simulations.world.world import World
 
 _CARDS = frozenset({"store_lost", "older_image", "unsynced_lost", "bit_flip", "clone", "held_up"})
-_SINKS = frozenset(
-    {"new_lake", "gateway_old", "gateway_torn", "gateway_jump", "twin", "power_lost"}
-)
 CAUSES: Final[dict[str, frozenset[str]]] = {
     "frame: a vouch that was not asked for": frozenset(),
     "frame: old acknowledgement": frozenset({"recorded_answers"}),
@@ -38,7 +35,6 @@ CAUSES: Final[dict[str, frozenset[str]]] = {
     "frame: ": frozenset({"hostile"}),
     "fence: later lives met": _CARDS,
     "clone_alarms": _CARDS | {"hostile"},
-    "sink: ": _SINKS | {"recorded_answers", "hours", "hostile"},
 }
 """How what a device counts against others begins, and the kinds of faults of which one must have
 happened somewhere; none where nothing has to."""
