@@ -299,10 +299,10 @@ class FleetWindows:
         self, name: str, key: str, total: WindowTotal, finality: TurnFinality
     ) -> FleetRow | None:
         """Return the next row of a window; None where nothing differs, or it waits."""
-        at, unfinished = WindowStart(name, key, total[0]), self.unfinished
+        start_us, end_us, partial, devices_in = total
+        at, unfinished = WindowStart(name, key, start_us), self.unfinished
         window = self._regimes.windows[name]
         current = unfinished.rows.get(at) or self._keeper.row(at)
-        start_us, end_us, partial, devices_in = _with_its_end(total, current, self._regimes)
         if not devices_in and (current is None or current.stream != window.stream):
             unfinished.waiting.pop(at, None)
             return None
@@ -372,17 +372,3 @@ class FleetWindows:
                 panes_us = range(first_us, min(piece.end_us, end_us), form.span_us)
                 found += self._panes.totals(piece.stream, (key, scope), panes_us)
         return sorted(found, key=itemgetter(0))
-
-
-def _with_its_end(
-    total: WindowTotal, current: FleetRow | None, regimes: FleetRegimes
-) -> WindowTotal:
-    """Return a total; of a window that is no more, with the end that its row had until now.
-
-    It leaves once that end is promised, as the windows in its place come: an end by the present
-    size would be one that it never had, and often one that nobody promises.
-    """
-    start_us, _, partial, devices_in = total
-    if current is None or regimes.of(current.at.window).exists(start_us):
-        return total
-    return start_us, current.end_us, partial, devices_in

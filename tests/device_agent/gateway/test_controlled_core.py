@@ -298,31 +298,3 @@ def test_the_log_of_a_turn_that_is_over_stays_as_it_was(tmp_path):
     later = LOG.set("offset", "", NOW_US + 30 * S, "20", "ann")
     site.live(2, sent=[schedule_command(Replica(1, 5, "operator"), 2, "offset", "", later)])
     assert before != site.gateway.keeper.state.control == site.regimes.log
-
-
-def test_final_windows_that_are_no_more_leave_when_the_longer_ones_come(site):
-    """They keep the end that they had, so none waits for a promise that its readings never need."""
-    site.live(12, reads=True)
-    site.device.core.handle_end()
-    site.live(20)
-    long = ControlLog().set("span_s", "", NOW_US - 120 * S, "60", "ann")
-    wide = long | long.set("step_s", "", NOW_US - 120 * S, "60", "ann")
-    entries = [
-        schedule_command(Replica(1, 5, "operator"), sequence, name, "", log)
-        for sequence, (name, log) in enumerate((("span_s", long), ("step_s", wide)), 1)
-    ]
-    for each in entries:
-        site.device.hear(each)
-    site.live(1, sent=entries)
-    for _ in range(40):
-        site.live(1)
-        now = {row.at: row for row in site.gateway.rows if row.at.window == "sums"}
-        longer = [row for row in now.values() if row.end_us - row.at.start_us == 60 * S]
-        ends_us = {(row.at, row.end_us) for row in site.gateway.rows if row.devices_in}
-        for gone in [row for row in now.values() if row.at.start_us % (60 * S)]:
-            assert (gone.at, gone.end_us) in ends_us
-            inside = [row for row in longer if row.at.start_us < gone.at.start_us < row.end_us]
-            assert not (inside and gone.devices_in), "they exclude each other"
-    gone = [row for row in now.values() if row.at.start_us % (60 * S)]
-    assert len(gone) >= 4
-    assert {(row.devices_in, row.status) for row in gone} == {(0, "revised")}
