@@ -11,9 +11,9 @@ from device_agent.agent.allowance import Allowance
 from lasp_edge.timers import is_time
 from lasp_edge.units import SECOND_US
 
-MOST_READINGS = 2_000
+MOST_READINGS = 1_000
 """Held readings from which on they are due: a commit then costs little beside them, and memory
-holds some 1.4 MB of them."""
+holds some 0.7 MB of them."""
 BURST, RESERVE = 8, 3
 """Commits that may follow each other: some 100 kB. Three of them are for the readings before a
 pause."""
