@@ -47,6 +47,7 @@ class Feed:
 
     def note(self, cursor):
         assert cursor == self.acknowledged + 1
+        assert stored(self.device) >= cursor, "a process that ends now has it"
         self.acknowledged = cursor
 
 

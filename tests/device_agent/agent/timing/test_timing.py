@@ -257,3 +257,16 @@ def test_waiting_for_a_clock_lasts_fifteen_minutes_at_most_where_nobody_knows_be
     device.tick(60)
     assert len(device.times_us()) == 15
     assert device.times_us()[-1] == device.true_us - 2 * HOUR_US - MINUTE_US
+
+
+def test_what_a_device_said_itself_is_no_witness_of_its_clock(tmp_path):
+    """An earlier process of it had no clock, and the broker gives back what it sent."""
+    device = ClockedDevice(tmp_path)
+    device.reads_for(60)
+    before = device.core.report()["clock"]
+    device.hears_peer(2 * HOUR_US, device.name)
+    device.reads_for(60)
+    assert device.core.report()["clock"] == before
+    device.hears_peer(2 * HOUR_US)
+    device.reads_for(60)
+    assert device.core.report()["clock"] != before
