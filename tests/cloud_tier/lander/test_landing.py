@@ -1,6 +1,7 @@
 """Landing: what a lander that starts again reads back; decoding without the garbage collector."""
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.run import collector_off
-from crdts import Member, Membership, Version
+from crdts import Member, Membership, Replica, Version
 from lasp_edge.protocol.frontier import Listening, Tick
 from tests.lasp_edge.protocol.support_frames import (
     BEGIN_US,
@@ -42,6 +43,18 @@ def test_a_lander_that_starts_again_knows_who_was_retired_and_every_incarnation(
     assert Landing(lake, "two").incarnations() == {"pi-0": 3}
     again = acceptance(PLAN, membership).take(records[:3])
     assert (again.rows, again.refused) == ([], {}), "they are known"
+
+
+def test_the_greatest_incarnation_of_a_device_counts_whichever_landed_last(tmp_path):
+    lake = LakeTables(tmp_path)
+    lake.create(PLAN.columns)
+    landing, columns = Landing(lake, "one"), LandedColumns(PLAN)
+    for number, incarnation in enumerate((3, 5, 4), 1):
+        frame = replace(beat(1, 10), sender=Replica(incarnation, 7, "pi-0"))
+        accepted = acceptance(PLAN).take([record(frame)])
+        rows = columns.table(accepted, "one", Tick(number, Listening(NOW_US, BEGIN_US)))
+        landing.land(number, rows, accepted.refused)
+    assert Landing(lake, "two").incarnations() == {"pi-0": 5}
 
 
 def test_a_lander_opens_no_file_whose_rows_are_merged_when_it_starts(tmp_path):

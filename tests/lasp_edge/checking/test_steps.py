@@ -93,7 +93,7 @@ def test_it_says_what_to_write():
         (lambda event: int(event.value > 300), "1", False),
         (lambda event: event.value / int(event.tags["kind"]) / 1_000, "1", True),
     ],
-    ids=str,
+    ids=["kilo", "kilo in milli", "percent", "nothing", "seldom", "by a tag"],
 )
 def test_numbers_that_a_step_rounds_to_nothing_are_named(value, resolution, is_lost):
     program, event = warm("1", least=0, most=400)

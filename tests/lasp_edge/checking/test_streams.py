@@ -223,7 +223,7 @@ def test_each_of_several_events_has_the_values_that_functions_name(others):
         (lambda event: event.tags["room"] + event.name, True),
         (lambda event: event.tags["room"], False),
     ],
-    ids=str,
+    ids=["one has none", "each its own", "one for both"],
 )
 def test_two_events_that_no_key_has_together_are_named(key, is_apart):
     program = Program("climate")

@@ -197,7 +197,6 @@ def test_functions_that_see_parameters_are_tried_with_the_defaults(house):
         (lambda event, at: re.match("x?", event.device), "a Match"),
         (partial(lambda on, event: [on], "x"), "a list"),
     ],
-    ids=str,
 )
 def test_a_where_that_gives_neither_true_nor_false_is_named_with_its_line(house, where, given):
     house.window("on", source="temperature", fold=folds.count(), size_s=60, where=where)

@@ -52,7 +52,7 @@ def test_a_filter_and_a_value_of_a_window_may_leave_out_the_parameters():
         (lambda event: None, None),
         (lambda event: event.value, None),
     ],
-    ids=str,
+    ids=["1", "a decimal", "0.0", "a text", "None", "a number"],
 )
 def test_a_filter_gives_true_or_false_or_what_equals_them(where, counted):
     program, warm = house()
