@@ -105,7 +105,7 @@ def are_plain(values: Sequence[Any]) -> bool:
     """Return whether some values surely are plain and fit, by columns; else each is to be checked.
 
     >>> are_plain([(1, "a", ()), (2, "b", ())]), are_plain([1, None]), are_plain([[1], [2]])
-    (True, False, False)
+    (True, True, False)
     """
     try:
         return not values or _most_bytes_of(values, PLAIN_DEPTH) <= PLAIN_BYTES

@@ -25,7 +25,8 @@ one in which other sinks hear the later life only, and what lies between two que
 
 
 def forged(world, nonce, number):
-    """Return a beat of a life that the device never had."""
+    """Return a beat of a life that the device never had: the world has a stranger, and a twin."""
+    world.seen.update(("hostile", "clone"))
     beat = BeatFrame(Replica(FAR, nonce, "pi-0"), number, (), False, ())  # noqa: FBT003
     return LegMessage(TO_BROKER, topic_of(beat, world.topics), beat.encode())
 
