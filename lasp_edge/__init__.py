@@ -11,7 +11,7 @@
 - `protocol`: frames, topics, digests, and what every tier must agree on; `link`: MQTT
 - `checking`, `testing`: the laws, tried on a program's folds
 - `metrics`: figures for Prometheus, and their page
-- `tool`, `errors`: the `lasp-edge` command
+- `tool`, `errors`: the `lasp-edge` command; `collecting`: Python's collector of cycles, less often
 """
 
 from importlib import import_module

@@ -5,7 +5,7 @@
 - `simulate`: runs any program in a world
 - `fleet`: a world that a test leads by hand; `operated`: one whose parameters an operator changes
 - `comparison`: what a fleet computed beside the oracle; `row_alerts`: its alerts on rows, and
-  `alerted` their law, seed by seed
+  `alerted` their law, seed by seed; `shared_contents`: its shared variables
 - `tentative`, `control`: laws of windows that wait, and of windows with parameters, seed by seed
 - `oracle`: the truth, by sequential recomputation from raw readings
 - `demo`: real processes on this machine, started as a user would

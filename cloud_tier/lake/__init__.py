@@ -13,6 +13,8 @@ coverage     the frontier, and which devices hold it
 keyed_rows   the rows of results that belong to a key, as devices' entries hold them
 controls     the log of a program's parameters, as rows
 checkpoint   how far the streaming query has read, and torn files of it
+statements   what each commit of the job states of the other tables
+store_id     the id of the lake as a store, another one since it was put back
 torn         commits that a power cut may have torn, and what keeps them whole
 failed       why the job fails, as it notes it for those who look at the lake
 status       all of a lake in one report

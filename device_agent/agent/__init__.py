@@ -12,6 +12,7 @@ In the order in which data flow through it:
 - `state`: the store, counters, and how variables are stored
 - `core`: the list of parts; `parts`: the contract that each keeps; `agent`: what they share
 - `changes`: what one transaction makes durable; `stored_rows`: the rows of the store
-- `agent_parts`: which parts there are, and their order; `runtime`: the process around it
+- `agent_parts`: which parts there are, and their order; `runtime`: the process around it;
+  `ending`: when it ends by itself
 - `watching`: health and figures for the outside; `settings`, `clock`: options, and the time
 """

@@ -32,9 +32,10 @@ class Ending:
 
     def is_over(self, now_us: int) -> bool:
         """Return whether the agent may end now."""
+        if not self._wanted:
+            return False
         core = self._core
-        all_sent = core.exchange.all_sent and core.sharing.all_sent
-        if not (self._wanted and core.done and all_sent):
+        if not (core.done and core.exchange.all_sent and core.sharing.all_sent):
             self._has_begun = False
             return False
         if not (core.agent.plan.dynamic_folds and core.agreements.others()):

@@ -4,7 +4,8 @@
 - `search`: looks for a case that breaks a law, and makes it small
 - `programs`: the folds of a program, and their verdicts
 - `identities`: what identifies each window and fold (`--plan`)
-- `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs
+- `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs;
+  `clocks`: functions of the module `time`; `steps`: steps of a reading that are taken for units
 - `memory`, `alerts`, `room`, `growth`: what functions remember, what no value reaches, what is full
 - `pools`, `synchronised`: the laws of synchronised scans, and the events that they are tried on
 - `replays`: what rows of a scan over the fleet cost that wait for no device

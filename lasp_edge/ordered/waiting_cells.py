@@ -22,7 +22,7 @@ from lasp_edge.ordered.log import BEFORE_ALL_US
 LEAF = "leaf"
 """The operator of a device's half."""
 MOST_CELLS = 10_000
-"""Cells that wait, at most: some 3 MB of memory, and more than a day of them."""
+"""Cells that wait, at most, since memory has an entry for each: more than a day of them."""
 AT_ONCE = 40
 """Cells that a graph takes at once: 4,000 readings where ten come a second."""
 

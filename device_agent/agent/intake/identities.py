@@ -199,7 +199,7 @@ def _columns(numbers: list[int]) -> list[bytes]:
 
 
 def _columns_of_small(numbers: list[int]) -> list[bytes]:
-    """Return what `_columns` does, in half the time where each number fits into a byte."""
+    """Return what `_columns` does, by a shorter way where each number fits into a byte."""
     try:
         column = bytes(numbers)
     except ValueError:
@@ -319,7 +319,7 @@ class Identities:
             taken[block.name] = block.packed()
             # The stream that changed last stands last, so that the first are the least in use.
             known = self._highs.pop((event, tags), number)
-            self._highs[event, tags] = max(number, known)
+            self._highs[event, tags] = max(known, number)
             block.changed = False
         self._changed.clear()
         if len(self._highs) > KEPT_STREAMS:
