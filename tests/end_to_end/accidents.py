@@ -151,7 +151,10 @@ class Trial:
         return self._kill_one("lander")
 
     def _jvm(self, *_: object) -> bool:
-        return self._kill_one("jvm")
+        """Kill Spark where it is up: what never came up is lacking, which has another exit code."""
+        cloud = self._site.cloud
+        is_up = cloud.runs and "Spark is ready" in cloud.complained.read_text()
+        return is_up and self._kill_one("jvm")
 
     def _kill_one(self, what: str) -> bool:
         """Kill one process of the job; False if it has none such now."""

@@ -19,6 +19,7 @@ import json
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
+from statistics import median_low
 from typing import Final, NamedTuple
 
 from device_agent.agent.sources.nearest import hint
@@ -35,11 +36,13 @@ from device_agent.console.parameters.change import ParameterChange, schedule_lin
 from device_agent.console.parameters.effect import ControlEffect, is_of_devices, misfits
 from device_agent.console.view.devices import KnownDevices
 from device_agent.console.view.fleet_view import FleetView
+from device_agent.gateway.line import clocks_apart
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.parameters import DEFAULT, need_value, shown
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.commands import MOST_PLACES, CommandFrame, CommandLog
+from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
 from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.topics import subscriptions
@@ -80,9 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     change = _change(arguments, plan)
     filters = subscriptions(view.topics, Subscriber.OPERATOR)
     with FleetSession(arguments, view, filters) as session:
-        session.listen(lambda: not devices.counting)
-        ask_all(session, devices)
-        session.listen(lambda: bool(devices.awaited))
+        lead_us = _hear(session, devices, is_dated=arguments.since is not None)
+        began_us += lead_us
         before = devices.commands.control.copy()
         concerned = [change.scope] if change.scope else devices.counting
         floors_us = {d: at for d, at in devices.floors_us.items() if d in concerned}
@@ -95,11 +97,35 @@ def run(arguments: argparse.Namespace) -> int:
         session.publish(lambda: _command(change, view))
         ask_all(session, devices)
         session.listen(lambda: any(map(devices.is_online, devices.lacking_entries)))
-    effect = ControlEffect.of(plan, before, devices.commands.control, floors_us, now_us())
+    effect = ControlEffect.of(plan, before, devices.commands.control, floors_us, now_us() + lead_us)
     outcome = _Outcome(change, devices, effect, floors_us)
     plain = arguments.json
     print(json.dumps(outcome.plain()) if plain else "\n".join(outcome.lines(began_us)))  # noqa: T201
     return Exit.FINE if knowledge(devices)["known"] else Exit.NOT_CONFIRMED
+
+
+def _hear(session: FleetSession, devices: KnownDevices, *, is_dated: bool) -> int:
+    """Wait for beats; return how far the fleet's clock is ahead of this machine's, or 0.
+
+    Args:
+        session: hears them.
+        devices: of the fleet.
+        is_dated: it was typed from when on the value holds.
+
+    Raises:
+        CommandError: the value is to hold from now on, and the fleet has another time.
+    """
+    session.listen(lambda: not devices.counting)
+    ask_all(session, devices)
+    session.listen(lambda: bool(devices.awaited))
+    ahead_us = devices.ahead_us(now_us())
+    lead_us = median_low(ahead_us.values() or [0])
+    if abs(lead_us) <= CLOCKS_DIFFER_US:
+        return 0
+    if not is_dated:
+        words = clocks_apart(ahead_us)
+        raise CommandError(f"{words}; or say from when it holds: --from TIME")
+    return lead_us
 
 
 def _typed(program: str | None, words: list[str]) -> str:

@@ -27,6 +27,7 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, level, shard_of
+from lasp_edge.units import SECOND_US
 
 
 class Sighting(NamedTuple):
@@ -173,12 +174,22 @@ class KnownDevices:
     @property
     def floors_us(self) -> dict[str, int]:
         """Device -> since when it has all its readings, of those that count and reported it."""
-        beats = {device: seen.beat for device in self.counting if (seen := self._seen.get(device))}
-        return {
-            device: beat.floor_us
-            for device, beat in beats.items()
-            if beat is not None and beat.floor_us is not None
-        }
+        beats = self._beats.items()
+        return {device: beat.floor_us for device, beat in beats if beat.floor_us is not None}
+
+    def ahead_us(self, now_us: int) -> dict[str, int]:
+        """Return how far clocks are ahead of `now_us`, of devices that sent a beat and trust them.
+
+        A beat's clock is in whole seconds, and some pass until a command asks for this.
+        """
+        clocks = {device: beat.clock_s for device, beat in self._beats.items()}
+        return {at: each * SECOND_US - now_us for at, each in clocks.items() if each is not None}
+
+    @property
+    def _beats(self) -> dict[str, BeatFrame]:
+        """Device -> its newest beat, of those that count and sent one."""
+        found = ((device, self._seen.get(device)) for device in self.counting)
+        return {device: seen.beat for device, seen in found if seen and seen.beat is not None}
 
 
 def filter_of(topics: Topics, device: str) -> str:

@@ -55,8 +55,8 @@ class Session:
         return frame
 
 
-def ran(monkeypatch, fleet, command, *words):
-    """Run a command on a fleet."""
+def ran(monkeypatch, fleet, command, *words, ahead_us=0):
+    """Run a command on a fleet, from a machine whose clock is that far ahead."""
 
     @contextmanager
     def session(_arguments, view, _filters):
@@ -64,7 +64,7 @@ def ran(monkeypatch, fleet, command, *words):
 
     monkeypatch.setattr(f"{command.__name__}.FleetSession", session)
     if hasattr(command, "now_us"):
-        monkeypatch.setattr(f"{command.__name__}.now_us", lambda: fleet.now_us)
+        monkeypatch.setattr(f"{command.__name__}.now_us", lambda: fleet.now_us + ahead_us)
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     return command.run(parser.parse_args([PROGRAM, *words, "--broker", "mqtt://there"]))

@@ -23,7 +23,10 @@ def fleet(tmp_path):
 
 @pytest.fixture
 def say(fleet, monkeypatch):
-    return lambda *words: ran(monkeypatch, fleet, set_command, *words, "--author", "ann")
+    def run(*words, ahead_us=0):
+        return ran(monkeypatch, fleet, set_command, *words, "--author", "ann", ahead_us=ahead_us)
+
+    return run
 
 
 @pytest.fixture
@@ -134,6 +137,32 @@ def test_a_device_whose_card_was_replaced_just_now_holds_up_no_value_from_now_on
     with pytest.raises(CommandError, match=r"^attic has all readings only since"):
         say("offset=4", "--from", at(NOW_US - 30 * S), "--device", "attic")
     assert say("offset=4", "--from", at(fleet.now_us + 60 * S)) == Exit.FINE
+
+
+@pytest.mark.parametrize(("hours", "way"), [(1, "ahead of"), (-3, "behind")])
+def test_from_now_on_is_refused_where_the_fleet_has_another_time(fleet, say, hours, way):
+    with pytest.raises(CommandError) as refused:
+        say("offset=3", ahead_us=hours * HOUR_US)
+    assert str(refused.value) == (
+        f"THIS MACHINE'S CLOCK is {abs(hours)}.0 hours {way} those of 2 of 2 devices: type "
+        "timedatectl here; or say from when it holds: --from TIME"
+    )
+    assert known(fleet, "attic") == ControlLog()
+
+
+def test_what_is_rebuilt_is_counted_by_the_clock_of_the_fleet(fleet, say, capsys):
+    read_for_an_hour(fleet, "attic")
+    words = ("--from", at(NOW_US - 600 * S), "--json")
+    seen = []
+    for value, ahead_us in ((3, 0), (4, 3 * 365 * DAY_US)):
+        assert say(f"offset={value}", *words, ahead_us=ahead_us) == Exit.FINE
+        told = json.loads(capsys.readouterr().out)
+        assert told["panes"]["attic"] == panes_since(fleet, 600)
+        seen.append(told["windows"])
+    assert max(seen[1][name] - seen[0][name] for name in seen[0]) <= 2  # time goes on
+    with pytest.raises(CommandError, match=r"^attic has all readings only since"):
+        # By a clock that is eight days behind, it is yet to come.
+        say("offset=5", "--from", at(NOW_US - WEEK_US - HOUR_US), ahead_us=-8 * DAY_US)
 
 
 def test_the_floor_of_the_device_that_is_named_decides(fleet, say):
