@@ -153,7 +153,7 @@ class Trial:
     def _jvm(self, *_: object) -> bool:
         """Kill Spark where it is up: what never came up is lacking, which has another exit code."""
         cloud = self._site.cloud
-        is_up = cloud.runs and "Spark is ready" in cloud.complained.read_text()
+        is_up = cloud.runs and "Spark is ready" in cloud.printed.read_text()
         return is_up and self._kill_one("jvm")
 
     def _kill_one(self, what: str) -> bool:
