@@ -17,6 +17,7 @@ from typing import Final
 from device_agent.gateway.run import SHORT_OUTAGE, GatewayRun, GatewaySettings
 from device_agent.gateway.store import FleetStore
 from device_agent.storage.damage import DamagedStoreError
+from device_agent.storage.not_kept import not_kept
 from lasp_edge.errors import UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Connected, Event, Link, Message, Seal, Will
@@ -58,7 +59,7 @@ class GatewayProcess:
         self._plan, self._broker, self._directory = plan, broker, directory
         self._settings, self._seal, self._say, self._wait = settings, seal, say, wait
         self._link: Link | None = None
-        self._stopping = False
+        self._stopping = self._is_noted = False
 
     def run(self) -> None:
         """Take messages in until `stop` is called.
@@ -76,7 +77,7 @@ class GatewayProcess:
                 log.warning("%s: it is put aside, and devices send again what they keep", error)
                 wait_s = _SHORTEST_WAIT_S
             except (OSError, sqlite3.Error) as error:
-                log.warning("cannot write: %s; nothing is acknowledged until that works", error)
+                self._note_not_kept(error)
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             self._pause(wait_s)
 
@@ -85,6 +86,19 @@ class GatewayProcess:
         self._stopping = True
         if self._link is not None:
             self._link.wake()
+
+    def _note_not_kept(self, error: OSError | sqlite3.Error) -> None:
+        """Warn people, once until data can be kept again."""
+        if not self._is_noted:
+            why = not_kept(self._directory, error, "gateway")
+            log.warning("nothing is acknowledged until data can be kept again: %s", why)
+        self._is_noted = True
+
+    def _note_kept(self, store: FleetStore) -> None:
+        """Tell people that data can be kept again."""
+        if self._is_noted and store.commits > 1:  # the first is that of the start
+            self._is_noted = False
+            log.warning("the gateway's data can be kept again")
 
     def _pause(self, wait_s: float) -> None:
         for _ in range(round(wait_s / _LOOK_EVERY_S)):
@@ -114,6 +128,7 @@ class GatewayProcess:
                     for event in link.poll(run.wait_us / SECOND_US):
                         _give(run, event)
                     run.turn(link)
+                    self._note_kept(store)
                 run.stop(link)
             finally:
                 link.stop()

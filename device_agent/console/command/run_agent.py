@@ -7,7 +7,6 @@ import re
 import signal
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -30,8 +29,9 @@ from device_agent.console.configuration.alert_options import caller_of
 from device_agent.console.configuration.arguments import AgentRequest, asked
 from device_agent.console.small_process import become_fitting
 from device_agent.storage.damage import DamagedStoreError
+from device_agent.storage.not_kept import not_kept
 from lasp_edge.collecting import collect_rarely
-from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, UsageError
+from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 DASHES = r"(?<!\S)--(?=[a-z])"
 """The beginning of an option on the command line, which a key of a file does not have."""
 
-_NOT_OURS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 _NEEDED = ("program", "device", "data_dir", "broker")
 
 
@@ -60,37 +59,6 @@ def run(given: argparse.Namespace) -> int:
     except (sqlite3.Error, OSError) as error:
         raise not_kept(arguments.data_dir, error) from error
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
-
-
-def not_kept(directory: Path, error: OSError | sqlite3.Error) -> CommandError:
-    """Return the error of a command whose data cannot be kept in a directory.
-
-    >>> error = FileExistsError(17, "File exists")
-    >>> print(not_kept(Path("/dev/null"), error))
-    the agent's data cannot be kept in /dev/null: that is no directory; name one with --data-dir
-    """
-    import errno  # noqa: PLC0415 - only after a mistake
-    import shlex  # noqa: PLC0415
-
-    what = f"the agent's data cannot be kept in {directory}"
-    typed = shlex.quote(str(directory))
-    if isinstance(error, FileExistsError | NotADirectoryError):
-        return UsageError(f"{what}: that is no directory; name one with --data-dir")
-    if isinstance(error, FileNotFoundError):
-        return UsageError(f"{what}: it cannot be made there; name another one with --data-dir")
-    if isinstance(error, OSError) and error.errno == errno.EROFS:
-        # The kernel mounts a card so after an error.
-        there = next(each for each in (directory, *directory.absolute().parents) if each.exists())
-        mounted = f"$(findmnt -n -o TARGET -T {shlex.quote(str(there))})"
-        return EnvironmentLacks(f"{what}: {error}", f'sudo mount -o remount,rw "{mounted}"')
-    if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
-        return EnvironmentLacks("too few files may be open at a time", "ulimit -n 1024")
-    sqlite_says = str(getattr(error, "sqlite_errorname", ""))
-    if isinstance(error, PermissionError) or sqlite_says.startswith(_NOT_OURS):
-        return EnvironmentLacks(
-            f"{what}: {error}", f"sudo mkdir -p {typed} && sudo chown -R $(id -un) {typed}"
-        )
-    return EnvironmentLacks(f"{what}: {error}", f"df -h {typed}")
 
 
 def requested(given: argparse.Namespace) -> AgentRequest:

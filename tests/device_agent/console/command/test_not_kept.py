@@ -7,7 +7,7 @@ import pytest
 
 from device_agent.agent.state.store import Store
 from device_agent.console.command import readings
-from device_agent.console.command.run_agent import not_kept
+from device_agent.storage.not_kept import not_kept
 from lasp_edge.errors import Exit
 
 
