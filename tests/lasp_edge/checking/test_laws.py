@@ -242,3 +242,34 @@ def test_what_a_fold_does_of_many_samples_is_tried():
     found = broken(Saturating())[laws.associative]
     assert any(" times lift(2147483647, " in line for line in found.lines())
     assert len(found.lines()) == 5
+
+
+class CountingCombines(planted.Total):
+    """Notes how often it combines."""
+
+    combines = 0
+
+    def combine(self, a, b):
+        self.combines += 1
+        return super().combine(a, b)
+
+
+def test_thousands_of_equal_samples_are_combined_in_a_dozen_steps():
+    fold = CountingCombines()
+    assert laws.partial_of(fold, [(3, 0)] * 2_000 + [(5, 0)]) == (2_001, 6_005)
+    assert fold.combines < 30
+
+
+def test_the_folds_under_a_function_are_not_tried_on_many_samples_again():
+    lifted = []
+
+    class CountingLifts(CountingCombines):
+        def lift(self, value, time_us=0):
+            lifted.append(value)
+            return super().lift(value, time_us)
+
+    combined(lambda a, b: a + b, CountingLifts())
+    of_function = len(lifted)
+    lifted.clear()
+    verdicts(CountingLifts())
+    assert of_function < len(lifted)
