@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from crdts import BoundedLWWSet, GSet, LWWRegister
+from lasp_edge.checking.rates import too_steep
 from lasp_edge.checking.readings import goes_by_time, made_up, made_up_entries
 from lasp_edge.checking.trial import Findings
 from lasp_edge.folds.fields import FieldsFold
@@ -169,22 +170,14 @@ def _reached(replay: ReplayedFleet) -> set[str]:
 
 
 def _too_steep(plan: Plan, failures: list[str]) -> tuple[list[str], list[str]]:
-    """Return a line for each rate that made-up readings are too steep for; and other failures.
-
-    They go from one end of an event's range to the other in a second, which few meters do.
-    """
-    rates = {
-        name: f"failed: {name}: Refused: out of range"
-        for name, made in plan.functions.streams.items()
-        if getattr(made, "name", "") == "rate"
-    }
-    steep = [
-        f"scan {name}: a reading that is far from the one a second before has a rate beyond 2**31 "
-        "steps, and no output; if there are such, write a coarser resolution= in scans.rate"
-        for name, text in rates.items()
-        if any(failure.startswith(text) for failure in failures)
-    ]
-    return steep, [each for each in failures if not each.startswith(tuple(rates.values()))]
+    """Return a line for each rate that made-up readings are too steep for; and other failures."""
+    steep, others = dict[str, None](), list[str]()
+    for failure in failures:
+        name, _, why = failure.removeprefix("failed: ").partition(": ")
+        line = too_steep(plan, name, why)
+        others += [] if line else [failure]
+        steep |= dict.fromkeys([line] if line else [])
+    return list(steep), others
 
 
 def _without_rows(replay: ReplayedFleet) -> list[str]:

@@ -5,7 +5,8 @@
 - `programs`: the folds of a program, and their verdicts
 - `identities`: what identifies each window and fold (`--plan`)
 - `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs;
-  `clocks`: functions of the module `time`; `steps`: steps of a reading that are taken for units
+  `clocks`: functions of the module `time`; `steps`: steps of a reading that are taken for units;
+  `rates`: rates that made-up readings are too steep for
 - `memory`, `alerts`, `room`, `growth`: what functions remember, what no value reaches, what is full
 - `pools`, `synchronised`: the laws of synchronised scans, and the events that they are tried on
 - `replays`: what rows of a scan over the fleet cost that wait for no device

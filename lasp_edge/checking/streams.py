@@ -25,6 +25,7 @@ from contextlib import redirect_stdout, suppress
 from random import Random
 from typing import Any
 
+from lasp_edge.checking.rates import too_steep
 from lasp_edge.checking.readings import constants, devices_of, made_up_tag, plausible, values_of
 from lasp_edge.checking.replays import replay_ratios
 from lasp_edge.checking.scans import ENDLESS, flaws
@@ -177,7 +178,9 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
             place, why = min(stage.failures.places.items())
             always = failed >= count and not deltas[name]
             often = "each time" if always else f"{failed:,} of {count:,} times"
-            line = f"{asked.user} fails {often}: {why}, for {_shown(given, place)}"
+            line = ("" if always else too_steep(plan, name, why)) or (
+                f"{asked.user} fails {often}: {why}, for {_shown(given, place)}"
+            )
             (found.wrong if always else found.doubts).append(line)
         found.wrong += [
             f"{asked.user}: {flaw}" for flaw in _flaws(node, given, has_failed=bool(failed))

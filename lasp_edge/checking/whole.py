@@ -57,7 +57,7 @@ def all_tried(
         with redirect_stdout(StringIO()):
             whole: Findings = point.load()(plan, asked, tags, program)
         found.wrong += whole.wrong
-        found.doubts += whole.doubts
+        found.doubts += [each for each in whole.doubts if each not in found.doubts]
         found.reached |= whole.reached
         for event, rare in whole.tags.items():
             found.tags[event] = found.tags.get(event, {}) | rare

@@ -234,7 +234,7 @@ class PlausibleRange(Resolution):
     (600, [Refused('outside of -40 to 60'), 216])
     """
 
-    __slots__ = ("_beyond", "_least", "_most", "span")
+    __slots__ = ("_beyond", "_least", "_most", "is_closed", "span")
 
     def __init__(self, step: Resolution, least: Any = None, most: Any = None) -> None:
         super().__init__(step.text)
@@ -249,6 +249,7 @@ class PlausibleRange(Resolution):
         self._most = LIMIT if high is None else floor(high / self.exact)
         if self._least > self._most:
             raise ValueError(f"least={least} and most={most}: no value lies between them")
+        self.is_closed = low is not None and high is not None
         self.span = f"{least} to {most}"
         self._beyond = f"outside of {self.span}"
         if least is None or most is None:

@@ -98,7 +98,11 @@ def _parts_of_rows(draft: Draft, name: str, what: str) -> tuple[str, ...]:
         raise ValueError(f"{what}: {name!r} has no rows to watch; write program.result({name})")
     parts = [each for each, step in result.parts if step != TEXT and each not in result.times]
     if not parts:
-        raise ValueError(f"{what}: a number is compared, and the rows of {name!r} have none")
+        raise ValueError(
+            f"{what}: a number is compared, and the rows of {name!r} have none; give them one, "
+            f'such as ones = program.map({name}, lambda event: 1, "ones", resolution="1"), and '
+            "watch program.result(ones)"
+        )
     return tuple(parts)
 
 

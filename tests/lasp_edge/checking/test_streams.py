@@ -335,3 +335,15 @@ def test_a_map_that_gives_none_is_told_to_leave_events_out_before_it():
     program.window("w", source=above, fold=folds.mean(), size_s=60)
     found = all_tried(program.plan())
     assert any("by program.filter before this (" in line for line in found.wrong)
+
+
+def test_a_rate_that_is_too_steep_is_named_once_with_the_range_that_ends_it():
+    program = Program("leaks")
+    meter = program.event("meter", resolution="0.1", unit="l", least=0)
+    rate = scans.rate(per_s=3_600, resolution="0.001")
+    program.result(program.scan("flow", source=meter, scan=rate, per_device=True))
+    found = all_tried(program.plan())
+    assert found.wrong == []
+    (line,) = found.doubts
+    assert line.startswith("scan flow: a reading that is far from the one a second before")
+    assert line.endswith('say so by event("meter", .., least=, most=)')

@@ -129,7 +129,7 @@ def streaming(program):
     [
         ("shut", None, "that fold or fold_dynamic makes, a window or a result is needed"),
         ("steps", None, "'steps' has no rows to watch; write program.result(steps)"),
-        ("names", None, "a number is compared, and the rows of 'names' have none"),
+        ("names", None, "'names' have none; give them one, such as ones = program.map(names, "),
         ("runs", "start_us", "has the parts count, and no 'start_us'"),
         ("minute", "max", "has the parts mean, and no 'max'"),
     ],
