@@ -23,10 +23,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from cloud_tier.lake.sqltext import identifier
-from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.columns import TOTAL_LIMIT, Column, Op
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT
 
-# An AT column's value, moved to be positive, stands in the lower half of its decimal.
 _HALF: Final = 2**31
 _WHOLE: Final = 2**32
 
@@ -110,8 +109,9 @@ def _extreme(column: Column) -> str:
 def _beside(column: Column) -> str:
     extreme = "min" if column.op is Op.AT_MIN else "max"
     decides = f"CAST({identifier(column.by)} AS DECIMAL(38, 0))"
-    found = f"{extreme}({decides} * {_WHOLE}L + ({identifier(column.name)} + {_HALF}L))"
-    return f"CAST(pmod({found}, {_WHOLE}L) AS BIGINT) - {_HALF}L"
+    positive = f"({identifier(column.name)} + {TOTAL_LIMIT}L)"  # in the lower half of the decimal
+    found = f"{extreme}({decides} * {2 * TOTAL_LIMIT}BD + {positive})"
+    return f"CAST(pmod({found}, {2 * TOTAL_LIMIT}BD) AS BIGINT) - {TOTAL_LIMIT}L"
 
 
 def _counts(column: Column) -> str:

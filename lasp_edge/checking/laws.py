@@ -59,7 +59,24 @@ def fits_the_columns(fold: Fold, a: TimedValues, b: TimedValues) -> Sides:
     for name, partial in partials:
         if type(partial) is not tuple or not kinds.within_limits(partial):
             yield name, partial
-            yield "a tuple with one part for each of", fold.columns_named
+            yield _misfit(fold, partial)
+
+
+def _misfit(fold: Fold, partial: Any) -> tuple[str, Any]:
+    """Return what a partial is not."""
+    if not isinstance(partial, tuple) or len(partial) != len(fold.columns):
+        return "a tuple with one part for each of", fold.columns_named
+    alone = [each._replace(limit=_ANY_SIZE, by="") for each in fold.columns]
+    misfits = [
+        each.name
+        for each, part in zip(alone, partial, strict=True)
+        if not Algebra((each,)).within_limits((part,))
+    ]
+    if misfits:
+        return "a whole number, None or bytes, as op= of the column asks, in", tuple(misfits)
+    return "below 2**62, and None only where by= is None, in", tuple(
+        each.name for each in fold.columns if each.by
+    )
 
 
 def lift_is_repeatable(fold: Fold, a: TimedValues) -> Sides:

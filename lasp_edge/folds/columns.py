@@ -17,7 +17,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from lasp_edge.folds import hll
-from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.folds.packed import (
     MAX_BINARY_BYTES,
     counts_added,
@@ -86,7 +85,8 @@ class Column(NamedTuple):
     Attributes:
         name: the column's name on the wire and in the lake.
         op: how two of them combine.
-        limit: absolute values (of counts: each count) below this are valid in one device's partial.
+        limit: absolute values (of counts: each count) below this are valid in one device's partial;
+            of AT_MIN and AT_MAX below 2**62 at most.
         by: for AT_MIN the MIN column, for AT_MAX the MAX column that decides.
         size: for TOP how many values are kept, for HLL the logarithm of the number of registers.
     """
@@ -325,7 +325,7 @@ def _combiner(column: Column) -> Callable[[Any, Any], Any]:
 
 
 def _limit(column: Column) -> int:
-    return min(column.limit, LIMIT) if column.by else column.limit
+    return min(column.limit, TOTAL_LIMIT) if column.by else column.limit
 
 
 def _check(column: Column) -> Callable[[Any], bool] | None:

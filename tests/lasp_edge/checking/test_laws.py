@@ -273,3 +273,29 @@ def test_the_folds_under_a_function_are_not_tried_on_many_samples_again():
     lifted.clear()
     verdicts(CountingLifts())
     assert of_function < len(lifted)
+
+
+class WhenGreatest(planted.Total):
+    """Keeps the time of the greatest value, in units of `per_us` to a microsecond."""
+
+    columns = (Column("most_q", Op.MAX), Column("at", Op.AT_MAX, by="most_q"))
+    per_us = 1
+
+    def lift(self, value, time_us=0):
+        return (value, time_us * self.per_us)
+
+    def lower(self, partial, resolution):
+        return {"total": partial[1]}
+
+
+def test_a_time_in_microseconds_may_be_beside_an_extreme():
+    assert broken(WhenGreatest()) == {}
+
+
+def test_the_column_that_a_part_does_not_fit_is_named():
+    picoseconds = WhenGreatest()
+    picoseconds.per_us = 10**6
+    *_, last = broken(picoseconds)[laws.fits_the_columns].lines()
+    assert last == "below 2**62, and None only where by= is None, in = ('at',)"
+    *_, last = broken(planted.Fractional())[laws.fits_the_columns].lines()
+    assert last.startswith("a whole number, None or bytes, as op= of the column asks, in = (")

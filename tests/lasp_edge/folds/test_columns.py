@@ -132,7 +132,8 @@ def test_limits_tell_what_a_stranger_may_not_send(column, valid, invalid):
     assert counts_of(b"") == {}
 
 
-def test_a_value_beside_an_extreme_is_below_the_limit_of_readings():
-    algebra = Algebra((Column("t", Op.MIN), Column("v", Op.AT_MIN, by="t")))
-    assert algebra.within_limits((2**60, 2**31 - 1))
-    assert not algebra.within_limits((2**60, 2**31))
+def test_what_is_beside_an_extreme_may_be_a_time_and_not_more_than_a_total():
+    for limit in (2**62, 2**500):
+        algebra = Algebra((Column("t", Op.MIN), Column("v", Op.AT_MIN, limit, by="t")))
+        assert algebra.within_limits((2**60, 2**62 - 1))
+        assert not algebra.within_limits((2**60, 2**62))
