@@ -234,7 +234,7 @@ class Program(Inputs, Declaring):
             value: gives what a reading counts as, from the event, or from the event and the
                 parameters at its time; of a text or a pair a whole number.
             where: gives True (or 1) where a reading counts and else False (or 0), from the event
-                with that value (a text stays as it is), or from it and the parameters.
+                with that value (a text or a pair stays as it is), or from it and the parameters.
             tentative_after_s: for how many seconds a gateway or Spark waits for devices before it
                 shows a result that is tentative; 0 for not at all, "never" for final ones alone.
                 Where it is left out, their `--tentative-after` counts.

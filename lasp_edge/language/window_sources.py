@@ -60,16 +60,32 @@ def _stream(
             "or per_device=True in its scan, if each device has all readings of a key"
         )
     if found.resolution is None and stepped:
-        raise ValueError(
-            f"{what}: the values of {found.name!r} have no step, so the fold cannot read them; "
-            "write fold=folds.count(), or value=lambda event: .. (a whole number), or "
-            f'program.map({found.name}, lambda event: .., "name", resolution="0.01")'
-        )
+        raise ValueError(f"{what}: {_no_step(draft, found)}")
     units = {draft.events[event].unit for event in found.events}
     unit = units.pop() if len(units) == 1 else ""
     step, is_unstepped = found.resolution or Resolution("1"), found.resolution is None
     event = EventType(found.name, step, unit, is_unstepped=is_unstepped)
     return event, (found.fingerprint,)
+
+
+def _no_step(draft: Draft, stream: Stream) -> str:
+    """Return that a fold cannot read the values of a stream, and what to write."""
+    if stream.operator == "union":
+        of = {**draft.events, **draft.streams}
+        steps = [(name, of[name].resolution) for name in stream.sources]
+        if all(step is not None for _, step in steps):
+            known = " and ".join(
+                f"{name!r} in steps of {step.text}" for name, step in steps if step
+            )
+            return (
+                f"the fold cannot read {known} as one; give all of them one resolution, or write "
+                "value=lambda event: .. (a whole number)"
+            )
+    return (
+        f"the values of {stream.name!r} have no step, so the fold cannot read them; write "
+        "fold=folds.count(), or value=lambda event: .. (a whole number), or "
+        f'program.map({stream.name}, lambda event: .., "name", resolution="0.01")'
+    )
 
 
 def over_stream(draft: Draft, source: str, fold: Fold, what: str) -> Fold:

@@ -189,6 +189,12 @@ REFUSED = {
         lambda p: p.window("w", source=p.map("litres", abs, "m"), fold=folds.sum(), size_s=60),
         "window 'w': the values of 'm' have no step, so the fold cannot read them; write fold",
     ),
+    "window of two steps": (
+        lambda p: p.window(
+            "w", source=["litres", p.event("fine", resolution="1e-4")], fold=folds.sum(), size_s=60
+        ),
+        "cannot read 'litres' in steps of 1 and 'fine' in steps of 1e-4 as one; give all of them",
+    ),
     "window of texts": (
         lambda p: p.window("w", source="line", fold=folds.sum(), size_s=60),
         "'line' is a text, which the fold cannot read; write fold=folds.count.*, or value=lambda",
