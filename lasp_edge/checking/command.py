@@ -87,6 +87,7 @@ from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.summary import ProgramSummary, RanProgram
+from lasp_edge.tool.announcing import announced
 from lasp_edge.tool.loading import load_other, load_plan
 
 SECTION = "begin"
@@ -168,7 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
     lines += seen.lines
     wrong, doubts, asked = seen.wrong + uncalled, seen.doubts, {}
     if not uncalled and not arguments.no_run:
-        found = all_tried(plan, tags, arguments.program, is_lawful=not broken)
+        found = _run_whole(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         lines, asked = lines + _findings(found), found.tags
     doubts += mixtures(plan, asked) + ([] if arguments.no_run else _odd_values(plan))
@@ -182,6 +183,14 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join([_summary(broken, len(wrong), warnings), *lines]))  # noqa: T201
     fails = broken or wrong or (warnings and arguments.strict)
     return Exit.DIFFERS if fails else Exit.FINE
+
+
+@announced("lasp-edge check: tries the program on made-up readings; --no-run leaves that out")
+def _run_whole(
+    plan: Plan, tags: dict[str, str] | None, program: str, *, is_lawful: bool
+) -> Findings:
+    """Run the program, and say so if that takes long."""
+    return all_tried(plan, tags, program, is_lawful=is_lawful)
 
 
 class _Seen(NamedTuple):
@@ -308,7 +317,10 @@ def _check_folds(plan: Plan, examples: int, seed: int, *, shows: bool) -> tuple[
     for named in folds_of(plan):
         try:
             faulthandler.dump_traceback_later(STUCK_S, exit=True, file=2)
-            found = verdicts(named.fold, examples=examples, seed=seed, plausible=named.plausible)
+            with announced(f"lasp-edge check: tries the laws on {', '.join(named.where)}"):
+                found = verdicts(
+                    named.fold, examples=examples, seed=seed, plausible=named.plausible
+                )
         except ValueError as error:
             raise CommandError(str(error)) from None
         finally:
