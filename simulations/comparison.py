@@ -272,7 +272,7 @@ def _compare_values(
     truths: dict[tuple[str, str], dict[str, Any]] = {}
     folds: list[LocalFold | DynamicFold] = [*plan.local_folds.values()]
     for fold in [*folds, *plan.dynamic_folds.values()]:
-        why = _why_not(plan, fold)
+        why = why_not_compared(plan, fold)
         if why:
             found.not_compared.append(f"value {fold.name}: {why}")
             continue
@@ -298,12 +298,12 @@ def _on(device: VirtualDevice, values: Mapping[str, Any]) -> dict[tuple[str, str
     return {(device.name, key): value for key, value in values.items()}
 
 
-def _why_not(plan: Plan, fold: LocalFold | DynamicFold) -> str:
+def why_not_compared(plan: Plan, fold: LocalFold | DynamicFold) -> str:
     """Return why the oracle cannot tell a value; empty text where it can."""
     local = fold.source if isinstance(fold, DynamicFold) else fold
     if isinstance(fold, DynamicFold) and fold.absence is not None:
         return "it depends on who is silent"
-    of_others = next(filter(None, (_why_not(plan, each) for each in local.made_of)), "")
+    of_others = next(filter(None, (why_not_compared(plan, each) for each in local.made_of)), "")
     bottom = local.source.bottom
     if of_others or not isinstance(bottom, BoundedLWWSet):
         return of_others or "it is no fold of a bounded set"

@@ -23,6 +23,7 @@ from lasp_edge.language.writes import variables_named
 from simulations.elsewhere import differences
 from simulations.oracle import Reading, accepted
 from simulations.replay import DAY_US, ReplayedFleet, replaying
+from simulations.whole_values import idle
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?")
 _STORED = re.compile('^failed: window (.+?): MissingTagError: no tag "([^"]+)"', re.MULTILINE)
@@ -88,6 +89,7 @@ def _note(found: Findings, plan: Plan, replay: ReplayedFleet, readings: list[Rea
     found.reached |= _reached(replay)
     found.doubts += [*steep, *_empty_sets(replay)]
     found.doubts += [*_without_updates(plan, readings), *_odd_updates(plan, readings)]
+    found.doubts += idle(plan, replay, readings)
 
 
 class _LackingTags(dict[str, str]):

@@ -151,3 +151,75 @@ def test_a_rate_that_only_made_up_readings_are_too_steep_for_is_a_doubt():
     assert found.wrong == []
     (line,) = found.doubts
     assert line.startswith("scan flow: a reading that is far from the one a second before")
+
+
+def means_of_heat():
+    """Return a program, and two values of it: of heat, and of a goal that is never reached."""
+    program = Program("bakery")
+    values = []
+    for name, least, most in (("heat", 0, 350), ("goal", 351, 400)):
+        made = program.event(name, resolution="1", unit="°C", least=least, most=most)
+        samples = program.declare_dynamic(BoundedLWWSet(bound=5), f"{name}s", measures=made)
+        program.collect(made, into=samples)
+        here = program.fold(samples, folds.mean(), f"{name}_here")
+        values.append(program.fold_dynamic(here, f"{name}_all"))
+    return program, values
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda heat, goal: heat // goal, ["alert ready never goes on: it waits for share of"]),
+        (lambda heat, goal: heat / goal, []),
+        (lambda heat, goal: heat / (goal - goal), ["value share: no made-up reading gives it one"]),
+    ],
+)
+def test_a_value_that_is_always_the_same_or_never_there_is_named(function, found):
+    program, values = means_of_heat()
+    share = program.combine("share", function, *values, resolution="0.01")
+    program.alert("ready", share, above="0.5")
+    doubts = whole(program.plan(), {}).doubts
+    assert [line[: len(text)] for line, text in zip(doubts, found, strict=True)] == found
+
+
+@pytest.mark.parametrize(("bound", "found"), [(1, 1), (2, 0)])
+def test_a_deviation_of_one_sample_is_never_there(bound, found):
+    program = Program("heat")
+    heat = program.event("heat", resolution="1", least=0, most=350)
+    samples = program.declare_dynamic(BoundedLWWSet(bound=bound), "samples", measures=heat)
+    program.collect(heat, into=samples)
+    program.alert("restless", program.fold(samples, folds.stddev(), "here"), above=50)
+    assert [line.partition(":")[0] for line in whole(program.plan(), {}).doubts] == [
+        "value here"
+    ] * found
+
+
+@pytest.mark.parametrize(("level", "found"), [("50", 1), ("0.95", 0)])
+def test_a_level_in_percent_of_a_share_is_named(level, found):
+    program = Program("aquarium")
+    ph = program.event("ph", resolution="0.01", least=0, most=14)
+    share = program.window(
+        "share", source=ph, fold=folds.mean(), size_s=60, value=lambda e: int(e.value > 8)
+    )
+    program.alert("mostly high", share, above=level)
+    program.alert(
+        "often", program.window("many", source=ph, fold=folds.count(), size_s=60), above=900
+    )
+    assert len(whole(program.plan(), {}).doubts) == found
+
+
+@pytest.mark.parametrize(("status", "found"), [("done", 1), ("final", 0)])
+def test_a_handler_of_rows_that_updates_nothing_is_named(status, found):
+    program = Program("doors")
+    door = program.event("door", resolution="1", least=0, most=1)
+    changes = program.scan("changes", source=door, scan=scans.changes(), per_device=True)
+    notes = program.declare(GSet(), "notes")
+
+    @program.on_result(program.result(changes))
+    def noted(row, update):
+        if row.status == status:
+            update(notes, GSet.add, row.key)
+
+    assert [line.partition(";")[0] for line in whole(program.plan(), {}).doubts] == [
+        "handler noted of result changes: no made-up row makes it update notes"
+    ] * found
