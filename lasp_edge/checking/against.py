@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lasp_edge.checking.texts import texts_of
+from lasp_edge.language.halves import leaf_of
 from lasp_edge.language.meaning import Meaning
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.summary import EventSummary, ProgramSummary, WindowSummary
@@ -175,20 +176,39 @@ def _values(old: ProgramSummary, new: ProgramSummary, kept: list[str]) -> Iterat
 
 
 def _streams(old: ProgramSummary, new: ProgramSummary, kept: list[str]) -> Iterator[str]:
-    for name in sorted(old.streams.keys() - new.streams.keys()):
+    for name in filter(_is_users, sorted(old.streams.keys() - new.streams.keys())):
         yield f"stream {name} is gone"
     for name, meaning in new.streams.items():
-        if name in new.fleet and meaning != old.streams.get(name):
-            yield f"stream {name} {_over_fleet(old, new, name)}"
-        elif name not in old.streams:
-            yield f"stream {name} is new: it is made of the readings that each device still has"
-        elif meaning != old.streams[name]:
-            yield (
-                f"stream {name} means something else: each device computes it again from the "
-                "readings that it still has, and what is made of it follows"
-            )
-        else:
+        if not _is_users(name):
+            continue
+        if meaning == old.streams.get(name):
             kept.append(f"stream {name}")
+            continue
+        what = _other_stream(old, new, name)
+        if name in new.fleet:
+            yield f"stream {name} {what}: {_over_fleet(old, new, name)}"
+        elif name not in old.streams:
+            yield f"stream {name} {what}: it is made of the readings that each device still has"
+        else:
+            yield (
+                f"stream {name} {what}: each device computes it again from the readings that it "
+                "still has, and what is made of it follows"
+            )
+
+
+def _is_users(stream: str) -> bool:
+    """Return whether a program names a stream; its scan or window has the name of others."""
+    return ": " not in stream
+
+
+def _other_stream(old: ProgramSummary, new: ProgramSummary, name: str) -> str:
+    """Return in which way a stream is another one."""
+    if name not in old.streams:
+        return "is new"
+    had, has = (leaf_of(name) in each.streams for each in (old, new))
+    if had and not has:
+        return "has no local events any more"
+    return "has local events now" if has and not had else "means something else"
 
 
 def _results(old: ProgramSummary, new: ProgramSummary) -> Iterator[str]:
@@ -201,16 +221,15 @@ def _results(old: ProgramSummary, new: ProgramSummary) -> Iterator[str]:
 
 def _over_fleet(old: ProgramSummary, new: ProgramSummary, name: str) -> str:
     """Return what becomes of a stream over the fleet that is new or means something else."""
-    what = "means something else" if name in old.streams else "is new"
     left = {item for each in old.fleet.values() for item in each}
     if left.issuperset(new.fleet[name]):
-        return f"{what}: gateways and lakes make it again of what devices have sent them"
+        return "gateways and lakes make it again of what devices have sent them"
     if name in old.streams and not old.fleet:  # an earlier release noted no more
         return (
-            f"{what}: gateways and lakes make it again of what devices have sent them, if nothing "
+            "gateways and lakes make it again of what devices have sent them, if nothing "
             "else leaves devices now; else it begins with the readings of devices from then on"
         )
-    return f"{what}: it begins with the readings that devices take in from then on"
+    return "it begins with the readings that devices take in from then on"
 
 
 def _acting(old: ProgramSummary, new: ProgramSummary) -> Iterator[str]:

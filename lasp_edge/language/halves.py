@@ -18,6 +18,11 @@ def scan_of(part: str) -> str:
     return part.rpartition(": ")[0]
 
 
+def leaf_of(scan: str) -> str:
+    """Return the half of a scan with local events that runs on each device."""
+    return f"{scan}: leaf"
+
+
 def shares_of(leaf: str) -> str:
     """Return under which name a device's half takes the places that are published."""
     return f"{scan_of(leaf)}: shares"

@@ -10,6 +10,7 @@ from typing import Any
 
 from lasp_edge.language.declarations import EventType, Stream
 from lasp_edge.language.draft import Draft
+from lasp_edge.language.halves import leaf_of
 from lasp_edge.language.ordering import (
     Made,
     ScanArguments,
@@ -58,7 +59,7 @@ def _add_streams(
     """Add the streams of a scan with local events, by the names of all its events."""
     scan = made.function
     local = tuple(name for name in names if name in stays)
-    leaf, gathered, root = (f"{made.name}: {part}" for part in ("leaf", "gathered", "root"))
+    leaf, gathered, root = leaf_of(made.name), f"{made.name}: gathered", f"{made.name}: root"
     for name, operator, sources, events in (
         (leaf, "leaf", local, local),
         (gathered, "gather", (*(each for each in names if each not in stays), leaf), names),

@@ -7,6 +7,8 @@ from lasp_edge import Program, folds, scans
 from lasp_edge.checking.against import changes
 from lasp_edge.language.summary import ProgramSummary
 from lasp_edge.tool.command_line import main
+from tests.lasp_edge.language.test_parting import plan_of
+from tests.lasp_edge.scans.support_synchronised import EventWindow, ValueBarrier
 
 
 def house(name="house", **changed):
@@ -144,6 +146,22 @@ def test_a_scan_of_the_fleet_is_made_of_what_was_sent_or_begins_later(after, exp
     assert changes(doors(), doors(**after))[:-1] == expected
     noted_before = changes(doors()._replace(fleet={}), doors(gap_s=40))
     assert f"{AGAIN}, if nothing else leaves devices now; else it begins" in noted_before[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (("a", ValueBarrier), (None, ValueBarrier), "has no local events any more"),
+        ((None, ValueBarrier), ("a", ValueBarrier), "has local events now"),
+        (("a", ValueBarrier), ("a", EventWindow), "means something else"),
+    ],
+)
+def test_streams_that_no_program_names_are_not_named(before, after, expected):
+    old, new = (ProgramSummary.of(plan_of(*each)) for each in (before, after))
+    first, *others = changes(old, new)
+    assert first == f"stream found {expected}: {BEGINS}"
+    assert [each.partition(":")[0] for each in others] == ["result found", "kept as it is"]
+    assert changes(new, new) == ["kept as it is: event a, event b, stream found"]
 
 
 def program_text(lift):
