@@ -6,7 +6,7 @@ and the rows of both (`lasp_edge.ordered.parted`).
 """
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from lasp_edge.language.declarations import EventType, Stream
 from lasp_edge.language.draft import Draft
@@ -20,6 +20,10 @@ from lasp_edge.language.ordering import (
 )
 from lasp_edge.ordered.covers import covers
 from lasp_edge.ordered.synchronised import Synchronised
+
+FORM: Final = 2
+"""The form of answers and shares: a release with another one has other streams, and refuses these
+as unknown ones."""
 
 
 def declare_parted(draft: Draft, given: ScanArguments) -> Stream:
@@ -76,7 +80,7 @@ def _add_streams(
             parts=tuple(scan.parts.items()) if is_whole else (),
             stateless=False,
             events=events,
-            fingerprint=json.dumps([operator, name, meaning[1], *meaning]),
+            fingerprint=json.dumps([operator, name, meaning[1], *meaning, FORM]),
             fleet=operator != "leaf",
             local=local if is_whole else (),
         )

@@ -1,18 +1,54 @@
 """Answers: what a device has made up to an event in order, as it is sent and read.
 
-An answer names the share that it was made of, and the one that the device goes on from. It leaves
-with the life that gives it, and how often that one had promised: a promise of a greater number has
-waited for all that was revised with it (`lasp_edge.ordered.gathering`).
+An answer names the share that it was made of. From which shares a device has gone on it states for
+each cell of events in order, apart from its answers: they name places and have all that was made,
+and need not travel again for that. Both leave with the life that gives them, and how often that one
+had promised: a promise of a greater number has waited for all that was revised with them
+(`lasp_edge.ordered.gathering`).
+
+    >>> at, content = stated_at(20_000_000), statement([b"basis of"], (1, 3))
+    >>> is_of_cell(at.place("pi-1")), stated(content[1])
+    (True, GoneOn(bases=b'basis of', incarnation=1, beats=3))
+    >>> answer = PartAnswer("pi-1", b"first", ()).stating(stated(content[1]))
+    >>> answer.has_gone_on_from(b"basis of"), answer.has_gone_on_from(b"other")
+    (True, False)
 """
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Self
 
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.places import OF_DEVICE, Place
+from lasp_edge.ordered.sent_outputs import OutputAt, OutputContent
 
 ANSWER: Final = "a"
 WAITS: Final = "w"
 """What stands first in an answer, and in what is given while a device cannot answer yet."""
+GONE_ON: Final = "g"
+"""What stands first where a device states from which shares it has gone on."""
+BASIS_BYTES: Final = 8
+"""Bytes of the basis of a share behind an event in order."""
+_OF_CELL: Final = (OF_DEVICE, "")
+"""The tie of what is about a cell of events in order: no device has this name."""
+
+
+class GoneOn(NamedTuple):
+    """From which shares of a cell a device has gone on.
+
+    Attributes:
+        bases: of these, sorted, one after another.
+        incarnation, beats: of the life that has stated it, and how often that one had promised.
+    """
+
+    bases: bytes = b""
+    incarnation: int = 0
+    beats: int = 0
+
+
+NOWHERE: Final = GoneOn()
+"""A device has stated nothing."""
 
 
 class PartAnswer(NamedTuple):
@@ -22,34 +58,71 @@ class PartAnswer(NamedTuple):
         device: the device.
         basis: of the share that it was made of.
         made: what it has made; () for nothing.
-        goes_on: the basis from which the device has gone on; b"" where it waits for the share, or
-            where that is always the same.
-        incarnation, beats: of the life that has sent it, and how often that one had promised.
+        gone_on: the bases of the shares from which the device has gone on, of the cell of the event
+            in order, one after another.
+        incarnation, beats: of the life that has sent it or stated these, whichever was later, and
+            how often that one had promised.
     """
 
     device: str
     basis: bytes
     made: tuple[Any, ...]
-    goes_on: bytes = b""
+    gone_on: bytes = b""
     incarnation: int = 0
     beats: int = 0
 
+    def stating(self, gone_on: GoneOn) -> Self:
+        """Return the answer of a device that has stated this."""
+        life = max((self.incarnation, self.beats), gone_on[1:])
+        return self._replace(gone_on=gone_on.bases, incarnation=life[0], beats=life[1])
+
     def has_gone_on_from(self, basis: bytes) -> bool:
         """Return whether the device has gone on from the share that counts."""
-        return self.goes_on == basis
+        return basis in _bases_in(self.gone_on)
 
 
-_FORM: Final = (bytes, tuple, bytes, int, int)
-"""The types of what is sent of an answer."""
+@lru_cache(maxsize=256)
+def _bases_in(bases: bytes) -> frozenset[bytes]:
+    return frozenset(bases[at : at + BASIS_BYTES] for at in range(0, len(bases), BASIS_BYTES))
+
+
+_FORM: Final = (bytes, tuple, int, int)
+_STATEMENT: Final = (bytes, int, int)
+"""The types of what is sent of an answer, and of a statement."""
 
 
 def part_answer(device: str, value: Any) -> PartAnswer | None:
     """Return what a device has answered; None where that is no answer: it may send anything."""
-    if type(value) is not tuple or len(value) != len(_FORM) + 1 or value[0] != ANSWER:
+    if not _has_form(value, ANSWER, _FORM):
         return None
-    if any(type(each) is not form for each, form in zip(value[1:], _FORM, strict=True)):
-        return None
-    return PartAnswer(device, *value[1:])
+    _, basis, made, incarnation, beats = value
+    return PartAnswer(device, basis, made, b"", incarnation, beats)
+
+
+def _has_form(value: Any, first: str, form: tuple[type, ...]) -> bool:
+    if type(value) is not tuple or len(value) != len(form) + 1 or value[0] != first:
+        return False
+    return all(type(each) is kind for each, kind in zip(value[1:], form, strict=True))
+
+
+def stated_at(cell_us: int) -> OutputAt:
+    """Return where it stands among a device's outputs from which shares of a cell it goes on."""
+    return OutputAt(cell_us, _OF_CELL, ())
+
+
+def is_of_cell(place: Place) -> bool:
+    """Return whether what stands at a place is about a cell of events in order."""
+    return place[2] == _OF_CELL
+
+
+def statement(bases: Iterable[bytes], life: tuple[int, int]) -> OutputContent:
+    """Return what a device sends to state from which shares of a cell it has gone on."""
+    return "", (GONE_ON, b"".join(sorted(bases)), *life), "", ""
+
+
+def stated(value: Any) -> GoneOn:
+    """Return what a device has stated; nothing where it is no statement: it may send anything."""
+    return GoneOn(*value[1:]) if _has_form(value, GONE_ON, _STATEMENT) else NOWHERE
 
 
 def kept_answers(delta: Delta) -> Delta:

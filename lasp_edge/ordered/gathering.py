@@ -19,7 +19,14 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from lasp_edge.ordered.answers import PartAnswer, part_answer
+from lasp_edge.ordered.answers import (
+    NOWHERE,
+    PartAnswer,
+    is_of_cell,
+    part_answer,
+    stated,
+)
+from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.parted import (
@@ -147,8 +154,7 @@ class Gathering:
 
     def _answer_of_all(self, place: Place, record: OrderedRecord) -> PartAnswer:
         """Return what each device has answered at a place that is not open."""
-        goes_on = b"" if self._scan.is_share_constant else basis_of(place, record.share)
-        return PartAnswer("", record.mark, (), goes_on)
+        return PartAnswer("", record.mark, (), basis_of(place, record.share))
 
     def _put(self, place: Place, record: OrderedRecord) -> None:
         before = self.records[place]
@@ -253,9 +259,10 @@ class Gathering:
 
     def _close(self, place: Place, record: OrderedRecord, given: list[PartAnswer]) -> None:
         """Let a whole place be open no longer, if all have gone on, and promised past it since."""
-        goes_on = self._answer_of_all(place, record).goes_on
-        if not all(each.has_gone_on_from(goes_on) for each in given):
-            return
+        if not self._scan.is_share_constant:
+            basis = basis_of(place, record.share)
+            if not all(each.has_gone_on_from(basis) for each in given):
+                return
         if not all(map(self.is_promised, given)):
             self._unpromised.add(place)
             return
@@ -327,7 +334,9 @@ def _has_passed(frontier_us: int | None, place: Place) -> bool:
 
 def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:
     """Yield the answers among outputs of devices, each with the event in order."""
+    of_cell = {(at[0], at[1]): stated(each.value) for at, each in content.items() if is_of_cell(at)}
     for at, event in content.items():
         answer = part_answer(at[1], event.value) if is_about_order(at) else None
         if answer is not None:
-            yield ordered_place(at), answer
+            gone_on = of_cell.get((cell_of(at[0]), at[1]), NOWHERE)
+            yield ordered_place(at), answer.stating(gone_on)

@@ -9,9 +9,9 @@ from its place.
 - The **basis** of an answer names the event in order before it, of that key, and the share there:
   from where on the part was made, and of what. So an answer is content, and any evaluator can tell
   whether it is the one that it needs.
-- An answer also names the share that the device goes on from, where shares differ, and the last
-  promise before it: rows that a device has revised meanwhile are on their way, until a promise that
-  came after it has waited for them.
+- Where shares differ, a device also states from which of a cell it has gone on. Answers and these
+  name the last promise before them: rows that a device has revised meanwhile are on their way,
+  until a promise that came after them has waited for them.
 - A place is **whole** if each device that counts has answered it by the basis that counts. The
   evaluator **marks** it with this basis (`lasp_edge.ordered.gathering`). Behind a place that is not
   marked so nothing is known.
@@ -39,7 +39,18 @@ from typing import Any, Final
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import ANSWER, WAITS, PartAnswer, part_answer
+from lasp_edge.ordered.answers import (
+    ANSWER,
+    BASIS_BYTES,
+    NOWHERE,
+    WAITS,
+    GoneOn,
+    PartAnswer,
+    is_of_cell,
+    part_answer,
+    stated,
+)
+from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import Change, Delta, same_event
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
@@ -56,7 +67,6 @@ FIRST: Final = b"first"
 SHARE: Final = "s"
 """What stands first in the share behind an event in order, which an evaluator's half gives beside
 rows."""
-_DIGEST_BYTES: Final = 8
 
 
 def sent_at(place: Place) -> OutputAt:
@@ -78,7 +88,7 @@ def is_about_order(place: Place) -> bool:
 
 def basis_of(place: Place, share: Any) -> bytes:
     """Return what names the share behind an event in order: where a part of it begins."""
-    return sha256(encoded((*place, share))).digest()[:_DIGEST_BYTES]
+    return sha256(encoded((*place, share))).digest()[:BASIS_BYTES]
 
 
 class LeafScan(Scan[Any]):
@@ -98,7 +108,6 @@ class LeafScan(Scan[Any]):
 
     def __init__(self, scan: Synchronised[Any], stepper: Scan[Any] | None = None) -> None:
         self.stepper = stepper or scan
-        self._tells = not scan.is_share_constant
         self.zero = (FIRST, scan.share(scan.zero), False)
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
@@ -107,8 +116,7 @@ class LeafScan(Scan[Any]):
             after = (basis, share, False) if known else ()
             if not state:
                 return after, [(WAITS,)]
-            goes_on = basis if known and self._tells else b""
-            return after, [(ANSWER, state[0], state[1:2] if state[2] else (), goes_on)]
+            return after, [(ANSWER, state[0], state[1:2] if state[2] else ())]
         if not state:
             return state, ()
         after, values = self.stepper.step(state[1], event)
@@ -200,11 +208,14 @@ class _Gathered:
     answers: dict[str, PartAnswer] = field(default_factory=dict)
     mark: bytes = b""
 
-    def whole(self, place: Place) -> Event[Any] | None:
+    def whole(self, place: Place, stated: Mapping[str, GoneOn]) -> Event[Any] | None:
         """Return the event with all that is known of it, as the scan steps it."""
         if self.event is None:
             return None
-        answers = tuple(tuple(answer) for _, answer in sorted(self.answers.items()))
+        answers = tuple(
+            tuple(answer.stating(stated.get(device, NOWHERE)))
+            for device, answer in sorted(self.answers.items())
+        )
         return self.event._replace(value=(self.event.value, answers, self.mark, place))
 
 
@@ -224,6 +235,8 @@ class GatherStage(StreamStage):
         super().__init__()
         self._key, self._branches = key, tuple(branches)
         self._found: dict[Place, _Gathered] = {}
+        self._stated: dict[int, dict[str, GoneOn]] = {}
+        self._of_cell: dict[int, set[Place]] = {}
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
         *events, answers, marks = deltas
@@ -233,6 +246,9 @@ class GatherStage(StreamStage):
         for at, (_, new) in answers.items():
             if not is_about_order(at):
                 continue  # a row at a local event
+            if is_of_cell(at):
+                self._state(at[0], at[1], None if new is None else new.value, before)
+                continue
             place = ordered_place(at)
             found = self._at(place, before).answers
             answer = None if new is None else part_answer(at[1], new.value)
@@ -250,9 +266,21 @@ class GatherStage(StreamStage):
         found = self._found.get(place)
         if found is None:
             found = self._found[place] = _Gathered()
+            self._of_cell.setdefault(cell_of(place[0]), set()).add(place)
         if place not in before:
-            before[place] = found.whole(place)
+            before[place] = self._whole(place, found)
         return found
+
+    def _whole(self, place: Place, found: _Gathered) -> Event[Any] | None:
+        return found.whole(place, self._stated.get(cell_of(place[0]), {}))
+
+    def _state(
+        self, cell_us: int, device: str, value: Any, before: dict[Place, Event[Any] | None]
+    ) -> None:
+        """Take from which shares of a cell a device has gone on."""
+        for place in self._of_cell.get(cell_us, ()):
+            self._at(place, before)
+        self._stated.setdefault(cell_us, {})[device] = stated(value)
 
     def _keyed(self, place: Place, event: Event[Any]) -> Event[Any] | None:
         """Return an event with its key; None where its key is not known."""
@@ -269,15 +297,19 @@ class GatherStage(StreamStage):
         delta: Delta = {}
         for place, old in before.items():
             found = self._found[place]
-            new = found.whole(place)
+            new = self._whole(place, found)
             if found == _Gathered():
                 del self._found[place]
+                self._of_cell[cell_of(place[0])].discard(place)
             if not same_event(old, new):
                 delta[place] = (old, new)
         return delta
 
     def cut(self, time_us: int) -> dict[str, Any]:
         self._found = {place: each for place, each in self._found.items() if place[0] >= time_us}
+        for cells in (self._stated, self._of_cell):
+            for cell_us in [each for each in cells if each < time_us]:
+                del cells[cell_us]
         return super().cut(time_us)
 
 

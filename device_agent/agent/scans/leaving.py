@@ -9,8 +9,8 @@ them, those of all its lives. A cell that is too large for one entry has several
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.intake.intake import Intake
@@ -21,7 +21,7 @@ from lasp_edge.folds.packed import MAX_BINARY_BYTES
 from lasp_edge.language.halves import scan_of
 from lasp_edge.language.item_stream import ItemStream
 from lasp_edge.language.streaming import Leaving
-from lasp_edge.ordered.answers import kept_answers, sent_answers
+from lasp_edge.ordered.answers import kept_answers, sent_answers, stated_at, statement
 from lasp_edge.ordered.cells import (
     PRESENT,
     Cell,
@@ -43,6 +43,11 @@ from lasp_edge.ordered.sent_outputs import (
     sent_outputs,
 )
 
+if TYPE_CHECKING:
+    from device_agent.agent.scans.shares import Shares
+
+BESIDE_ANSWERS: Final = "g"
+"""The key of the entry that states from which shares of a cell a device has gone on."""
 MOST_BYTES: Final = 16_000
 """Bytes of a packed cell, at most: more of it is in another entry."""
 
@@ -169,10 +174,12 @@ class LeavingOutputs:
     Args:
         agent: what all parts share.
         panes: the entries.
+        shares: what gateways publish; None where no scan has local events.
     """
 
-    def __init__(self, agent: Agent, panes: Panes) -> None:
-        self._agent, self._panes = agent, panes
+    def __init__(self, agent: Agent, panes: Panes, shares: "Shares | None" = None) -> None:
+        self._agent, self._panes, self._shares = agent, panes, shares
+        self._streams = agent.plan.item_streams
         self._cells = LeavingCells(panes, OUTPUT_CELLS)
 
     def leave(
@@ -181,20 +188,40 @@ class LeavingOutputs:
         """Let the outputs of streams leave that are new, have changed or are gone.
 
         Returns:
-            How many answers left.
+            How many answers left, and statements from which shares this device has gone on.
         """
-        return sum(
+        answers = sum(
             self._leave(each, delta, store, now_us)
             for each in sent
             if (delta := deltas.get(each.name))
         )
+        if self._shares is None:
+            return answers
+        return answers + self._state(self._shares.take_gone_on(), store, now_us)
+
+    def _state(
+        self,
+        gone_on: Mapping[tuple[str, int], Collection[bytes]],
+        store: StoreReader,
+        now_us: int,
+    ) -> int:
+        """State from which shares of some cells this device has gone on, beside its answers."""
+        for (name, cell_us), bases in gone_on.items():
+            pane = self._panes.own(self._streams[name].stream, BESIDE_ANSWERS, cell_us)
+            content = packed_outputs({stated_at(cell_us): statement(bases, self._life)})
+            self._panes.held(pane, store)  # in memory from here on, if there is one
+            self._panes.put(pane, (content,), now_us - self._panes.patience_us)
+        return len(gone_on)
+
+    @property
+    def _life(self) -> tuple[int, int]:
+        return self._agent.replica.incarnation, self._agent.beats
 
     def _leave(self, sent: ItemStream, delta: Delta, store: StoreReader, now_us: int) -> int:
         """Let the outputs of a stream leave, and return how many of them are answers."""
         is_leaf = self._agent.plan.streams[sent.name].operator == LeafStage.operator
         if is_leaf:
-            life = (self._agent.replica.incarnation, self._agent.beats)
-            delta = sent_answers(kept_answers(delta), life)
+            delta = sent_answers(kept_answers(delta), self._life)
         named = scan_of(sent.name) if is_leaf else sent.name
         cells: dict[int, dict[OutputAt, OutputContent | None]] = {}
         answers: Counter[int] = Counter()

@@ -7,21 +7,27 @@ another gateway stays until the followed one has published its cell: nothing is 
 A gateway that was silent is followed again once it has published what the present one has.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from crdts.frontier import BOTTOM_US
 from device_agent.agent.parts import FrameRefusedError, Handler, Part
 from lasp_edge.evaluation.history import Read, StreamHistory
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
-from lasp_edge.language.halves import parted_scans, shares_of, shares_stream
+from lasp_edge.language.halves import (
+    leaf_of,
+    parted_scans,
+    scan_of,
+    shares_of,
+    shares_stream,
+)
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.engine import StreamChanges, StreamEngine
 from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem, in_cells
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US
-from lasp_edge.ordered.parted import sent_at
+from lasp_edge.ordered.parted import basis_of, sent_at
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded, same
 from lasp_edge.ordered.sent_outputs import OutputItem
@@ -137,6 +143,12 @@ class Shares(Part):
         self._owed = (-1, BOTTOM_US)
         self._stored: dict[tuple[str, int], tuple[str, int]] = {}
         self._cells: dict[tuple[str, int], TakenCell] = {}
+        self._differing = {
+            shares_of(f"{name}: ")
+            for name in parted_scans(plan)
+            if not plan.functions.streams[name].is_share_constant
+        }
+        self._gone_on: dict[tuple[str, int], Collection[bytes]] = {}
         self._last_us = dict.fromkeys(self._events.values(), 0)
 
     def history(self, device: str, read: Read) -> PartedHistory:
@@ -246,7 +258,7 @@ class Shares(Part):
         )
 
     def answered(self, beats: int, promised_us: int) -> None:
-        """Note that an answer leaves.
+        """Note that an answer leaves, or what is stated beside answers.
 
         Args:
             beats: how many beats were before it.
@@ -283,6 +295,17 @@ class Shares(Part):
             self._cells[event, cell_us] = cell
             self._last_us[event] = max(self._last_us[event], cell_us)
             found += _differences(event, before, cell)
+            bases = _bases(cell)
+            if event in self._differing and bases != _bases(before):
+                self._gone_on[leaf_of(scan_of(event)), cell_us] = bases
+        return found
+
+    def take_gone_on(self) -> dict[tuple[str, int], Collection[bytes]]:
+        """Return, once, from which shares of each cell that has others the device has gone on.
+
+        By its half of a scan and the cell; the bases of all that are known there.
+        """
+        found, self._gone_on = self._gone_on, {}
         return found
 
     def evaluated(
@@ -330,6 +353,12 @@ class Shares(Part):
         """What was taken is not stored: take it again."""
         self._pending |= self._cells.keys()
         self._cells.clear()
+        self._gone_on.clear()
+
+
+def _bases(cell: TakenCell) -> set[bytes]:
+    """Return what names the shares of a cell that are known."""
+    return {basis_of(place, each.share) for place, each in cell.places.items() if each.known}
 
 
 def _differences(event: str, before: TakenCell, after: TakenCell) -> Iterator[TakenItem]:

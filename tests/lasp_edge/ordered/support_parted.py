@@ -9,7 +9,8 @@ from collections import defaultdict
 from random import Random
 
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import kept_answers, sent_answers
+from lasp_edge.ordered.answers import kept_answers, sent_answers, stated_at, statement
+from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import applied, minus
 from lasp_edge.ordered.gathering import Gathering, Promised, answers_of
 from lasp_edge.ordered.graph import StreamNode
@@ -19,6 +20,7 @@ from lasp_edge.ordered.parted import (
     LeafStage,
     RootStage,
     RowsStage,
+    basis_of,
     is_about_order,
     sent_at,
 )
@@ -72,13 +74,29 @@ class Device:
         self.rows = applied(rows, self.rows)
         about = {place: c for place, c in delta.items() if is_about_order(place)}
         kept = sent_answers(self.kept(about), (1, self.beats))
-        for at, (_, new) in kept.items():
-            value = new and new.value
+        sent = {at: new and new.value for at, (_, new) in kept.items()}
+        for at, value in (sent | self.stated()).items():
             if value != self.answers.get(at, (0, None))[1]:
                 self.number += 1
                 self.answers[at] = (self.number, value)
                 for missing in self.missing.values():
                     missing[at] = self.number
+
+    def stated(self):
+        """Return from which shares of each cell it has gone on, where that is not the same."""
+        bases = {cell_of(place[0]): [] for place in self.places}
+        for place, (_, known, share, *_) in self.places.items():
+            if known and not self.scan.is_share_constant:
+                bases[cell_of(place[0])].append(basis_of(place, share))
+        found = {}
+        for cell_us, gone_on in bases.items():
+            at = stated_at(cell_us).place(self.name)
+            value = statement(gone_on, (1, self.beats))[1]
+            if value[:2] != self.answers.get(at, (0, (0, b"")))[1][:2] and (
+                gone_on or at in self.answers
+            ):
+                found[at] = value
+        return found
 
     @staticmethod
     def kept(delta):
