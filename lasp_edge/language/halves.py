@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from lasp_edge.language.declarations import Stream
 from lasp_edge.language.plan import Plan
-from lasp_edge.ordered.parted import GatherStage, LeafStage, RootStage
+from lasp_edge.ordered.gathered import GatherStage
+from lasp_edge.ordered.parted import LeafStage, RootStage
 from lasp_edge.ordered.scan import InSteps, Scan
 from lasp_edge.ordered.stages import StreamStage
 from lasp_edge.protocol.streams import stream_id

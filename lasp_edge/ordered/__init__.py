@@ -4,7 +4,8 @@
 - `places`: where an item stands in the order, taken from its content
 - `deltas`: the difference of two contents; a revision is one
 - `scan`: what a scan is, the fold whose order matters; `synchronised`: what need not be in order
-- `covers`: which events must be; `parted`: such a scan in parts, on devices and at an evaluator
+- `covers`: which events must be; `parted`: such a scan in parts, on devices and at an evaluator;
+  `answers`: what devices send of it; `gathered`, `gathering`: who has answered which events
 - `calling`: calls the user's functions
 - `outputs`: outputs of scans, as events
 - `log`: the items of one key in order, replayed from a change until the state agrees again; `tail`:

@@ -6,6 +6,13 @@ and need not travel again for that. Both leave with the life that gives them, an
 had promised: a promise of a greater number has waited for all that was revised with them
 (`lasp_edge.ordered.gathering`).
 
+What was made of a share is sent without what it still has of that: who joins it knows the share.
+
+    >>> sent = without((("model", 2), (3, 70)), (("model", 2), (0, 0)))
+    >>> sent, made_of(sent, (("model", 2), (0, 0)))
+    ((1, (3, 70)), (('model', 2), (3, 70)))
+    >>> without(7, 5), made_of((-1, 7), 5)
+    ((-1, 7), 7)
     >>> at, content = stated_at(20_000_000), statement([b"basis of"], (1, 3))
     >>> is_of_cell(at.place("pi-1")), stated(content[1])
     (True, GoneOn(bases=b'basis of', incarnation=1, beats=3))
@@ -21,6 +28,7 @@ from typing import Any, Final, NamedTuple, Self
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.places import OF_DEVICE, Place
+from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.sent_outputs import OutputAt, OutputContent
 
 ANSWER: Final = "a"
@@ -57,7 +65,7 @@ class PartAnswer(NamedTuple):
     Attributes:
         device: the device.
         basis: of the share that it was made of.
-        made: what it has made; () for nothing.
+        made: what it has made; () for nothing. See `without`, where shares differ.
         gone_on: the bases of the shares from which the device has gone on, of the cell of the event
             in order, one after another.
         incarnation, beats: of the life that has sent it or stated these, whichever was later, and
@@ -103,6 +111,40 @@ def _has_form(value: Any, first: str, form: tuple[type, ...]) -> bool:
     if type(value) is not tuple or len(value) != len(form) + 1 or value[0] != first:
         return False
     return all(type(each) is kind for each, kind in zip(value[1:], form, strict=True))
+
+
+_WHOLE: Final = -1
+"""Stands in place of what is left out where nothing is."""
+
+
+def without(made: Any, share: Any) -> tuple[Any, ...]:
+    """Return what was made of a share, without the parts of the share that it still has.
+
+    Returns:
+        The sum of 1 << n for each part n that is left out, and the others.
+    """
+    if type(made) is not tuple or type(share) is not tuple or len(made) != len(share):
+        return _WHOLE, made
+    are_same = [same(*each) for each in zip(made, share, strict=True)]
+    left_out = sum(1 << n for n, is_same in enumerate(are_same) if is_same)
+    return left_out, *(each for each, is_same in zip(made, are_same, strict=True) if not is_same)
+
+
+def made_of(sent: tuple[Any, ...], share: Any) -> Any:
+    """Return what was made of a share, as `without` gave it.
+
+    Raises:
+        ValueError, TypeError, StopIteration: it was made of no such share.
+    """
+    left_out, *others = sent
+    if left_out == _WHOLE:
+        (made,) = others
+        return made
+    rest = iter(others)
+    made = tuple([part if left_out >> n & 1 else next(rest) for n, part in enumerate(share)])
+    if len(others) + left_out.bit_count() != len(made):
+        raise ValueError("a part of another share")
+    return made
 
 
 def stated_at(cell_us: int) -> OutputAt:

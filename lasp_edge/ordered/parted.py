@@ -31,7 +31,6 @@ Source: Flumina (`synchronised`), without its tree of workers and its mailboxes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
@@ -42,19 +41,14 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.answers import (
     ANSWER,
     BASIS_BYTES,
-    NOWHERE,
     WAITS,
-    GoneOn,
-    PartAnswer,
-    is_of_cell,
-    part_answer,
-    stated,
+    made_of,
+    without,
 )
-from lasp_edge.ordered.cells import cell_of
-from lasp_edge.ordered.deltas import Change, Delta, same_event
+from lasp_edge.ordered.deltas import Change, Delta
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
-from lasp_edge.ordered.places import OF_DEVICE, Place, child_place
+from lasp_edge.ordered.places import OF_DEVICE, Place
 from lasp_edge.ordered.plain import check_plain, encoded
 from lasp_edge.ordered.runs import ROW, SHARED, RunLog
 from lasp_edge.ordered.scan import Scan, Stepped
@@ -94,7 +88,8 @@ def basis_of(place: Place, share: Any) -> bytes:
 class LeafScan(Scan[Any]):
     """A device's half: its events, and the published places.
 
-    The state is (basis, what was made of the share, whether anything was); () while it waits.
+    The state is (basis, what was made of the share, whether anything was, the share; None where
+    that is always the same); () while it waits.
 
     Args:
         scan: the scan.
@@ -108,19 +103,28 @@ class LeafScan(Scan[Any]):
 
     def __init__(self, scan: Synchronised[Any], stepper: Scan[Any] | None = None) -> None:
         self.stepper = stepper or scan
-        self.zero = (FIRST, scan.share(scan.zero), False)
+        self._is_constant = scan.is_share_constant
+        self.zero = self._begun(FIRST, scan.share(scan.zero))
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
         if event.name == SHARED:
             known, share, basis = event.value
-            after = (basis, share, False) if known else ()
-            if not state:
-                return after, [(WAITS,)]
-            return after, [(ANSWER, state[0], state[1:2] if state[2] else ())]
+            after = self._begun(basis, share) if known else ()
+            return after, [(ANSWER, state[0], self._sent(state)) if state else (WAITS,)]
         if not state:
             return state, ()
         after, values = self.stepper.step(state[1], event)
-        return (state[0], after, True), [(ROW, value) for value in values]
+        return (state[0], after, True, state[3]), [(ROW, value) for value in values]
+
+    def _begun(self, basis: bytes, share: Any) -> tuple[Any, ...]:
+        return basis, share, False, None if self._is_constant else share
+
+    def _sent(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return what was made of a share, as it is sent; () for nothing."""
+        _, made, has_made, share = state
+        if not has_made:
+            return ()
+        return (made,) if self._is_constant else without(made, share)
 
 
 class LeafStage(ScanStage):
@@ -193,126 +197,6 @@ def _items_of(deltas: Iterable[Delta]) -> Iterator[tuple[Place, Change]]:
     return chain.from_iterable(each.items() for each in deltas)
 
 
-def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Iterator[tuple[Place, Change]]:
-    """Yield how the events of some sources change, where the union of all of them has them."""
-    for branch, delta in zip(branches, deltas, strict=True):
-        for place, change in delta.items():
-            yield child_place(place, branch), change
-
-
-@dataclass(slots=True)
-class _Gathered:
-    """What is known of an event in order."""
-
-    event: Event[Any] | None = None
-    answers: dict[str, PartAnswer] = field(default_factory=dict)
-    mark: bytes = b""
-
-    def whole(self, place: Place, stated: Mapping[str, GoneOn]) -> Event[Any] | None:
-        """Return the event with all that is known of it, as the scan steps it."""
-        if self.event is None:
-            return None
-        answers = tuple(
-            tuple(answer.stating(stated.get(device, NOWHERE)))
-            for device, answer in sorted(self.answers.items())
-        )
-        return self.event._replace(value=(self.event.value, answers, self.mark, place))
-
-
-class GatherStage(StreamStage):
-    """The events in order, each with the answers of devices and its mark.
-
-    The value of an event is (value, answers, mark, place).
-
-    Args:
-        key: gives the key of an event.
-        branches: of each event in order its number among the sources of the scan.
-    """
-
-    operator = "gather"
-
-    def __init__(self, key: KeyOf | None, branches: Sequence[int]) -> None:
-        super().__init__()
-        self._key, self._branches = key, tuple(branches)
-        self._found: dict[Place, _Gathered] = {}
-        self._stated: dict[int, dict[str, GoneOn]] = {}
-        self._of_cell: dict[int, set[Place]] = {}
-
-    def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
-        *events, answers, marks = deltas
-        before: dict[Place, Event[Any] | None] = {}
-        for place, (_, new) in _branched(events, self._branches):
-            self._at(place, before).event = None if new is None else self._keyed(place, new)
-        for at, (_, new) in answers.items():
-            if not is_about_order(at):
-                continue  # a row at a local event
-            if is_of_cell(at):
-                self._state(at[0], at[1], None if new is None else new.value, before)
-                continue
-            place = ordered_place(at)
-            found = self._at(place, before).answers
-            answer = None if new is None else part_answer(at[1], new.value)
-            if answer is None:
-                found.pop(at[1], None)
-            else:
-                found[at[1]] = answer
-        for at, (_, new) in marks.items():
-            place = ordered_place(at)
-            self._at(place, before).mark = b"" if new is None else new.value
-        return self._changed(before)
-
-    def _at(self, place: Place, before: dict[Place, Event[Any] | None]) -> _Gathered:
-        """Return what is known at a place, and remember what that was before."""
-        found = self._found.get(place)
-        if found is None:
-            found = self._found[place] = _Gathered()
-            self._of_cell.setdefault(cell_of(place[0]), set()).add(place)
-        if place not in before:
-            before[place] = self._whole(place, found)
-        return found
-
-    def _whole(self, place: Place, found: _Gathered) -> Event[Any] | None:
-        return found.whole(place, self._stated.get(cell_of(place[0]), {}))
-
-    def _state(
-        self, cell_us: int, device: str, value: Any, before: dict[Place, Event[Any] | None]
-    ) -> None:
-        """Take from which shares of a cell a device has gone on."""
-        for place in self._of_cell.get(cell_us, ()):
-            self._at(place, before)
-        self._stated.setdefault(cell_us, {})[device] = stated(value)
-
-    def _keyed(self, place: Place, event: Event[Any]) -> Event[Any] | None:
-        """Return an event with its key; None where its key is not known."""
-        try:
-            key = "" if self._key is None else self._key(event)
-        except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
-            pass_interrupt(error)
-            self.failures.note(place, error)
-            return None
-        self.failures.passed(place)
-        return event._replace(key=key)
-
-    def _changed(self, before: Mapping[Place, Event[Any] | None]) -> Delta:
-        delta: Delta = {}
-        for place, old in before.items():
-            found = self._found[place]
-            new = self._whole(place, found)
-            if found == _Gathered():
-                del self._found[place]
-                self._of_cell[cell_of(place[0])].discard(place)
-            if not same_event(old, new):
-                delta[place] = (old, new)
-        return delta
-
-    def cut(self, time_us: int) -> dict[str, Any]:
-        self._found = {place: each for place, each in self._found.items() if place[0] >= time_us}
-        for cells in (self._stated, self._of_cell):
-            for cell_us in [each for each in cells if each < time_us]:
-                del cells[cell_us]
-        return super().cut(time_us)
-
-
 class RootScan(Scan[Any]):
     """An evaluator's half: events in order, each with its answers and its mark.
 
@@ -334,9 +218,11 @@ class RootScan(Scan[Any]):
         if not state or mark != state[1]:
             return (), ()
         joined, basis = state
-        for _, made_of, made, *_ in answers:
-            if made and self.joins(made_of, basis):
-                joined = self._scan.join(joined, made[0])
+        share = None if self._scan.is_share_constant else self._scan.share(joined)
+        for _, of, made, *_ in answers:
+            if made and self.joins(of, basis):
+                part = made[0] if share is None else made_of(made, share)
+                joined = self._scan.join(joined, part)
         after, values = self._tried(joined, event._replace(value=value, key=""))
         share = self._scan.share(after)
         rows = [(ROW, each) for each in values]

@@ -65,7 +65,7 @@ class EventRun:
 
 
 class RunLog:
-    """The events of one key of a device's half. Its state is (basis, made, whether); () in wait.
+    """The events of one key of a device's half. Its state is a `LeafScan`'s; () in wait.
 
     Args:
         half: steps events in order, and knows the first state.
@@ -273,12 +273,12 @@ class RunLog:
         come: _Outputs,
     ) -> Any:
         """Return the state behind local events, and put the rows that they give into `come`."""
-        basis, made, has_made = state
+        basis, made, has_made, share = state
         if events and not failures.places:
             together = self._made_together(made, places, events)
             if together is not None:
                 come |= together[1]
-                return basis, together[0], True
+                return basis, together[0], True, share
         step, failing = self._stepper.step, failures.places
         for place, event in zip(places, events, strict=True):
             try:
@@ -294,4 +294,4 @@ class RunLog:
             if failing:
                 failing.pop(place, None)
             made, has_made = after, True
-        return (basis, made, has_made) if has_made else state
+        return (basis, made, has_made, share) if has_made else state

@@ -12,11 +12,11 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.answers import kept_answers, sent_answers, stated_at, statement
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import applied, minus
+from lasp_edge.ordered.gathered import GatherStage
 from lasp_edge.ordered.gathering import Gathering, Promised, answers_of
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.parted import (
-    GatherStage,
     LeafStage,
     RootStage,
     RowsStage,
