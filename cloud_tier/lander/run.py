@@ -248,6 +248,8 @@ class LanderRun:
             segment = self._log.read(number)
             if number > landed and segment.records:
                 self._land(segment)
+            elif number == landed:  # what it reports of devices may not be kept: that comes last
+                self._acceptance.take(segment.records)
         landed = self._landing.landed
         kept = max([number for number in closed if number <= landed], default=0)
         for number in closed:

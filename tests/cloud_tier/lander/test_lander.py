@@ -317,6 +317,19 @@ def test_a_lander_that_was_killed_still_knows_how_far_a_device_had_come(station)
     assert vouches(station) == [(ME.device, 4711, ME, (high,))]
 
 
+def test_a_lander_that_was_killed_before_it_kept_that_finds_it_in_its_log(station, monkeypatch):
+    high = SourceHigh(8, 60, 2)
+    monkeypatch.setattr(station.log, "keep_devices", dies)
+    station.turn(CONNECTED, message(replace(panes(PROGRAM, 4), highs=(high,))))
+    with pytest.raises(Killed):
+        station.turn(after_s=1)
+    assert len(station.rows()) == 2, "they have landed, and the device may have lost its store"
+    station.start()
+    station.turn(CONNECTED, message(HelloFrame(ME._replace(nonce=99), 1, ME.device, 4711, 1)))
+    station.turn(after_s=1)
+    assert vouches(station) == [(ME.device, 4711, ME, (high,))]
+
+
 def test_what_devices_told_is_on_the_disk_before_the_log_forgets_it(station, monkeypatch):
     synced, dropped = {}, []
     right, drop = os.fsync, station.log.drop
