@@ -113,6 +113,16 @@ class SimulatedLake(LandedState):
             return f"{self.lake_id}, put back"
         return self.lake_id
 
+    def give_up(self, seq_of: Callable[[PaneKey], int]) -> None:
+        """Lack no more what nobody can bring again: devices have lost it, too.
+
+        Args:
+            seq_of: gives the greatest version of an entry that a device has; 0 for none.
+        """
+        if self.lake != self.lake_id:
+            had = {at: min(seq, seq_of(at)) for at, seq in self._lost.items()}
+            self._lost = {at: seq for at, seq in had.items() if seq}
+
     def refresh(self) -> None:
         """Nobody else writes to it."""
 

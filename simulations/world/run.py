@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from device_agent.agent.settings import Settings
+from device_agent.agent.stored_rows import PaneId
 from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.language.halves import shares_of
 from lasp_edge.ordered.gathering import OrderedRecord
@@ -20,6 +21,8 @@ from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
 from simulations.world.fleet_scanning import is_unsure_of_parts
 from simulations.world.fleet_streamed import order_of
+from simulations.world.keeper import PaneKey
+from simulations.world.lake import SimulatedLake
 from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall, heal
 from simulations.world.narrow import NARROW, OF_ORDER, OF_PROCESSES, OF_PRUNING, narrowed
@@ -209,6 +212,7 @@ def agree(world: World) -> bool:
         return False
     if not all(sink.is_running for sink in world.sinks):
         return False
+    _give_up_lost(world)
     stores = {sink.lander.lake for sink in world.sinks}
     for device in devices:
         device.core.handle_end()
@@ -219,6 +223,27 @@ def agree(world: World) -> bool:
     if any(sink.lander.commands.control != commands.control for sink in world.sinks):
         return False
     return all(device.digests() == first and device.is_at_rest(commands) for device in devices)
+
+
+def _give_up_lost(world: World) -> None:
+    """Let a lake that was put back wait for nothing that its device has lost, too."""
+
+    def seq_of(at: PaneKey) -> int:
+        stream, key, pane_us, name, *of = at
+        pane = PaneId(pane_us, stream, key, *of)
+        every = [world.devices[each] for each in world.addresses.of.get(name, ())]
+        return max([_seq_of(device, pane) for device in every], default=0)
+
+    for sink in world.sinks:
+        if isinstance(sink.lander, SimulatedLake):
+            sink.lander.give_up(seq_of)
+
+
+def _seq_of(device: VirtualDevice, pane: PaneId) -> int:
+    """Return the greatest version of a pane entry that a device has; 0 for none."""
+    kept, store = device.core.panes.memory.entries.get(pane), device.disk.store
+    stored = [] if store is None else [row for _, row in store.panes_named([pane])]
+    return max([row.seq for row in (*stored, kept) if row is not None], default=0)
 
 
 def somebody_asks(world: World) -> bool:

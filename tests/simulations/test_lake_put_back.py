@@ -3,10 +3,12 @@
 from crdts import Replica
 from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
-from simulations.world.faults import START_US
+from simulations.world.faults import START_US, Fault
 from simulations.world.lander import TERMS
 from simulations.world.lander_process import VirtualLanderProcess
 from simulations.world.programs import trial
+from simulations.world.run import run
+from simulations.world.scenario import Scenario
 from tests.lasp_edge.protocol.support_frames import beat
 
 PLAN = trial().plan()
@@ -25,3 +27,12 @@ def test_promises_of_the_segment_that_tells_of_it_are_to_the_store_before():
         list(sink.commit(step, START_US + step * SECOND_US))
     assert sink.lander.lake_id != before
     assert not sink.lander.promises.entries
+
+
+def test_a_lake_that_was_put_back_waits_for_nothing_that_its_device_has_lost_too():
+    """Seeds 1804 and 70332: nobody can bring it. The lander's log is lost, so it cannot tell."""
+    faults = [Fault(44, kind, "", 1) for kind in ("gateway_old", "lander_crash")]
+    faults.append(Fault(44, "store_lost", "pi-0", 0))
+    outcome = run(Scenario(10, 1, 60, schedule=tuple(faults), landers=(SINK,)))
+    assert outcome.seen["gateway_old"] == 1
+    assert not outcome.trouble
