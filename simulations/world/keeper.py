@@ -4,10 +4,12 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 from crdts import Membership
+from crdts.frontier import BOTTOM_US
 from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow, RowsPartId
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
+from lasp_edge.protocol.frontier import reach_us
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 
 PaneKey = tuple[int, str, int, str, int, int]
@@ -24,6 +26,8 @@ class SimulatedKeeper:
         panes: pane -> its greatest seq, and the partial at that.
         came_us: pane -> how far the frontier was before the last entry of it; none before any.
         revisions: window -> all its rows.
+        dropped: window and revision -> device -> up to which time it had promised by then, where
+            the row before named it, and this one does not.
         state: all else.
         taken: how many entries were committed.
         commits: how often anything was.
@@ -33,6 +37,8 @@ class SimulatedKeeper:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.came_us: dict[PaneKey, int] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
+        self.dropped: dict[tuple[WindowStart, int], dict[str, int]] = {}
+        self._reached_us: dict[str, int] = {}
         self.taken = self.commits = 0
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
@@ -46,6 +52,7 @@ class SimulatedKeeper:
         after.panes, after.state = dict(self.panes), self.state
         after.came_us = dict(self.came_us)
         after.commits = self.commits
+        after.dropped, after._reached_us = dict(self.dropped), dict(self._reached_us)
         after._history, after._results = dict(self._history), dict(self._results)
         after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
         after._starts = {stream: list(starts) for stream, starts in self._starts.items()}
@@ -125,8 +132,21 @@ class SimulatedKeeper:
             if pane_us not in places:
                 insort(self._starts.setdefault(stream, []), pane_us)
             places.setdefault(pane_us, set()).add(at)
+        if changes.state is not None:
+            self._note_promises(changes.state)
         for row in changes.rows:
-            self.revisions.setdefault(row.at, []).append(row)
+            rows = self.revisions.setdefault(row.at, [])
+            names = {*rows[-1].excluded}.difference(row.excluded) if rows else ()
+            if names:
+                reached_us = {each: self._reached_us.get(each, BOTTOM_US) for each in names}
+                self.dropped[row.at, row.revision] = reached_us
+            rows.append(row)
         self._history |= changes.history
         self._results |= changes.result_parts
         self.state = changes.state or self.state
+
+    def _note_promises(self, state: FleetState) -> None:
+        """Note how far each device has ever promised: later, it may promise less."""
+        for device, promise in state.promises.entries.items():
+            before_us = self._reached_us.get(device, BOTTOM_US)
+            self._reached_us[device] = max(before_us, reach_us(promise))

@@ -110,6 +110,11 @@ class LandedState:
         return self._keeper.revisions
 
     @property
+    def dropped(self) -> Mapping[tuple[WindowStart, int], Mapping[str, int]]:
+        """See `SimulatedKeeper.dropped`."""
+        return self._keeper.dropped
+
+    @property
     def promises(self) -> Frontier:
         """The newest low watermark of each device."""
         self.commit(None)

@@ -8,17 +8,18 @@
 - a window is final at most once, and not before the frontier has passed its end; when it has, no
   row of it is tentative any more
 - a row that is not tentative names nobody who has promised past its end and has all its readings;
-  whom such a row named, the next one names, too, unless that has promised past its end
+  whom such a row named, the next one names, too, unless that had promised past its end by then (it
+  may promise less later)
 """
 
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator
 
+from crdts.frontier import BOTTOM_US
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.frontier import reach_us
 from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
 from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow, WindowStart
 from simulations.oracle import combined
@@ -62,7 +63,7 @@ def wrong_windows(
         if at not in closed and found != right[at]:
             yield f"{at} is {found}, and its panes give {right[at]}"
         yield from _wrong_history(rows, lander.coverage.frontier)
-        yield from _dropped_names(lander, rows)
+        yield from dropped_names(lander, rows)
         if rows[-1].status != TENTATIVE and at not in closed:
             yield from _wrong_names(lander, rows[-1], terms.retain_us)
 
@@ -82,12 +83,13 @@ def _wrong_names(lander: LandedState, row: FleetRow, retain_us: int) -> Iterator
                 yield f"{row.at} names {device}, which has promised past its end"
 
 
-def _dropped_names(lander: LandedState, rows: list[FleetRow]) -> Iterator[str]:
-    promises = lander.promises.entries
+def dropped_names(lander: LandedState, rows: list[FleetRow]) -> Iterator[str]:
+    """Yield the devices that a final row named, and the next one does not, without a cause."""
     final = [row for row in rows if row.status != TENTATIVE]
     for before, after in itertools.pairwise(final):
+        reached_us = lander.dropped.get((after.at, after.revision), {})
         for device in {*before.excluded}.difference(after.excluded, lander.lost):
-            if reach_us(promises.get(device)) < min(before.end_us, after.end_us):
+            if reached_us.get(device, BOTTOM_US) < min(before.end_us, after.end_us):
                 yield f"{after.at} names {device} no more, which has not promised past its end"
 
 

@@ -6,17 +6,24 @@ from random import Random
 
 import pytest
 
+from crdts import Frontier, Replica
 from device_agent.agent.changes import Changes
 from device_agent.agent.fleet.beats import Beats
+from device_agent.gateway.kept import FleetChanges, FleetState
+from lasp_edge.protocol.status import FINAL, REVISED
+from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from simulations.explore import main
 from simulations.planted import of_the_fleet  # noqa: F401 - fills the table
 from simulations.planted.bug import BUGS, replaced
 from simulations.world.disk import FileDisk, MemoryDisk
 from simulations.world.faults import KINDS, Fault, FaultRates
+from simulations.world.keeper import SimulatedKeeper
+from simulations.world.landed import LandedState
 from simulations.world.misfortunes import befall
 from simulations.world.run import run
 from simulations.world.scenario import Scenario, scenario_of
 from simulations.world.shrink import fails_alike, kind_of, shrunk
+from simulations.world.window_checks import dropped_names
 from simulations.world.world import World
 
 
@@ -183,3 +190,20 @@ def test_an_image_of_a_disk_that_fails_holds_what_is_durable(on_files, tmp_path)
     assert store.restored().counters == {"accepted": 1}
     store.close()
     disk.remove()
+
+
+@pytest.mark.parametrize(("second_us", "wrong"), [(70, 0), (50, 1)])
+def test_a_row_drops_a_name_once_its_device_has_promised_past_its_end(second_us, wrong):
+    """Seed 4096: it promises less afterwards, as a late reading is on its way."""
+    keeper, one = SimulatedKeeper(), Replica(1, 7, "pi-0")
+    lander = LandedState()
+    lander._keeper = keeper
+    at = WindowStart("mean", "", 0)
+    row = FleetRow(at, 60, 1, 1, 2, ("pi-0",), FINAL, 0, 60, 5)
+    rows = [row, row._replace(excluded=(), status=REVISED, revision=1)]
+    for number, low_us in enumerate((40, second_us, 30), start=1):
+        promises = Frontier().promise(one, number, low_us=low_us, heard_us=80)
+        changes = FleetChanges(state=FleetState(promises=promises))
+        changes.rows += rows[number - 1 : number]
+        keeper.commit(changes)
+    assert len(list(dropped_names(lander, keeper.revisions[at]))) == wrong
