@@ -71,7 +71,7 @@ def _stream(
 def _no_step(draft: Draft, stream: Stream) -> str:
     """Return that a fold cannot read the values of a stream, and what to write."""
     if stream.operator == "union":
-        of = {**draft.events, **draft.streams}
+        of: dict[str, EventType | Stream] = {**draft.events, **draft.streams}
         steps = [(name, of[name].resolution) for name in stream.sources]
         if all(step is not None for _, step in steps):
             known = " and ".join(
