@@ -1,8 +1,7 @@
 """What a command says whose data cannot be kept in a directory: why, and what to type."""
 
 import errno
-import shlex
-import shutil
+import os
 import sqlite3
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,8 @@ def not_kept(directory: Path, error: OSError | sqlite3.Error, whose: str = "agen
     >>> print(not_kept(Path("/dev/null"), error))
     the agent's data cannot be kept in /dev/null: that is no directory; name one with --data-dir
     """
+    import shlex  # noqa: PLC0415 - only after a mistake
+
     what = f"the {whose}'s data cannot be kept in {directory}"
     typed = shlex.quote(str(directory))
     if isinstance(error, FileExistsError | NotADirectoryError):
@@ -37,7 +38,8 @@ def not_kept(directory: Path, error: OSError | sqlite3.Error, whose: str = "agen
         return EnvironmentLacks(
             f"{what}: {error}", f"sudo mkdir -p {typed} && sudo chown -R $(id -un) {typed}"
         )
-    free = f"{shutil.disk_usage(there).free / 1e6:,.1f} MB are free"
+    room = os.statvfs(there)
+    free = f"{room.f_bavail * room.f_frsize / 1e6:,.1f} MB are free"
     return EnvironmentLacks(
         f"{what}: {error}, {free}; to see what takes the rest, type: df -h {typed}"
     )
