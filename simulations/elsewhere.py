@@ -55,7 +55,8 @@ def outcomes(plan: Plan, readings: Sequence[Reading]) -> Outcomes:
         event = sample.event
         for handler in plan.functions.handlers.get(event.name, ()):
             changes = _changes(plan, handler, event)
-            shown = f"{event.device} {event.value!r} at {event.time_us}"
+            of = f"{event.device} {event.value!r} at {event.time_us}"
+            shown = f"{of} with {dict(event.tags)}" if event.tags else of
             found[f"handlers of event {event.name}", shown] = " ".join(changes)
     return found
 

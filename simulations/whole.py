@@ -132,8 +132,10 @@ def _readings(
 ) -> Iterator[Reading]:
     """Yield made-up readings; some of them lack what functions can do without."""
     tags = {event: {*asked.get(event, ()), *optional.get(event, ())} for event in plan.events}
+    known: dict[Any, Set[str]] = {}
     for n, made in enumerate(made_up(plan, tags, given, rare=rare)):
         lacks = optional.get(made.event, set()) if n % _LACKS_ONE_OF == 0 else set()
+        lacks = known.setdefault(made[:4], lacks)  # one that comes again is the same
         has = {tag: text for tag, text in made.tags.items() if tag not in lacks}
         yield Reading(*made)._replace(tags=_LackingTags(has))
 
