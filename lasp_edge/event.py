@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Generic, NamedTuple
 
 from lasp_edge.generics import Number_co
@@ -134,6 +135,36 @@ def tags_text(tags: Mapping[str, str]) -> str:
     if not tags:
         return ""
     return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
+
+
+@lru_cache(maxsize=1_000)
+def short_tags(text: str) -> str | tuple[str, ...]:
+    """Return the text of tags shorter, as it travels: names and values, one after another.
+
+    A text that `tags_text` does not give stays as it is.
+
+    >>> short_tags('{"room":"attic"}'), tags_of_short(("room", "attic")), short_tags("{}")
+    (('room', 'attic'), '{"room":"attic"}', '{}')
+    """
+    try:
+        tags = json.loads(text) if text else {}
+        short = tuple(chain.from_iterable(tags.items()))
+        return (
+            short
+            if all(type(each) is str for each in short) and tags_of_short(short) == text
+            else text
+        )
+    except (ValueError, AttributeError):
+        return text
+
+
+def tags_of_short(short: str | tuple[str, ...]) -> str:
+    """Return the text of tags that `short_tags` was given."""
+    return (
+        short
+        if isinstance(short, str)
+        else tags_text(dict(zip(short[::2], short[1::2], strict=True)))
+    )
 
 
 def text_of_stream(place: str, tags: str) -> str:

@@ -16,7 +16,7 @@ from lasp_edge.ordered.shared_places import SharedPlace, packed_places
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.protocol.shares import SharesFrame
+from lasp_edge.protocol.shares import SharesFrame, short_stream
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.timers import Timer
@@ -42,7 +42,7 @@ class SharesPublisher:
 
     def __init__(self, plan: Plan, parted: PartedScans, sender: Replica, topics: Topics) -> None:
         self._parted, self._sender, self._topics = parted, sender, topics
-        self._streams = {name: shares_stream(plan, name) for name in parted.scans}
+        self._streams = {name: short_stream(shares_stream(plan, name)) for name in parted.scans}
         scans = plan.functions.streams
         self._constant = {name for name in parted.scans if scans[name].is_share_constant}
         self._number, self._timer = 0, Timer(REPEAT_US)
@@ -90,7 +90,7 @@ class SharesPublisher:
             place: self._shown(name, record)
             for place, record in self._parted.records(name, cell_us).items()
         }
-        return packed_places(places, cell_us)
+        return packed_places(places, cell_us, self._parted.scans[name].events)
 
     def _shown(self, name: str, record: OrderedRecord) -> SharedPlace:
         """Return an event in order as devices need it: a share that never changes they know."""

@@ -27,6 +27,7 @@ from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.sent_outputs import OutputItem
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.limits import LATEST_PANE_US
+from lasp_edge.protocol.shares import short_stream
 
 MOST_AN_HOUR: Final = 2_000
 """Events in order of a scan in an hour: behind them it stops, and that is counted."""
@@ -262,7 +263,7 @@ class PartedScans:
         One without events waits until they have come, or the frontier has passed: then it has none.
         """
         for name, each in self._streams.items():
-            if each == stream and version >= self.numbers.get((name, cell_us), 0):
+            if short_stream(each) == stream and version >= self.numbers.get((name, cell_us), 0):
                 self.numbers[name, cell_us] = version
                 self._cells[name].setdefault(cell_us, set())
                 self._overtaken.setdefault(name, set()).add(cell_us)

@@ -5,9 +5,12 @@ behind it as soon as it is known. A device steps its own events from there. The 
 greatest version counts: a version is in the gateway's file before it is sent.
 
     >>> from crdts import Replica
-    >>> frame = SharesFrame(Replica(1, 7, "gateway-pi"), 1, 5, 20_000_000, 3, b"...")
-    >>> frame.about, frame.subtopic
-    ('gateway-pi', ('5', '14'))
+    >>> frame = SharesFrame(Replica(1, 7, "gateway-pi"), 1, 5, 20_000_000, 23, b"...")
+    >>> frame.about, frame.subtopic, frame.body()
+    ('gateway-pi', ('5', '14'), [5, 20, 3, b'...'])
+
+A version is about the seconds of a clock at that time, so it travels as what it lies behind the
+cell.
 """
 
 from dataclasses import dataclass
@@ -20,7 +23,17 @@ from lasp_edge.units import SECOND_US
 
 _LAST_S: Final = TIME_LIMIT_US // SECOND_US
 _STREAMS: Final = 1 << 32
-"""Scans whose topics differ surely enough: brokers send topics in full, so they are short."""
+"""Scans whose topics and frames differ surely enough: brokers send topics in full, so they are
+short."""
+
+
+def short_stream(stream: int) -> int:
+    """Return what names the shares of a scan where they travel.
+
+    >>> short_stream(-1), short_stream(5)
+    (4294967295, 5)
+    """
+    return stream % _STREAMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +41,7 @@ class SharesFrame(Frame):
     """The events in order of a cell.
 
     Attributes:
-        stream: the hash of what the scan means.
+        stream: the hash of what the scan means, shortened by `short_stream`.
         cell_us: the start of the cell.
         version: of the content; the greatest of a gateway counts.
         content: the events (`lasp_edge.ordered.shared_places`).
@@ -43,19 +56,20 @@ class SharesFrame(Frame):
 
     @property
     def subtopic(self) -> tuple[str, ...]:
-        return (f"{self.stream % _STREAMS:x}", f"{self.cell_us // SECOND_US:x}")
+        return (f"{self.stream:x}", f"{self.cell_us // SECOND_US:x}")
 
     def body(self) -> list[Any]:
-        return [self.stream, self.cell_us // SECOND_US, self.version, self.content]
+        cell_s = self.cell_us // SECOND_US
+        return [self.stream, cell_s, self.version - cell_s, self.content]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        stream, cell_s, version, content = envelope.body
+        stream, cell_s, behind, content = envelope.body
         return cls(
             envelope.sender,
             envelope.number,
-            checks.integer(stream),
+            checks.integer(stream, 0, _STREAMS),
             checks.integer(cell_s, -_LAST_S, _LAST_S) * SECOND_US,
-            checks.integer(version, 1),
+            checks.integer(checks.integer(behind) + cell_s, 1),
             checks.binary(content),
         )

@@ -34,7 +34,7 @@ from lasp_edge.ordered.sent_outputs import OutputItem
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.shares import SharesFrame
+from lasp_edge.protocol.shares import SharesFrame, short_stream
 from lasp_edge.protocol.sinks import MAX_SINKS
 from lasp_edge.protocol.waiting import DEAD_AFTER_US
 
@@ -133,7 +133,11 @@ class Shares(Part):
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._events = {
-            shares_stream(plan, name): shares_of(f"{name}: ") for name in parted_scans(plan)
+            short_stream(shares_stream(plan, name)): shares_of(f"{name}: ")
+            for name in parted_scans(plan)
+        }
+        self._names = {
+            shares_of(f"{name}: "): each.events for name, each in parted_scans(plan).items()
         }
         self._frames: dict[str, dict[tuple[str, int], tuple[int, dict[Place, SharedPlace]]]] = {}
         self._heard_us: dict[str, int] = {}
@@ -180,7 +184,7 @@ class Shares(Part):
         if gateway not in self._frames and len(self._frames) >= MAX_SINKS:
             raise FrameRefusedError("shares: of too many gateways")
         try:
-            places = places_in(frame.content, frame.cell_us)
+            places = places_in(frame.content, frame.cell_us, self._names[event])
         except ValueError as error:
             raise FrameRefusedError(f"shares: {error}") from None
         known = self._frames.setdefault(gateway, {})

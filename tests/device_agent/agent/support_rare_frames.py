@@ -6,7 +6,7 @@ from crdts import Replica
 from lasp_edge.protocol.acks import AckFrame, FormerStore
 from lasp_edge.protocol.fencing import HelloFrame, ProcessReport, SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame
-from lasp_edge.protocol.shares import SharesFrame
+from lasp_edge.protocol.shares import SharesFrame, short_stream
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from tests.device_agent.agents import NOW_US
 
@@ -31,6 +31,6 @@ def rarely_sent(replica: Replica, about: str, frames: list) -> list:
         ),
         replace(beat, held_by="mqtt:t", begun=begun, control=9, floor_us=NOW_US),
         replace(pane, begun=begun),
-        SharesFrame(replica, 1, pane.blocks[0].stream, NOW_US, 3, b"\x90"),
+        SharesFrame(replica, 1, short_stream(pane.blocks[0].stream), NOW_US, 3, b"\x90"),
         replace(by_kind[AckFrame], former=(FormerStore("s-0", 4),), control=3),
     ]

@@ -11,18 +11,19 @@ from lasp_edge.ordered.gathering import OrderedRecord
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.protocol.shares import SharesFrame
+from lasp_edge.protocol.shares import SharesFrame, short_stream
 from lasp_edge.protocol.topics import Topics
 from tests.lasp_edge.language.test_parting import plan_of
 from tests.lasp_edge.scans.support_synchronised import MaxTemp, ValueBarrier
 
 CELL_US = 20_000_000
 PLACE = (CELL_US + 1, "x", ("b", "", 1), (1,))
+NAMES = ("a", "b")
 
 
 def publisher_of(share, kind=MaxTemp):
     parted = SimpleNamespace(
-        scans=["found"],
+        scans={"found": SimpleNamespace(events=NAMES)},
         numbers={("found", CELL_US): 7},
         unpublished={("found", CELL_US): None},
         failed=Counter(),
@@ -40,7 +41,7 @@ def test_what_has_changed_is_published_once_and_again_after_a_connection():
     (published,) = publisher.publications(0)
     frame = decode(published.payload)
     assert (frame.version, frame.cell_us, published.retain) == (7, CELL_US, True)
-    assert places_in(frame.content, CELL_US)[PLACE] == ("", True, 5)
+    assert places_in(frame.content, CELL_US, NAMES)[PLACE] == ("", True, 5)
     assert list(publisher.publications(0)) == []
     publisher.connected()
     assert len(list(publisher.publications(0))) == 1
@@ -68,7 +69,7 @@ def test_shares_that_no_message_holds_are_counted():
 def test_a_share_that_is_always_the_same_is_not_published():
     _, publisher = publisher_of(5, ValueBarrier)
     (published,) = publisher.publications(0)
-    assert places_in(decode(published.payload).content, CELL_US)[PLACE] == ("", False, None)
+    assert places_in(decode(published.payload).content, CELL_US, NAMES)[PLACE] == ("", False, None)
 
 
 def test_events_of_a_former_store_that_never_come_are_taken_back_once_the_frontier_has_passed():
@@ -80,14 +81,16 @@ def test_events_of_a_former_store_that_never_come_are_taken_back_once_the_fronti
     publisher = SharesPublisher(plan, parted, now, topics)
     (scan,) = parted.scans
     content = packed_places({PLACE: SharedPlace("", known=True, share=5)}, CELL_US)
-    frame = SharesFrame(former, 3, shares_stream(plan, scan), CELL_US, number, content)
+    frame = SharesFrame(
+        former, 3, short_stream(shares_stream(plan, scan)), CELL_US, number, content
+    )
     retained = Publication.of(frame, topics)
     assert publisher.hear(retained.topic, retained.payload)
 
     def published(frontier_us):
         parted.settle({}, lambda _: {}, {}, frontier_us, None)
         found = [decode(each.payload) for each in publisher.publications(0)]
-        return [(each.version > number, places_in(each.content, CELL_US)) for each in found]
+        return [(each.version > number, places_in(each.content, CELL_US, NAMES)) for each in found]
 
     publisher.connected()
     assert published(None) == [], "its devices may still send the events"

@@ -181,7 +181,7 @@ FRAMES = {
         SharesFrame,
         replicas,
         numbers,
-        int64,
+        st.integers(0, 2**32 - 1),
         st.integers(-(2**30), 2**30).map(lambda second: second * 1_000_000),
         st.integers(1, 2**62),
         st.binary(),

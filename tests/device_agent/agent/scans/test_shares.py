@@ -18,7 +18,7 @@ from lasp_edge.ordered.sent_outputs import sent_outputs
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.frames import PaneFrame
-from lasp_edge.protocol.shares import SharesFrame
+from lasp_edge.protocol.shares import SharesFrame, short_stream
 from lasp_edge.protocol.waiting import DEAD_AFTER_US
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import NOW_US, Device
@@ -26,7 +26,7 @@ from tests.lasp_edge.language.test_parting import plan_of
 from tests.lasp_edge.scans.support_synchronised import Epochs, ValueBarrier
 
 PLAN = plan_of("a")
-STREAM, EVENT = shares_stream(PLAN, "found"), "found: shares"
+STREAM, EVENT = short_stream(shares_stream(PLAN, "found")), "found: shares"
 CELL_US = 20_000_000
 KNOWN = SharedPlace("", known=True, share=0)
 FIRST, SECOND = ((CELL_US + n, "x", ("b", "", n), (1,)) for n in (1, 2))
@@ -55,6 +55,10 @@ class Store:
 def frame(gateway, version, places, stream=STREAM, cell_us=CELL_US):
     content = packed_places(places, cell_us) if isinstance(places, dict) else places
     return SharesFrame(Replica(1, 7, f"gateway-{gateway}"), 1, stream, cell_us, version, content)
+
+
+def stream_of(plan):
+    return short_stream(shares_stream(plan, "found"))
 
 
 def receive(shares, *frames, now_us=0):
@@ -148,7 +152,7 @@ def test_a_device_that_reads_all_the_time_follows_a_gateway_and_answers_at_once(
 def stated_by(device, plan, version, places):
     """Let a device take places; return its answers that leave for them, and its statement."""
     leaf = plan.item_streams["found: leaf"].stream
-    shared = frame("a", version, places, stream=shares_stream(plan, "found"), cell_us=NOW_US)
+    shared = frame("a", version, places, stream=stream_of(plan), cell_us=NOW_US)
     receive(device.core.shares, shared, now_us=device.now_us)
     frames = device.frames(PaneFrame, device.tick())
     device.acknowledge(*frames)
@@ -278,7 +282,7 @@ def test_a_part_has_at_most_16_kib_and_else_does_not_leave_and_is_counted(tmp_pa
     plan = plan_of("a", Text)
     device = Device(tmp_path, plan)
     device.take([length], [NOW_US], [{}], name="a")
-    place, stream = (NOW_US, "x", ("b", "", 1), (1,)), shares_stream(plan, "found")
+    place, stream = (NOW_US, "x", ("b", "", 1), (1,)), stream_of(plan)
     receive(device.core.shares, frame("a", 1, {place: KNOWN}, stream=stream, cell_us=NOW_US))
     (sent,) = device.frames(PaneFrame, device.tick())
     ((answers,),) = [cell for block in sent.blocks for cell in block.columns]
@@ -303,14 +307,25 @@ HOSTILE = [
     b"\x90\x90",
     b"\xff",
     packed_places({(5, *FIRST[1:]): KNOWN}, CELL_US),
-    packed_places({(*FIRST[:2], ("b",), ()): KNOWN}, CELL_US),
+    encoded(((1, "x", "b", (), (1,), ""),)),
+    encoded(((1, "x", 7, (), 1, (1,), ""),)),
+    encoded(((1, "x", "b", ("room",), 1, (1,), ""),)),
+    encoded(((1, "x", "b", 1, 1, (1,), ""),)),
+    encoded(((1, "x", "b", (), None, (1,), ""),)),
     packed_places({FIRST: KNOWN._replace(key=1)}, CELL_US),
-    encoded(((1, *FIRST[1:], "", 0, 0),)),
-    encoded(((1, *FIRST[1:]),)),
-    encoded(((-1, *FIRST[1:], ""),)),
-    encoded(((10_000_000, *FIRST[1:], ""),)),
+    encoded(((1, "x", "b", (), 1, (1,), "", 0, 0),)),
+    encoded(((1, "x", "b", (), 1, (1,)),)),
+    encoded(((-1, "x", "b", (), 1, (1,), ""),)),
+    encoded(((10_000_000, "x", "b", (), 1, (1,), ""),)),
     packed_places({(CELL_US, 7, ("b", "", 1), ()): KNOWN}, CELL_US),
 ]
+
+
+def test_a_row_of_places_is_read():
+    """Those below are refused for what is wrong with them alone."""
+    rows = ((1, "x", "b", ("room", "attic"), 1, (1,), "", 0),)
+    ((at, place),) = places_in(encoded(rows), CELL_US).items()
+    assert (at, place) == ((CELL_US + 1, "x", ("b", '{"room":"attic"}', 1), (1,)), KNOWN)
 
 
 @pytest.mark.parametrize("content", HOSTILE)
