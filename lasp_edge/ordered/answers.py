@@ -13,11 +13,11 @@ What was made of a share is sent without what it still has of that: who joins it
     ((1, (3, 70)), (('model', 2), (3, 70)))
     >>> without(7, 5), made_of((-1, 7), 5)
     ((-1, 7), 7)
-    >>> at, content = stated_at(20_000_000), statement([b"basis of"], (1, 3))
+    >>> at, content = stated_at(20_000_000), statement([b"basis1"], (1, 3))
     >>> is_of_cell(at.place("pi-1")), stated(content[1])
-    (True, GoneOn(bases=b'basis of', incarnation=1, beats=3))
+    (True, GoneOn(bases=b'basis1', incarnation=1, beats=3))
     >>> answer = PartAnswer("pi-1", b"first", ()).stating(stated(content[1]))
-    >>> answer.has_gone_on_from(b"basis of"), answer.has_gone_on_from(b"other")
+    >>> answer.has_gone_on_from(b"basis1"), answer.has_gone_on_from(b"other")
     (True, False)
 """
 
@@ -27,19 +27,16 @@ from typing import Any, Final, NamedTuple, Self
 
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Delta
-from lasp_edge.ordered.places import OF_DEVICE, Place
+from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.sent_outputs import OutputAt, OutputContent
+from lasp_edge.ordered.short_answers import ANSWER, GONE_ON, OF_CELL
 
-ANSWER: Final = "a"
 WAITS: Final = "w"
-"""What stands first in an answer, and in what is given while a device cannot answer yet."""
-GONE_ON: Final = "g"
-"""What stands first where a device states from which shares it has gone on."""
-BASIS_BYTES: Final = 8
-"""Bytes of the basis of a share behind an event in order."""
-_OF_CELL: Final = (OF_DEVICE, "")
-"""The tie of what is about a cell of events in order: no device has this name."""
+"""What stands first in what is given while a device cannot answer yet."""
+BASIS_BYTES: Final = 6
+"""Bytes of the basis of a share behind an event in order: it is compared with the one that counts
+there alone, and another share of that event has the same once in 2 ** 48 times."""
 
 
 class GoneOn(NamedTuple):
@@ -149,12 +146,12 @@ def made_of(sent: tuple[Any, ...], share: Any) -> Any:
 
 def stated_at(cell_us: int) -> OutputAt:
     """Return where it stands among a device's outputs from which shares of a cell it goes on."""
-    return OutputAt(cell_us, _OF_CELL, ())
+    return OutputAt(cell_us, OF_CELL, ())
 
 
 def is_of_cell(place: Place) -> bool:
     """Return whether what stands at a place is about a cell of events in order."""
-    return place[2] == _OF_CELL
+    return place[2] == OF_CELL
 
 
 def statement(bases: Iterable[bytes], life: tuple[int, int]) -> OutputContent:
@@ -177,7 +174,10 @@ def kept_answers(delta: Delta) -> Delta:
 
 
 def sent_answers(delta: Delta, life: tuple[int, int]) -> Delta:
-    """Return how answers change as they are sent: by which life, after how many promises of it."""
+    """Return how answers change as they are sent: by which life, after how many promises of it.
+
+    Without a key: that of an event in order is known where it is evaluated.
+    """
     return {
         place: (old, new if new is None or new.value[0] != ANSWER else _sent_by(new, life))
         for place, (old, new) in delta.items()
@@ -185,4 +185,4 @@ def sent_answers(delta: Delta, life: tuple[int, int]) -> Delta:
 
 
 def _sent_by(answer: Event[Any], life: tuple[int, int]) -> Event[Any]:
-    return answer._replace(value=(*answer.value, *life))
+    return answer._replace(value=(*answer.value, *life), key="")

@@ -38,13 +38,7 @@ from typing import Any, Final
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import (
-    ANSWER,
-    BASIS_BYTES,
-    WAITS,
-    made_of,
-    without,
-)
+from lasp_edge.ordered.answers import BASIS_BYTES, WAITS, made_of, without
 from lasp_edge.ordered.deltas import Change, Delta
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
@@ -53,6 +47,7 @@ from lasp_edge.ordered.plain import check_plain, encoded
 from lasp_edge.ordered.runs import ROW, SHARED, RunLog
 from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.ordered.sent_outputs import OutputAt
+from lasp_edge.ordered.short_answers import ANSWER
 from lasp_edge.ordered.stages import KeyOf, ScanStage, StreamStage
 from lasp_edge.ordered.synchronised import Synchronised
 

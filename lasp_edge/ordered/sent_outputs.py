@@ -1,9 +1,9 @@
 """Outputs of a device's streams as they travel, for streams over the fleet that are made of them.
 
 A pane entry holds the outputs of a cell of ten seconds, each at its place, or that there is nothing
-any more. Of the lives of a device the newest entry that has a place counts there: united as items
-are, an output that was taken back in a later life would stay. In the order over the fleet, a timer
-of a device is of that device.
+any more; answers are in it as `lasp_edge.ordered.short_answers` says. Of the lives of a device the
+newest entry that has a place counts there: united as items are, an output that was taken back in a
+later life would stay. In the order over the fleet, a timer of a device is of that device.
 
     >>> at, first = OutputAt(20_000_000, ("x", "", 7), (0,)), (1, 7, 3)
     >>> cell = outputs_in(packed_outputs({at: ("x", 1.5, "attic", "")}), first)
@@ -29,6 +29,7 @@ from lasp_edge.ordered.outputs import made_event
 from lasp_edge.ordered.places import OF_DEVICE, VALUE_AT, Place, Tie
 from lasp_edge.ordered.plain import check_plain, decoded, encoded
 from lasp_edge.ordered.sent_rows import Version
+from lasp_edge.ordered.short_answers import long_row, short_row
 from lasp_edge.protocol.lake_columns import ITEMS
 
 _LIMIT: Final = 2**62
@@ -97,7 +98,8 @@ def _tags(text: str) -> Mapping[str, Any]:
 
 def packed_outputs(outputs: Mapping[OutputAt, OutputContent | None]) -> bytes:
     """Return the bytes of a cell of outputs."""
-    return encoded([(*at, outputs[at]) for at in sorted(outputs)])
+    rows = [(*at, outputs[at]) for at in sorted(outputs)]
+    return encoded([short_row(row) if row[1][0][:1] == OF_DEVICE else row for row in rows])
 
 
 def outputs_in(packed: bytes, version: Version) -> OutputCell:
@@ -107,7 +109,8 @@ def outputs_in(packed: bytes, version: Version) -> OutputCell:
 
 def sent_outputs(packed: bytes) -> dict[OutputAt, OutputContent | None]:
     """Return the outputs that an entry holds."""
-    return {OutputAt(*at): content for *at, content in decoded(packed)}
+    rows = [long_row(row) if type(row[1]) is not tuple else row for row in decoded(packed)]
+    return {OutputAt(*at): content for *at, content in rows}
 
 
 def newest(cells: Iterable[OutputCell]) -> OutputCell:

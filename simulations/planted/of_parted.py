@@ -15,7 +15,7 @@ from lasp_edge.language.declarations import Stream
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.ordering import Made
 from lasp_edge.ordered import gathering, parted
-from lasp_edge.ordered.answers import PartAnswer
+from lasp_edge.ordered.answers import BASIS_BYTES, PartAnswer
 from lasp_edge.ordered.cells import CellId
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.gathering import Gathering, OrderedRecord
@@ -75,7 +75,7 @@ def a_basis_does_not_name_the_share() -> Iterator[None]:
     """A place was answered under another share of the place before, and that answer counts."""
 
     def basis_of(place: Place, _share: Any) -> bytes:
-        return sha256(encoded(place)).digest()[:8]
+        return sha256(encoded(place)).digest()[:BASIS_BYTES]
 
     with replaced(parted, "basis_of", basis_of), replaced(gathering, "basis_of", basis_of):
         yield

@@ -4,11 +4,15 @@ Streams of windows with parameters come and go with what operators say.
 """
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
+from device_agent.agent.stored_rows import PaneId
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import WindowRegimes
+
+STATED: Final = "g"
+"""The key of the entry that states from which shares of a cell a device has gone on."""
 
 
 class FoldedPanes(Protocol):
@@ -71,6 +75,10 @@ class PlannedStreams:
         self.regimes: tuple[WindowRegimes, ...] = ()
         self.is_new = True
         self._fixed = (self.windows, self.spans_us)
+
+    def has_readings(self, pane: PaneId) -> bool:
+        """Return whether readings come to an entry; none to what a device states of shares."""
+        return pane.key != STATED or pane.stream not in self.patient
 
     def waits_us(self, stream: int, patience_us: int) -> int:
         """Return for how long an entry of a stream waits for others after a reading.

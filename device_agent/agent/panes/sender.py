@@ -113,7 +113,7 @@ class PaneSender:
             self._agent.replica,
             self._number,
             tuple([self._block(group, members) for group, members in groups.items()]),
-            self._highs(),
+            self._highs() if any(map(self._panes.planned.has_readings, panes)) else (),
             tuple([each for each in sorted(self._panes.begun.items()) if each[0] in streams]),
         )
         self._launch(panes, now_us)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from device_agent.agent.agent import Agent
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
+from device_agent.agent.panes.planned import STATED
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import PaneId
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
@@ -46,8 +47,6 @@ from lasp_edge.ordered.sent_outputs import (
 if TYPE_CHECKING:
     from device_agent.agent.scans.shares import Shares
 
-BESIDE_ANSWERS: Final = "g"
-"""The key of the entry that states from which shares of a cell a device has gone on."""
 MOST_BYTES: Final = 16_000
 """Bytes of a packed cell, at most: more of it is in another entry."""
 
@@ -207,7 +206,7 @@ class LeavingOutputs:
     ) -> int:
         """State from which shares of some cells this device has gone on, beside its answers."""
         for (name, cell_us), bases in gone_on.items():
-            pane = self._panes.own(self._streams[name].stream, BESIDE_ANSWERS, cell_us)
+            pane = self._panes.own(self._streams[name].stream, STATED, cell_us)
             content = packed_outputs({stated_at(cell_us): statement(bases, self._life)})
             self._panes.held(pane, store)  # in memory from here on, if there is one
             self._panes.put(pane, (content,), now_us - self._panes.patience_us)

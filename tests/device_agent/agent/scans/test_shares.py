@@ -194,6 +194,21 @@ def test_a_share_that_is_known_later_is_stated_and_the_answer_need_not_leave_aga
     assert [each.bases for each in statements] == [b""], "a gateway that has lost what it knew"
 
 
+def test_a_frame_tells_how_far_sources_have_come_where_readings_are_in_it(tmp_path):
+    """Who has what was made of readings knows where they end, if the store is lost then."""
+    plan = plan_of("a", Epochs)
+    device = Device(tmp_path, plan, settings=Settings.paced(60))
+    device.take([1], [NOW_US], [{}], name="a")
+    place = (NOW_US + 1, "x", ("b", "", 1), (1,))
+    stated_by(device, plan, 1, {place: SharedPlace("", known=False, share=None)})
+    stated_by(device, plan, 2, {place: KNOWN})
+    (answered, stating) = device.frames(PaneFrame)
+    assert (len(answered.highs), stating.highs) == (1, ())
+    device.take([1], [NOW_US + CELL_US], [{}], name="b")
+    stated_by(device, plan, 3, {place: KNOWN._replace(share=5)})
+    assert len(device.frames(PaneFrame)[-1].highs) == 1, "an event in order leaves with it"
+
+
 def test_where_the_share_is_always_the_same_nothing_is_stated(tmp_path):
     device = Device(tmp_path, PLAN, settings=Settings.paced(60))
     device.take([1], [NOW_US], [{}], name="a")
