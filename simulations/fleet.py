@@ -66,6 +66,9 @@ class _Entries:
         if isinstance(frame, VariableFrame):
             self.newest[frame.variable, frame.shard, device.name] = frame
 
+    def ticked(self, world: World, device: VirtualDevice, unsent: Publication | None) -> None:
+        """Look at nothing."""
+
     def connected(self, world: World, device: VirtualDevice) -> None:
         """Look at nothing."""
 

@@ -94,6 +94,9 @@ class Tapped(World):
         self.frames[kind] += len(payload)
         self.counts[kind] += 1
 
+    def ticked(self, world: World, device: VirtualDevice, unsent: Publication | None) -> None:
+        """Look at nothing."""
+
     def connected(self, world: World, device: VirtualDevice) -> None:
         """Look at nothing."""
 

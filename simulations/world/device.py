@@ -87,6 +87,7 @@ class VirtualDevice(AgentProcess):
         goes_back: how often its store was lost, or went back.
         arrivals: when what it was given is of.
         unreported: lines that may count twice without anybody knowing it.
+        unkept: lines that were acknowledged to its source, and that its store does not have.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class VirtualDevice(AgentProcess):
         self.held_us: list[int] = []
         self.slots: dict[tuple[int, str], int] = {}
         self.meter = MeterFile() if METERS in sources else None
-        self.goes_back = self.reached_us = self.came_us = 0
+        self.goes_back = self.reached_us = self.came_us = self.unkept = 0
         self._began: tuple[int, dict[str, int]] = (0, {})
         self.uncounted: list[str] = []
         self.arrivals = Arrivals()
@@ -141,13 +142,14 @@ class VirtualDevice(AgentProcess):
         self.start(nonce)
         if self.is_copy and self.starts == 1:
             self.unsure += self.core.agent.clock.waiting  # both of them place what waits
-        self._compare_counts()
+        is_same_store = self._compare_counts()
         self._counted_twice = self.counted(TWICE)
         self._tell_clock(true_us)
         self.arrivals.restart()
         cursor = self.core.intake.sources.cursor
         if self.records:
             position = int(cursor(RECORDED) or 0)
+            self.unkept = max(0, self.acknowledged - position) if is_same_store else 0
             for line in range(self.acknowledged, position):
                 if line in self._given_us:  # durable, and the power failed before it was reported
                     self.order.append(self.recording[line])
@@ -157,13 +159,18 @@ class VirtualDevice(AgentProcess):
         if self.meter is not None:
             self.meter.position = self.meter.acknowledged = int(cursor(METERS) or 0)
 
-    def _compare_counts(self) -> None:
-        """Look for what the process before this one had counted when it began, on this store."""
+    def _compare_counts(self) -> bool:
+        """Look for what the process before this one had counted when it began, on this store.
+
+        Return whether it is the same store, and no older one.
+        """
         (goes_back, before), counts = self._began, dict(self.core.counters.totals)
         self.uncounted = [name for name, times in before.items() if counts.get(name, 0) < times]
-        if goes_back != self.goes_back:
+        is_same_store = goes_back == self.goes_back
+        if not is_same_store:
             self.uncounted = []
         self._began = (self.goes_back, counts)
+        return is_same_store
 
     def _tell_clock(self, true_us: int) -> None:
         clock = self.clock

@@ -6,7 +6,7 @@
 - a sink has listened for no longer than it had a connection, but for short outages
 - who has ended has ended for the sinks that its beats name
 - where all that are waited for have ended, no row is tentative
-- an answer that did not leave leaves as soon as it can
+- an answer that did not leave leaves as soon as it can, with all that was in it
 - what a device had sent before it was retired is not refused
 - a device of the roster that was never heard is waited for, for as long as one that is silent
 - a promise came from its device, and is not one that the broker had kept; one that comes again
@@ -47,7 +47,7 @@ class FrontierWatch:
             yield from self._heard_again(sink)
         yield from _listened(sink)
         yield from _forgotten(sink, step)
-        yield from sink.wrong
+        yield from [*sink.wrong, *lander.written_again]
         if after_us == before_us or is_first:
             return
         if after_us is None or (before_us is not None and after_us < before_us):

@@ -36,6 +36,12 @@ COMMIT_US = SECOND_US
 """For how long messages wait for a commit; its beats wait for three times as long."""
 
 
+RESULTS_US = SECOND_US
+"""How often a row for people is published at most, where there are any."""
+SHOWN_EVERY = 2
+"""Every second world's gateways publish them."""
+
+
 class MemoryFleetStore(FleetStore):
     """The gateway's store, on a database in memory.
 
@@ -146,6 +152,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         start_us: when it begins.
 
     Attributes:
+        shows_results: it publishes its rows for people.
         forgotten: what its runs went by when they ended between two turns, and its file had not.
     """
 
@@ -157,6 +164,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
     ) -> None:
         super().__init__(plan, sink, f"gateway-{sink}", terms, start_us)
         self._random, self._disks = Random(f"{seed} {sink}"), 0
+        self.shows_results = isinstance(seed, int) and seed % SHOWN_EVERY == 1
         self.forgotten: list[str] = []
         self._new_disk()
 
@@ -169,7 +177,10 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
         store, draw = self.disk.open(), self._random.getrandbits
         short_us = self.terms.dead_after_us // SHORT_OUTAGE
         clock = ListeningClock(short_us, self._wall_us, lambda: self._true_us)
-        settings = GatewaySettings(self.sink, terms=self.terms, commit_us=COMMIT_US, results_us=0)
+        results_us = RESULTS_US if self.shows_results else 0
+        settings = GatewaySettings(
+            self.sink, terms=self.terms, commit_us=COMMIT_US, results_us=results_us
+        )
         ids = draw(32), f"{draw(64):016x}"
         run = GatewayRun(self.running, store, settings, clock, *ids, say=_say_nothing)
         run.acceptance.decode = decoded

@@ -31,6 +31,7 @@ class SimulatedKeeper:
         state: all else.
         taken: how many entries were committed.
         commits: how often anything was.
+        again: the entries that were committed though they were there.
     """
 
     def __init__(self, membership: Membership | None = None) -> None:
@@ -40,6 +41,7 @@ class SimulatedKeeper:
         self.dropped: dict[tuple[WindowStart, int], dict[str, int]] = {}
         self._reached_us: dict[str, int] = {}
         self.taken = self.commits = 0
+        self.again: list[str] = []
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
         self._history: dict[HistoryId, HistoryRow] = {}
@@ -125,6 +127,8 @@ class SimulatedKeeper:
         before_us = self.state.frontier_us
         for stream, pane_us, key, writer, seq, partial in changes.entries:
             at = (stream, key, pane_us, *writer)
+            if at in self.panes and self.panes[at][0] >= seq:
+                self.again.append(f"version {seq} of {at} was committed again")
             self.panes[at] = (seq, partial)
             if before_us is not None:
                 self.came_us[at] = before_us

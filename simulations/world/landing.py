@@ -6,8 +6,8 @@ of it; what was committed stays. The other sink is a gateway (`gateway`).
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from crdts import Member, Membership, Replica, Version
 from device_agent.agent.stored_rows import EntryKey
@@ -72,7 +72,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         done: device -> which of its beats stated that it has ended, as far as this sink goes.
         ended: its process ended in this step.
         wrong: what it has done wrong in its last turn.
-        unsent: the devices for which an answer did not leave, and has not since.
+        unsent: the devices for which an answer did not leave, and has not since: what was in it.
         true_us, second: the true time, and the same in seconds since the world began.
         listens_from: the second from which on it has listened without a long break.
         due_step: when it commits next.
@@ -93,9 +93,10 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
         self.away_until = self.full_until = 0
         self.has_broker, self.ended = True, False
-        self.unsent: set[str] = set()
+        self.unsent: dict[str, set[EntryKey]] = {}
         self.wrong: list[str] = []
         self._members: dict[str, Member] = {}
+        self._owed: dict[str, set[EntryKey]] = {}
         self.true_us = self.second = self.listens_from = self._left = 0
         self.inbox: list[tuple[str, bytes, bool]] = []
         self._slow_steps = self._taken_by_link = 0
@@ -139,9 +140,11 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         about = frame.about if type(frame) is AckFrame else ""
         self._taken_by_link += 1
         if not self.is_connected or (self._is_full and self._taken_by_link > FULL_TAKES):
-            self.unsent.update([about] if about else [])
+            if type(frame) is AckFrame:
+                self.unsent.setdefault(about, set()).update(_answered(frame))
             return False
-        self.unsent.discard(about)
+        if about in self.unsent:
+            self._owed[about] = self.unsent.pop(about) | self._owed.get(about, set())
         return True
 
     def commit(self, step: int, now_us: int) -> Iterator[SinkMessage]:
@@ -156,10 +159,16 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         if not self.has_broker:
             self.disconnect()
         self._members, self.wrong = dict(self.lander.membership.entries), []
+        self._owed.clear()
+        answers = list[AckFrame]()
         for message in self.take(inbox, now_us):
-            if type(message.frame) is AckFrame and message.frame.not_taken:
-                self._note(message.frame)
+            if type(message.frame) is AckFrame:
+                answers.append(message.frame)
+                if message.frame.not_taken:
+                    self._note(message.frame)
             yield message
+        if self._owed:
+            self.wrong += _lacking(self, self._owed, answers)
         if self.is_connected and not was_connected:
             self._note_connection()
 
@@ -231,6 +240,36 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.clock.heal()
         if self.running is not self._plan:
             self.run_program()
+
+
+def _lacking(
+    sink: VirtualSink[Any], owed: Mapping[str, set[EntryKey]], answers: Sequence[AckFrame]
+) -> Iterator[str]:
+    """Yield what an answer held that did not leave, and is not in those that left now.
+
+    Args:
+        sink: the sink.
+        owed: device -> what was in the answers for it that did not leave.
+        answers: those that left.
+    """
+    for device, entries in owed.items():
+        if device in sink.unsent:
+            sink.unsent[device] |= entries  # the rest of the answer follows
+            continue
+        lacking = entries.difference(*(_answered(each) for each in answers if each.about == device))
+        if lacking:
+            yield f"{sink.name} never answers {min(lacking)} of {device}"
+
+
+def _answered(answer: AckFrame) -> set[EntryKey]:
+    """Return the entries for which a frame answers."""
+    every = [*answer.taken, *(seqs for _, seqs in answer.not_taken)]
+    return {
+        EntryKey(incarnation, nonce, seq)
+        for incarnation, nonce, runs in every
+        for first, last in runs
+        for seq in range(first, last + 1)
+    }
 
 
 class VirtualLander(VirtualSink[SimulatedLander]):

@@ -10,6 +10,7 @@
 - a device moves to each store once, however often somebody plays what a former one had answered
 - a device refuses no frame, and meets no other life of its own, where nothing is the cause
 - after all is settled it says nothing but beats, and repeats commands seldom
+- no more lines are reported as possibly counted twice than its store has taken in
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
 
@@ -68,6 +69,9 @@ def check_process(world: World, device: VirtualDevice) -> None:
         world.trouble.append(f"{device.name} has forgotten counts of: {min(device.uncounted)}")
     for reason in _unreasonable(world, device):
         world.trouble.append(f"{device.name}: {device.counted(reason)} readings are {reason}")
+    twice, most = device.counted(TWICE), _accepted(world, device)
+    if most is not None and twice > most:
+        world.trouble.append(f"{device.name} took {most} lines in, and reports {twice} as doubled")
     moves, stores = device.counted(MOVES), len(world.stores)
     if moves > stores and not (world.seen["hostile"] or world.seen["hours"]):
         world.trouble.append(f"{device.name} moved {moves} times, and there were {stores} stores")
@@ -75,6 +79,14 @@ def check_process(world: World, device: VirtualDevice) -> None:
     failed = device.core.agent.guard.reasons
     if failed:
         world.trouble.append(f"{device.name}: {failed[0]}")
+
+
+def _accepted(world: World, device: VirtualDevice) -> int | None:
+    """Return how many lines a device's store has taken in, at most; None where some have waited."""
+    if world.scenario.unsynchronised or device.clock.wrong or device.clock.was_wrong:
+        return None
+    lines = device.position * (1 + world.scenario.columns)
+    return lines + (0 if device.meter is None else device.meter.position)
 
 
 def _uncaused(world: World, device: VirtualDevice) -> Iterator[str]:

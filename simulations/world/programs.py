@@ -28,6 +28,13 @@ BOUND = 8
 AGE_S = 8
 """Seconds for which it keeps other ones of each room, where it has a value for each."""
 TIMED, STAMPED, LATELY = "timed_by_room", "stamped_in_all", "lately"
+OPERATED = "operated_by_room"
+OPERATED_VALUES = {
+    "span_s": ("20", "30", "10", None),
+    "step_s": ("10", "20", "5", None),
+    "above": ("0", "3", "100", "1000000000", None),
+}
+"""Parameter -> what operators give it; None: again what the program says."""
 COLUMN, COLUMNS, COLUMN_ROOM = "column", "columns_in_all", "a"
 COLUMN_PANE_S = 60
 """So long that an entry leaves, lands and grows before its pane is over."""
@@ -61,6 +68,7 @@ def trial(
     acting: bool = False,
     scans: bool = False,
     columns: bool = False,
+    operated: bool = False,
     order: FleetOrder | None = None,
 ) -> Program:
     """Return a program that is small, and has what a fault can touch.
@@ -74,11 +82,11 @@ def trial(
         acting: it acts on its values, and has one that silent devices leave.
         columns: it has a window whose readings no function of its own sees.
         scans: it has streams, and windows over them; the second release has one stream more.
+        operated: it has a window whose length, step and filter operators change.
         order: what it has over the fleet; None: it has no such stream.
     """
     program = Program("trial")
-    timed = program.event("timed", resolution="1")
-    stamped = program.event("stamped", resolution="1")
+    timed, stamped = (program.event(name, resolution="1") for name in ("timed", "stamped"))
     samples = program.declare_dynamic(BoundedLWWSet(bound=BOUND), "samples")
     program.collect(timed, into=samples)
     here = program.fold(samples, folds.mean(), "here")
@@ -98,8 +106,26 @@ def trial(
     if columns:
         column = program.event(COLUMN, resolution="1")
         program.window(COLUMNS, source=column, fold=folds.mean(), size_s=COLUMN_PANE_S)
+    if operated:
+        _operate(program, timed)
     _add_windows(program, timed, stamped, release)
     return program
+
+
+def _operate(program: Program, timed: EventType) -> None:
+    """Let operators change how long a window is, how often one begins, and what counts in it."""
+    span, step = program.parameter("span_s", "20"), program.parameter("step_s", "10")
+    above = program.parameter("above", "0")
+    program.window(
+        OPERATED,
+        source=timed,
+        fold=folds.mean(),
+        size_s=span,
+        slide_s=step,
+        key=room,
+        uses=(above,),
+        where=lambda event, at: event.value > at[above],
+    )
 
 
 def _add_windows(program: Program, timed: EventType, stamped: EventType, release: int) -> None:
@@ -120,7 +146,7 @@ def _plan(release: int, order: FleetOrder | None, **has: bool) -> Plan:
 
 def plan_of(scenario: Scenario, release: int) -> Plan:
     """Return the plan of a release of a scenario's program."""
-    names = ("keyed", "shared", "acting", "scans", "columns")
+    names = ("keyed", "shared", "acting", "scans", "columns", "operated")
     order = order_of(scenario) if scenario.ordered else None
     return _plan(release, order, **{name: getattr(scenario, name) for name in names})
 

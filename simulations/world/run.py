@@ -18,6 +18,7 @@ from lasp_edge.units import SECOND_US
 from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
+from simulations.world.entries import plan_entries
 from simulations.world.faults import STEP_US, Fault
 from simulations.world.fleet_scanning import is_unsure_of_parts
 from simulations.world.fleet_streamed import order_of
@@ -35,6 +36,9 @@ ROUNDS = 5
 """Rounds of idle beats until a healed world is at its fixed point: a star's diameter, two, and one
 for the fence. Where devices do not connect again, what was lost is sent again after time-outs."""
 ROUND_STEPS = Settings().keep_alive_us // STEP_US
+AGAIN_STEPS = 150
+"""The same where devices do not connect again: what was lost is sent again within two minutes and
+a half. By then sinks have greeted devices of another store, and asks have come again."""
 REPAIR_STEPS = 130 * SECOND_US // STEP_US
 """Steps until a lander has of shared variables what devices say: it asks for what was lost on the
 way to it alone after two minutes."""
@@ -72,6 +76,8 @@ def _run(scenario: Scenario) -> RunOutcome:
     checks = Checks()
     world = World(scenario, checks, start_us=scenario.start_us)
     settled = 0
+    if scenario.operated:
+        plan_entries(world)
     try:
         list(disturbed(world))
         if not world.trouble:
@@ -165,7 +171,7 @@ def _in_order(world: World) -> Iterator[tuple[str, Collection[OrderedRecord]]]:
 
 
 def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
-    """Demand that a world whose devices connected again was at rest soon.
+    """Demand that a healed world was at rest soon, and sooner where its devices connected again.
 
     Args:
         world: at rest now.
@@ -177,9 +183,10 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
     # Where a share follows from the one before, each event in order takes an exchange.
     refuses = refuses or world.scenario.synced
     sweeps = world.scenario.narrow  # what is in the store alone waits for its turn
-    if not reconnects(world.scenario) or refuses or sweeps:
+    if refuses or sweeps:
         return
-    late = agreed - ROUNDS * ROUND_STEPS - world.scenario.faults.delay_steps
+    most = ROUNDS * ROUND_STEPS if reconnects(world.scenario) else AGAIN_STEPS
+    late = agreed - most - world.scenario.faults.delay_steps
     late = max(late, repairing - REPAIR_STEPS)
     if late > 0:
         world.trouble.append(f"settled after {agreed} + {repairing} steps, {late} too late")

@@ -131,6 +131,7 @@ class Scenario:
         silent_s: seconds after which the promise of a silent source follows the clock; 0: usual.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
         named: the names of the devices, where they are given; `size` is their number.
+        operated: operators change a window of its program; see `entries`.
     """
 
     seed: int
@@ -166,6 +167,7 @@ class Scenario:
     narrow: bool = False
     silent_s: int = 0
     named: tuple[str, ...] = ()
+    operated: bool = False
 
     @property
     def names(self) -> list[str]:

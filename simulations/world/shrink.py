@@ -28,6 +28,7 @@ EXTRAS = (
     "sessions",
     "archive",
     "acting",
+    "operated",
     "scans",
     "ordered",
     "synced",

@@ -24,6 +24,7 @@ from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
 from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow, WindowStart
 from simulations.oracle import combined
 from simulations.world.landed import LandedState, WindowEntry
+from simulations.world.programs import OPERATED
 
 
 def wrong_windows(
@@ -38,11 +39,12 @@ def wrong_windows(
         due_us: windows that end then or earlier have waited for as long as they may.
     """
     right, closed = _true(plan, lander, terms.retain_us)
-    streams = {window.stream for window in plan.windows.values()}
+    right = {at: each for at, each in right.items() if at.window != OPERATED}  # see `control`
+    streams = {name: window.stream for name, window in plan.windows.items() if name != OPERATED}
     of_plan = {
         at: rows
         for at, rows in lander.revisions.items()
-        if rows[-1].stream in streams and (at in right or rows[-1].devices_in)
+        if streams.get(at.window) == rows[-1].stream and (at in right or rows[-1].devices_in)
     }
     passed_us = lander.coverage.frontier
     sizes_us = {window.name: window.size_us for window in plan.windows.values()}
@@ -64,7 +66,7 @@ def wrong_windows(
             yield f"{at} is {found}, and its panes give {right[at]}"
         yield from _wrong_history(rows, lander.coverage.frontier)
         yield from dropped_names(lander, rows)
-        if rows[-1].status != TENTATIVE and at not in closed:
+        if rows[-1].status != TENTATIVE and at not in closed and not plan.parameters:
             yield from _wrong_names(lander, rows[-1], terms.retain_us)
 
 

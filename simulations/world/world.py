@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from device_agent.agent.settings import Settings
 from device_agent.gateway.core import WaitingTerms
@@ -32,6 +31,7 @@ from simulations.world.faults import FAST_US, START_US, STEP_US
 from simulations.world.lander import TERMS
 from simulations.world.landing import SinkMessage
 from simulations.world.links import TO_BROKER, Addresses, LegMessage, Links
+from simulations.world.observer import Observer
 from simulations.world.operator import SimulatedOperator
 from simulations.world.process import STORE_ERRORS
 from simulations.world.programs import CALLED, LIVE, plan_of, sources_of
@@ -49,22 +49,6 @@ QUICK_FILES = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - 
 """Where the files of disks lie: in memory if there is such a place, for syncing is modelled."""
 KEEPALIVE_STEPS = 8
 """Steps after which the broker notices that a connection is gone."""
-
-
-class Observer(Protocol):
-    """Who looks at a run."""
-
-    def published(self, world: "World", device: VirtualDevice, publication: Publication) -> None:
-        """A device publishes something."""
-
-    def connected(self, world: "World", device: VirtualDevice) -> None:
-        """A device's agent has a new connection."""
-
-    def ended(self, world: "World", device: VirtualDevice) -> None:
-        """A device's process is about to end without warning."""
-
-    def stepped(self, world: "World") -> None:
-        """A step is over."""
 
 
 class World:
@@ -89,7 +73,7 @@ class World:
     def __init__(
         self,
         scenario: Scenario,
-        observer: Observer | None = None,
+        observer: Observer["World"] | None = None,
         plan: Plan | None = None,
         sensors: Sensors | None = None,
         settings: Settings | None = None,
@@ -192,7 +176,11 @@ class World:
                 self.recordings.take_answer(topic, payload, frame)
                 if isinstance(frame, VouchFrame):
                     _note_vouch(self, frame)
-                self.send(LegMessage(TO_BROKER, topic, payload, is_kept))
+                message = LegMessage(TO_BROKER, topic, payload, is_kept)
+                if frame is None:  # for people, and it is sent until the broker has it
+                    self.route(message)
+                else:
+                    self.send(message)
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
@@ -244,9 +232,11 @@ class World:
         """Let an agent tick, and take what it publishes."""
         most = 2 if self.step_number < device.full_until else IN_FLIGHT
         unsent, draw = self.links.faults.unsent, self.random.random
+        unsent_one: Publication | None = None
         for sent, publication in enumerate(device.publications(self.now_us)):
             if sent == most or (unsent and draw() < unsent):
                 device.core.handle_unsent(publication)
+                unsent_one = publication
                 self.seen["unsent"] += 1
                 break
             topic, payload, retain, *_ = publication
@@ -258,11 +248,9 @@ class World:
             message = LegMessage(TO_BROKER, topic, payload, retain)
             if lets_go(device, message, self.step_number):
                 self.send(message)
-        for name, inputs in CALLED:
-            if device.acted.get(name) == inputs:
-                self.trouble.append(f"{device.name}: a handler was called twice for one inputs")
-            device.acted[name] = inputs
-        CALLED.clear()
+        if self.observer is not None:
+            self.observer.ticked(self, device, unsent_one)
+        _note_calls(self, device)
 
     def connect(self, key: str, device: VirtualDevice) -> None:
         """Connect a device; whoever has its client id is thrown out."""
@@ -370,6 +358,15 @@ class World:
             landed = [sink.lander.commands for sink in self.sinks]
             for message in self.operator.repeated(landed, held):
                 self.route(message)
+
+
+def _note_calls(world: World, device: VirtualDevice) -> None:
+    """Look at what the handlers of a device were called for in its turn."""
+    for name, inputs in CALLED:
+        if device.acted.get(name) == inputs:
+            world.trouble.append(f"{device.name}: a handler was called twice for one inputs")
+        device.acted[name] = inputs
+    CALLED.clear()
 
 
 def _note_vouch(world: World, frame: VouchFrame) -> None:

@@ -1,0 +1,78 @@
+"""What must hold of how a device delivers, whatever its link and its sinks do.
+
+- who connects again takes no sink for silent: a connection that ended left nothing unanswered
+- what did not leave is as if it never had: it is due at once, and has not been tried
+- what is over leaves in the next tick, where the link takes it and each sink has room
+- what was acknowledged to a source is durable: it is there after a crash
+"""
+
+from collections.abc import Container, Iterator
+
+from crdts import Replica
+from device_agent.agent.stored_rows import PaneId
+from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.publication import Publication
+from simulations.world.decoding import decoded
+from simulations.world.device import VirtualDevice
+from simulations.world.world import World
+
+
+def check_connection(world: World, device: VirtualDevice) -> None:
+    """Look at a device that has just connected."""
+    for sink in device.core.panes.sinks:
+        if sink.flights.count:
+            world.trouble.append(f"{device.name} waits for an answer over a connection that ended")
+        if sink.flights.is_away:
+            world.trouble.append(
+                f"{device.name} takes {sink.name} for silent over a connection that ended"
+            )
+    if device.unkept:
+        world.trouble.append(f"{device.name} acknowledged {device.unkept} lines, and has lost them")
+
+
+def check_delivery(
+    world: World, device: VirtualDevice, unsent: Publication | None, left: Container[object]
+) -> None:
+    """Look at a device after its tick.
+
+    Args:
+        world: its world.
+        device: the device.
+        unsent: what its link did not take.
+        left: the entries that have ever left.
+    """
+    if unsent is not None:
+        world.trouble += _tried(device, unsent, left)
+    elif device.connected and not device.core.fence.closed:
+        world.trouble += _left_over(device)
+
+
+def _tried(device: VirtualDevice, unsent: Publication, left: Container[object]) -> Iterator[str]:
+    """Yield the entries that the link did not take, and that count as sent."""
+    if not unsent.pane_frame:
+        return
+    frame = decoded(unsent.payload)
+    assert isinstance(frame, PaneFrame), "a frame of panes"
+    entries = device.core.panes.memory.entries
+    for block in frame.blocks:
+        replica = Replica(block.incarnation, block.nonce, device.name)
+        for at in zip(block.keys, block.panes_us, block.seqs, strict=True):
+            key, pane_us, seq = at
+            if (block.stream, key, pane_us, replica, seq) in left:
+                continue
+            pane = PaneId(pane_us, block.stream, key, block.incarnation, block.nonce)
+            entry = entries.get(pane)
+            if entry is not None and entry.tries and entry.seq == seq:
+                yield f"{device.name} takes {pane} for sent, which the link did not take"
+
+
+def _left_over(device: VirtualDevice) -> Iterator[str]:
+    """Yield the entries that are over, and that have not left though all sinks have room."""
+    panes = device.core.panes
+    memory, high_us, patient = panes.memory, panes.memory.high_us, panes.memory.planned.patient
+    if not memory.dirty or any(sink.flights.full for sink in panes.sinks):
+        return
+    for pane in memory.dirty:
+        entry = memory.entries[pane]
+        if entry.end_us <= high_us and not entry.tries and pane.stream not in patient:
+            yield f"{device.name} has not sent {pane}, which is over"
