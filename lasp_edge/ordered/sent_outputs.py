@@ -99,7 +99,9 @@ def _tags(text: str) -> Mapping[str, Any]:
 def packed_outputs(outputs: Mapping[OutputAt, OutputContent | None]) -> bytes:
     """Return the bytes of a cell of outputs."""
     rows = [(*at, outputs[at]) for at in sorted(outputs)]
-    return encoded([short_row(row) if row[1][0][:1] == OF_DEVICE else row for row in rows])
+    return encoded(
+        [short_row(row) if str(row[1][0]).startswith(OF_DEVICE) else row for row in rows]
+    )
 
 
 def outputs_in(packed: bytes, version: Version) -> OutputCell:

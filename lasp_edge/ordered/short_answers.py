@@ -41,23 +41,23 @@ def short_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     time_us, tie, path, content = row
     if content is None or content[::3] != ("", "") or content[2] or type(content[1]) is not tuple:
         return row
-    first, *stated = content[1]
+    first, *rest = content[1]
     is_of_cell = (tie, path, time_us % CELL_US) == (OF_CELL, (), 0)
-    if first == GONE_ON and is_of_cell and len(stated) == _LONG - 1 and type(stated[0]) is bytes:
-        return time_us // CELL_US, *stated
+    if first == GONE_ON and is_of_cell and len(rest) == _LONG - 1 and type(rest[0]) is bytes:
+        return time_us // CELL_US, *rest
     if first == ANSWER and len(tie) == _READING:
         of, name, tags, value = tie
-        return time_us, of.removeprefix(OF_DEVICE), name, short_tags(tags), value, path, *stated
+        return time_us, of.removeprefix(OF_DEVICE), name, short_tags(tags), value, path, *rest
     return row
 
 
 def long_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the row that `short_row` was given."""
     if len(row) == _LONG and type(row[1]) is bytes:
-        number, *stated = row
-        return number * CELL_US, OF_CELL, (), ("", (GONE_ON, *stated), "", "")
+        number, *rest = row
+        return number * CELL_US, OF_CELL, (), ("", (GONE_ON, *rest), "", "")
     if len(row) > _LONG:
-        time_us, device, name, tags, value, path, *stated = row
+        time_us, device, name, tags, value, path, *rest = row
         tie = (OF_DEVICE + device, name, tags_of_short(tags), value)
-        return time_us, tie, path, ("", (ANSWER, *stated), "", "")
+        return time_us, tie, path, ("", (ANSWER, *rest), "", "")
     return row

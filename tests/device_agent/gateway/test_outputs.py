@@ -9,7 +9,6 @@ from lasp_edge import Event, Program, scans
 from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
 from lasp_edge.ordered.cells import CELL_US, cell_of
 from lasp_edge.ordered.oracle import outputs_of
-from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.sent_outputs import OutputAt, OutputForm, packed_outputs
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.blocks import PaneEntries
@@ -120,7 +119,7 @@ UNFIT = {
     "nothing": packed_outputs({}),
     "a value that is not plain": packed_outputs({GOOD: ("step", [float("inf")], "", "")}),
     "tags": packed_outputs({GOOD: (*CONTENT[:3], "{}")}),
-    "a tie without names": encoded([(*GOOD._replace(tie=(1, 2)), CONTENT)]),
+    "a tie without names": packed_outputs({GOOD._replace(tie=(1, 2)): CONTENT}),
     "a text of an event with numbers": packed_outputs({GOOD._replace(tie=("door", "", "x")): None}),
     "a number of an event with texts": packed_outputs({GOOD._replace(tie=("word", "", 1)): None}),
     "a number in a timer's tie": packed_outputs({GOOD._replace(tie=("step", "", 1)): None}),
