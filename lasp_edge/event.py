@@ -24,7 +24,8 @@ class Event(NamedTuple, Generic[Number_co]):
         value: of a reading, the quantised value in the event's unit, as the nearest double; of an
             output, any plain value (`lasp_edge.ordered.plain`).
         time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
-        device: the device that read it; "" where time alone brought an output.
+        device: the device that read it; of an output that time alone brought, the device of its
+            scan, and "" over the fleet.
         tags: its labels, such as {"room": "kitchen"}, in the order of their names; an output has
             those of the event that brought it.
         key: of a scan's output, the key that it is about; else "".

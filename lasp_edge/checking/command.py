@@ -72,8 +72,8 @@ from lasp_edge.checking.handlers import (
     valueless,
 )
 from lasp_edge.checking.identities import identities
-from lasp_edge.checking.keys import restless
-from lasp_edge.checking.loops import captured
+from lasp_edge.checking.keys import keyless, restless
+from lasp_edge.checking.loops import captured, rebound
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
@@ -206,7 +206,7 @@ def _looked_at(plan: Plan) -> _Seen:
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
     doubts += memos + unreachable(plan) + unread(plan) + unused(plan) + valueless(plan)
-    doubts += in_steps(plan)
+    doubts += in_steps(plan) + keyless(plan) + rebound(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]

@@ -17,14 +17,14 @@ import cmath
 import datetime as dt
 import dis
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from lasp_edge.checking.clocks import MODULE, OF_NO_READING, OF_NO_TIME, asks_for_now, clock_risks
+from lasp_edge.checking.cuts import cuts_in, is_decimal
+from lasp_edge.checking.settings import settings_of
 from lasp_edge.checking.texts import node_of, tree_of
 from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.plan import Plan
@@ -36,9 +36,11 @@ _OF_MACHINES: Final = frozenset(
 """Modules whose functions give something else on each machine."""
 _OF_SYS = ("argv", "byteorder", "executable", "getsizeof", "hash_info", "implementation", "maxsize")
 _OF_OS = ("cpu_count", "environ", "getcwd", "getenv", "getlogin", "getpid", "listdir", "uname")
+_OF_USERS = ("expanduser", "expandvars", "getegid", "geteuid", "getgid", "getppid", "getuid")
 _PARTLY: Final = {
     "sys": frozenset((*_OF_SYS, "path", "platform", "version", "version_info")),
-    "os": frozenset((*_OF_OS, "name", "urandom")),
+    "os": frozenset((*_OF_OS, *_OF_USERS, "name", "urandom")),
+    "pathlib": frozenset(("cwd", "home")),
 }
 """Module -> what of it is another thing on each machine."""
 _EACH_TIME: Final = frozenset({"random", "secrets", "uuid", "_random"})
@@ -63,14 +65,8 @@ _FILE = (
     "declared, and bring it to all machines with the program"
 )
 _ZONE = "without a time zone it is the machine's own; write tz=UTC, or tz=ZoneInfo(...)"
-_CONTEXT = (
-    "the precision of Decimal is set for one thread alone; write `with localcontext(prec=..):` in "
-    "the function that needs it"
-)
-_CUT = "int() cuts, and 0.29 * 100 is 28.999999999999996; write round(...)"
 _LOOKING: Final = ("exists", "is_dir", "is_file", "iterdir", "lstat", "stat", "getmtime", "getsize")
 _READING_FILES: Final = frozenset(("read_text", "read_bytes", *_LOOKING))
-_CONTEXTS: Final = re.compile(r"(decimal\.)?(setcontext\(|getcontext\(\)\.\w+ = )")
 _NEEDED: Final = {"fromtimestamp": 2, "astimezone": 1}
 """Method -> its arguments where a time zone is given."""
 _POWER = "**: it is rounded differently from machine to machine; x * x and Decimal(x) ** y are not"
@@ -102,7 +98,7 @@ def _powers(function: FunctionType, code: CodeType) -> Iterator[bool]:
     for step in dis.get_instructions(code):
         if step.opname == "BINARY_OP" and step.argrepr in {"**", "**="}:
             yield not any(
-                _is_decimal(node.left) or _is_decimal(node.right)
+                is_decimal(node.left) or is_decimal(node.right)
                 for node in ast.walk(tree_of(function) or ast.Module([], []))
                 if isinstance(node, ast.BinOp) and _place_of(node) == step.positions
             )
@@ -111,14 +107,6 @@ def _powers(function: FunctionType, code: CodeType) -> Iterator[bool]:
 def _place_of(node: ast.expr) -> tuple[int | None, ...]:
     """Return where an expression stands, as the steps of a code name it."""
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
-
-
-def _is_decimal(node: ast.expr) -> bool:
-    """Return whether a side of an operator is a Decimal, or arithmetic with one."""
-    if isinstance(node, ast.Call):
-        return ast.unparse(node.func).rpartition(".")[2] == Decimal.__name__
-    sides = [node.left, node.right] if isinstance(node, ast.BinOp) else []
-    return any(map(_is_decimal, sides))
 
 
 def risks_of(plan: Plan) -> list[str]:
@@ -286,6 +274,9 @@ def _risks_of(name: str, value: Any, names: frozenset[str]) -> Iterator[str]:
         yield from _risks_of_module(name, value, names)
     elif callable(value):
         yield from _risks_of_function(name, value, owner)
+    if isinstance(value, type):
+        machines = names & _PARTLY.get(owner.partition(".")[0], names - names)
+        yield from (f"{name}.{each}: {_MACHINE}" for each in sorted(machines))
     if value in (dt, dt.datetime, dt.date) and names & _NOW:
         yield f"{name}.{min(names & _NOW)}: {OF_NO_TIME}"
     if isinstance(value, Parameter) and "default" in names:
@@ -328,34 +319,23 @@ def _risks_of_function(name: str, value: Any, owner: str) -> Iterator[str]:
 def _in_text(function: FunctionType) -> Iterator[str]:
     """Yield the risks that the text of a function and of its module shows, and no name."""
     node, known = node_of(function), dict(_outer_values(function))
+    yield from cuts_in(node, known) if node is not None else ()
     for each in ast.walk(node) if node is not None else ():
         if isinstance(each, ast.Call):
             yield from (f"{ast.unparse(each)}: {risk}" for risk in _risks_of_call(each, known))
     names = {*_names(function.__code__)}
     made = (f"{name}, made at import of {risk}" for name, risk in _risks_at_import(function))
     yield from (risk for risk in made if not risk.endswith(_FILE))  # it was read once
-    if any(function.__globals__.get(name) is Decimal for name in names):
-        yield from _contexts(function)
+    yield from settings_of(function, {name: known.get(name) for name in names})
 
 
 def _risks_of_call(call: ast.Call, known: Mapping[str, Any]) -> Iterator[str]:
     """Yield the risks of a call that its arguments show; `known`: what names mean there."""
     if asks_for_now(call, known):
         yield OF_NO_TIME
-    if isinstance(call.func, ast.Attribute):
-        if len(call.args) + len(call.keywords) < _NEEDED.get(call.func.attr, 0):
-            yield _ZONE
-    elif _cuts_product(call):
-        yield _CUT
-
-
-def _cuts_product(call: ast.Call) -> bool:
-    """Return whether it is `int(x * y)`, of which no side is a Decimal."""
-    is_int = isinstance(call.func, ast.Name) and call.func.id == int.__name__
-    products = (each for each in call.args if isinstance(each, ast.BinOp))
-    return is_int and any(
-        isinstance(each.op, ast.Mult) and not _is_decimal(each) for each in products
-    )
+    needed = _NEEDED.get(call.func.attr, 0) if isinstance(call.func, ast.Attribute) else 0
+    if len(call.args) + len(call.keywords) < needed:
+        yield _ZONE
 
 
 def _risks_at_import(function: FunctionType) -> Iterator[tuple[str, str]]:
@@ -388,11 +368,3 @@ def _made_at_import(function: FunctionType) -> Iterator[tuple[str, ast.expr]]:
             yield from ((each.id, node.value) for each in named)
         elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
             yield node.target.id, node.value
-
-
-def _contexts(function: FunctionType) -> Iterator[str]:
-    """Yield the statements of a function's module that set how `Decimal` computes."""
-    for node in getattr(tree_of(function), "body", ()):
-        text = ast.unparse(node) if isinstance(node, ast.Assign | ast.Expr) else ""
-        if _CONTEXTS.match(text):
-            yield f"{text}: {_CONTEXT}"

@@ -1,4 +1,6 @@
-"""Keys that differ from reading to reading: each would have rows, and a state, of its own.
+"""Keys that differ from reading to reading, and functions that ask for a key that nothing has.
+
+Of the first each reading would have rows, and a state, of its own.
 
 >>> from lasp_edge import Program, folds
 >>> program = Program("house")
@@ -9,9 +11,13 @@
 key of window by_time gives each second a key of its own
 """
 
+import dis
+import inspect
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
+from itertools import pairwise
+from types import FunctionType
 from typing import Any
 
 from lasp_edge.checking.readings import FIRST_US, AnyTags, texts_of, values_of
@@ -33,6 +39,58 @@ def restless(plan: Plan) -> list[str]:
             for what, name, event in _keyed(plan)
             if _is_restless(plan, name, event)
         ]
+
+
+def keyless(plan: Plan) -> list[str]:
+    """Return a line for each function of readings that asks for their key, which only scans give.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("house")
+    >>> warm = program.event("warm", resolution="0.1")
+    >>> by = {"key": lambda event: event.key}
+    >>> _ = program.window("by_room", source=warm, fold=folds.mean(), size_s=60, **by)
+    >>> print(keyless(program.plan())[0].partition(";")[0])
+    key of window by_room asks for event.key, and that is empty: no scan is before it
+    """
+    return [
+        f"{what} asks for {name}.key, and that is empty: no scan is before it; write "
+        f"{name}.tags[..], or {name}.device"
+        for what, function, sources in _of_sources(plan)
+        if not any(each in plan.streams and not plan.streams[each].stateless for each in sources)
+        for name in _asked_for_key(function)
+    ]
+
+
+def _of_sources(plan: Plan) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+    """Yield functions that are given events, each with what it is for, and where they are from."""
+    functions = plan.functions
+    for name, key in functions.keys.items():
+        if name in plan.streams:
+            yield f"key of scan {name}", key, plan.streams[name].sources
+        elif name not in plan.windows:
+            yield f"key of variable {name}", key, ()
+    for name, window in plan.windows.items():
+        of_window = {"key": functions.keys.get(name)}
+        of_window |= {kind: functions.windows.get((name, kind)) for kind in ("value", "where")}
+        for kind, function in of_window.items():
+            yield f"{kind} of window {name}", function, (window.source.name,)
+    for event, handlers in functions.handlers.items():
+        yield from ((f"handler of event {event}", each, ()) for each in handlers)
+    for name, function in functions.streams.items():
+        yield f"{plan.streams[name].operator} {name}", function, plan.streams[name].sources
+
+
+def _asked_for_key(function: Any) -> Iterator[str]:
+    """Yield the name of a function's event, where it asks for its key."""
+    given = inspect.unwrap(function) if callable(function) else None
+    if not isinstance(given, FunctionType) or not given.__code__.co_argcount:
+        return
+    code = given.__code__
+    name = code.co_varnames[0]
+    for step, after in pairwise(dis.get_instructions(code)):
+        if step.opname.startswith("LOAD_FAST") and step.argval == name and after.argval == "key":
+            yield name
+            return
 
 
 def _keyed(plan: Plan) -> Iterator[tuple[str, str, str]]:

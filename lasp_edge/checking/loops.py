@@ -4,7 +4,8 @@
         program.window(.., where=lambda event: event.tags["room"] == room)
 
 Python looks a variable up when the function is called, and by then the loop is over. Each window
-counts the last room. It is found in the text, of functions that are one piece of code.
+counts the last room. It is found in the text, of functions that are one piece of code. A global
+that a module binds again behind a function is seen in the same way.
 """
 
 import ast
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from lasp_edge.checking.determinism import functions_of
+from lasp_edge.checking.determinism import functions_of, inner_functions
 from lasp_edge.checking.texts import named_values, node_of, tree_of
 from lasp_edge.language.plan import Plan
 from lasp_edge.reasons import shown_place
@@ -46,6 +47,46 @@ def _line(titles: list[str], function: FunctionType, name: str, value: Any) -> s
         f"loop, and {name} is {value!r} in all of them; to keep the value of its turn, write "
         f"lambda {taken}, {name}={name}: .., or def with the same arguments"
     )
+
+
+def rebound(plan: Plan) -> list[str]:
+    """Return a line for each function that sees a global as a later line binds it again."""
+    found = {
+        f"{what} ({shown_place(each.__code__.co_filename, each.__code__.co_firstlineno)}) names "
+        f"{name}, which line {line} binds again: all functions see it as it is at last, "
+        f"{each.__globals__.get(name)!r}; give each value a name of its own": None
+        for what, given in functions_of(plan)
+        for each in inner_functions(given)
+        for name, line in _bound_later(each)
+    }
+    return list(found)
+
+
+def _bound_later(function: FunctionType) -> Iterator[tuple[str, int]]:
+    """Yield the globals that are bound before and behind a function, and the line behind it."""
+    node, tree = node_of(function), tree_of(function)
+    if node is None or tree is None:
+        return
+    first, last = function.__code__.co_firstlineno, getattr(node, "end_lineno", 0)
+    for name, _ in named_values(function, node):
+        if name not in function.__code__.co_freevars:
+            bound = [*_bound(tree, name)]
+            before = {text for line, text in bound if line < first}
+            behind = [line for line, text in bound if line > last and text not in before]
+            if before - {"None"} and behind:
+                yield name, behind[-1]
+
+
+def _bound(tree: ast.AST, name: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a module that bind a global, outside of functions, and to what."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+                yield node.lineno, ast.unparse(node.value)
+        yield from _bound(node, name)
 
 
 def _last_turn(functions: list[FunctionType]) -> Iterator[tuple[str, Any]]:

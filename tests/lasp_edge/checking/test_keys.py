@@ -7,7 +7,7 @@ import pytest
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds, scans
 from lasp_edge.checking.determinism import risks_of
-from lasp_edge.checking.keys import restless
+from lasp_edge.checking.keys import keyless, restless
 
 KEYS = {
     "the time": (lambda event: f"{event.tags['room']} {event.time_us}", True),
@@ -45,3 +45,20 @@ def test_the_default_of_a_parameter_in_a_function_is_named():
     (line,) = risks_of(program.plan())
     why = "what operators set never reaches it; write at[limit]"
     assert line == f"where of window wrong names limit.default: {why}"
+
+
+def test_a_key_that_only_a_scan_gives_is_named_where_there_is_none():
+    program = Program("house")
+    warm = program.event("warm", resolution="0.1")
+    by = {"key": lambda event: event.key}
+    window = {"fold": folds.count(), "size_s": 60}
+    program.window("w", source=warm, **window, **by)
+    program.filter(warm, lambda event: event.key == "attic", "attic")
+    program.window("of_attic", source="attic", **window, where=lambda event: event.key == "attic")
+    changes = program.scan("changes", source=warm, scan=scans.changes(), per_device=True, **by)
+    rising = program.filter(changes, lambda event: event.key == "attic", "rising")
+    program.window("r", source=rising, **window, **by)
+    program.window("p", source=warm, **window, where=lambda event, at: event.tags["key"] == "a")
+    assert {line.partition(" asks for event.key, ")[0] for line in keyless(program.plan())} == {
+        *("key of window w", "key of scan changes", "where of window of_attic", "filter attic")
+    }

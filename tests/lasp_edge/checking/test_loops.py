@@ -1,9 +1,12 @@
 """Functions that are made in a loop, and what they see of it."""
 
+import importlib
+import sys
+
 import pytest
 
 from lasp_edge import Program, folds, scans
-from lasp_edge.checking.loops import captured
+from lasp_edge.checking.loops import captured, rebound
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.testing import check_program, replay
 
@@ -151,3 +154,38 @@ def test_parameters_with_a_default_are_still_the_parameters():
     program.window("w", source=warm, fold=folds.count(), size_s=60, where=where, uses=(limit,))
     found = replay(program, [("a", "warm", 20 + n, START_S + n) for n in range(3)])
     assert found.window("w")[0]["count"] == 2
+
+
+MODULE = """
+from lasp_edge import Program, folds
+program = Program("oven")
+warm = program.event("warm", resolution="0.1")
+window = {{"source": warm, "fold": folds.count(), "size_s": 60}}
+{first}
+program.window("warm", **window, where=lambda event: event.value > LIMIT)
+{second}
+program.window("hot", **window, where=lambda event: event.value > LIMIT)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count"),
+    [
+        ("LIMIT = 20", "LIMIT = 30", 1),
+        ("LIMIT = 20", "LIMIT += 10", 1),
+        ("LIMIT = 20", "LIMIT = 20", 0),
+        ("LIMIT = None", "LIMIT = 20", 0),
+        ("LIMIT = 20", "def other():\n    LIMIT = 30", 0),
+        ("LIMIT = 20\nLIMIT = 30", "", 0),
+    ],
+)
+def test_a_global_that_is_bound_again_behind_a_function_is_named(
+    tmp_path, monkeypatch, first, second, count
+):
+    (tmp_path / "planted_oven.py").write_text(MODULE.format(first=first, second=second))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "planted_oven", raising=False)
+    found = rebound(importlib.import_module("planted_oven").program.plan())
+    monkeypatch.delitem(sys.modules, "planted_oven")
+    assert [line.partition(" (")[0] for line in found] == ["where of window warm"] * count
+    assert all("names LIMIT, which line 8 binds again" in line for line in found)

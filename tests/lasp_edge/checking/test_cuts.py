@@ -1,0 +1,80 @@
+"""What cuts a number that no double is, and what a process is set to, is named with a remedy."""
+
+import ast
+import importlib
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from lasp_edge.checking.cuts import cuts_in
+from lasp_edge.checking.determinism import risks
+
+WIDTH, HALF, WHOLE = 0.1, 0.5, 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("int(x * 100)", "math.floor(x * 100)", "trunc(100 * x)", "math.ceil(x * 100)"),
+        *("int(x / 0.1)", "x // 0.1", "x % 0.05", "divmod(x, 0.3)[0]", "x // WIDTH"),
+    ],
+)
+def test_what_is_cut_wrongly_is_found(text):
+    (line,) = cuts_in(ast.parse(text), globals())
+    assert line.startswith(text.removesuffix("[0]"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("int(x)", "int(x / 10)", "x // 5", "x % 60", "x // 0.5", "divmod(x, 0.25)"),
+        *("round(x * 100)", "Decimal(str(x)) // 0.1", "'%s' % 0.1", "x // HALF", "x % WHOLE"),
+        *("int(Decimal(x) * 3)", "x // n"),
+    ],
+)
+def test_what_is_cut_rightly_is_not(text):
+    assert list(cuts_in(ast.parse(text), globals())) == []
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (lambda event: Path.home().name, "Path.home"),
+        (lambda event: str(os.getuid()), "os.getuid"),
+        (lambda event: os.path.expanduser(event.value), "os.expanduser"),  # noqa: PTH111
+    ],
+)
+def test_what_a_user_or_a_machine_has_is_named(function, named):
+    (line,) = risks(function)
+    assert line.startswith(f"{named}: it is another one on each machine")
+
+
+MODULE = """
+class locale:
+    LC_ALL, setlocale = 6, staticmethod(print)
+
+locale.setlocale(locale.LC_ALL, {given!r})
+key = lambda event: {text}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "count"),
+    [
+        ("", 'f"{event.value:n}"', 1),
+        ("", 'time.strftime("%A", time.gmtime(event.time_us // 1_000_000))', 1),
+        ("", 'f"{event.value:g}"', 0),
+        ("C", 'f"{event.value:n}"', 0),
+    ],
+)
+def test_a_locale_that_is_the_machines_own_is_named(tmp_path, monkeypatch, given, text, count):
+    (tmp_path / "planted_locale.py").write_text(MODULE.format(given=given, text=text))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "planted_locale", raising=False)
+    found = risks(importlib.import_module("planted_locale").key)
+    monkeypatch.delitem(sys.modules, "planted_locale")
+    assert [line.partition(": ")[2][:41] for line in found] == [
+        "each machine has a locale of its own; lea"
+    ] * count
