@@ -38,6 +38,10 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
     """Return the flaws of a scan over these events, in order; the first of each kind."""
     found: dict[str, str] = {}
     state = scan.zero
+    try:
+        check_plain(state)
+    except ValueError as error:
+        return [f"step from {state!r} fails: {error}"]
     for event in events:
         state = _tried(found, "step", f"at {event.value!r}", scan.step, state, event)
         _note_unit(found, scan, state, event.time_us)

@@ -194,4 +194,8 @@ _INT, _TUPLE = {int}, {tuple}
 _EXACT = frozenset({bool, int, str, bytes, type(None)})
 """Kinds of which equal values have one encoding."""
 _SINGLE = frozenset({bool, float, int, type(None)})
-_HINTS: dict[type, str] = {list: " (a tuple in place of a list)"}
+_HINTS: dict[type, str] = {
+    list: " (a tuple in place of a list)",
+    dict: " (a sorted tuple of pairs in place of a dict)",
+    **dict.fromkeys((set, frozenset), " (a sorted tuple in place of a set)"),
+}

@@ -112,6 +112,25 @@ def test_a_state_that_is_a_list_is_named_with_what_to_write():
     assert "a plain value is needed (a tuple in place of a list), not a list" in line
 
 
+@pytest.mark.parametrize("zero", [frozenset(), (0, frozenset())])
+def test_a_state_that_is_a_set_is_named_with_what_to_write(zero):
+    class Seen(scans.Scan):
+        name, parts = "seen", {"n": "1"}
+
+        def step(self, state, event):
+            seen = (state if zero == frozenset() else state[1]) | {event.value}
+            return (seen if zero == frozenset() else (0, seen)), [len(seen)]
+
+        def due(self, state):
+            return None
+
+    scan = Seen()
+    scan.zero = zero
+    lines = tried_streams(program_with(scan).plan()).wrong
+    assert lines
+    assert all("a sorted tuple in place of a set" in line for line in lines)
+
+
 def test_a_timer_that_sets_itself_again_is_named_before_it_rings_for_ever():
     class Ringing(scans.Scan):
         name, parts, zero = "ringing", {"n": "1"}, (0, 0)
