@@ -2,48 +2,57 @@
 
 Events in order are sent as they are, packed in cells. Of the others each device would send, at each
 event in order, the part that it has made of its share; and it is sent the place of that event, with
-the share. All is encoded as it is sent: pane entries in frames of a minute, each acknowledged, with
-MQTT's bytes around them. So a recording tells which events are seldom enough to be waited for.
+the share, and states that it has gone on from there. All is encoded as it is sent: pane entries in
+frames of a minute, each acknowledged, with MQTT's bytes around them. So a recording tells which
+events are seldom enough to be waited for.
 
 Without a recording nobody knows the rates, and the choice of the fewest events in order is named.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crdts import Replica
-from crdts.plain import pack
 from lasp_edge.checking.recordings import Recording, recording_of
 from lasp_edge.checking.streams import made_up_readings
 from lasp_edge.checking.synchronised import broken_laws, stepped
 from lasp_edge.checking.ties import RecordFields
 from lasp_edge.event import Event
+from lasp_edge.language.item_stream import STATED
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, Leaving, graph_of
+from lasp_edge.ordered.answers import BASIS_BYTES, stated_at, statement, without
 from lasp_edge.ordered.cells import CELL_US, PRESENT, Cell, cell_of, packed
 from lasp_edge.ordered.covers import covers
 from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.parted import sent_at
 from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.plain import encoded
-from lasp_edge.ordered.sent_rows import row_name
+from lasp_edge.ordered.sent_outputs import OutputAt, OutputContent, packed_outputs
+from lasp_edge.ordered.shared_places import SharedPlace, packed_places
+from lasp_edge.ordered.short_answers import ANSWER
 from lasp_edge.ordered.stages import ScanStage
 from lasp_edge.ordered.synchronised import Synchronised
 from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.shares import SharesFrame, short_stream
 from lasp_edge.protocol.sizes import published_bytes, reading_as_json_bytes
+from lasp_edge.protocol.topics import Topics, topic_of
 from lasp_edge.units import SECOND_US
 
-_MINUTE_US, _HOUR_US, _DAY_US = 60 * SECOND_US, 3_600 * SECOND_US, 86_400 * SECOND_US
+_MINUTE_US, _DAY_US = 60 * SECOND_US, 86_400 * SECOND_US
 _AT_ONCE_US = SECOND_US
 """What all others wait for leaves with the next tick: within about a second."""
 _MOST_ENTRIES = 20
 """Of a frame, so that none is too long."""
-_BASIS = bytes(8)
+_BASIS = bytes(BASIS_BYTES)
 """In place of the digest by which a part names the share of which it was made."""
+_LIFE = (3, 120)
+"""The life that sends an answer, and how often it has promised."""
 _REPLICA, _SINK = Replica(3, 0x9ABCDEF1, "a-device"), Replica(2, 0x77777777, "gateway")
 _STREAM = -(1 << 60)
 
@@ -57,6 +66,15 @@ class SentEntry(NamedTuple):
     time_us: int
     key: str
     content: bytes
+
+
+class AnsweredEvent(NamedTuple):
+    """An event in order: its place and key, the share behind it, and what devices have made."""
+
+    place: Place
+    key: str
+    share: object
+    made: Mapping[str, tuple[Any, ...]]
 
 
 def choices(plan: Plan, path: Path | None, fields: RecordFields) -> Iterator[str]:
@@ -145,16 +163,21 @@ def _bytes(
     recording: Recording,
 ) -> int:
     """Return the bytes over the sockets of all devices in the time of a recording."""
-    has_local = len(ordered) < len(_names(by_key))
+    has_local, is_same = len(ordered) < len(_names(by_key)), scan.is_share_constant
     waits_us = _AT_ONCE_US if has_local else _MINUTE_US
     entries = _cells(plan, ordered, recording, waits_us)
-    shares: list[SentEntry] = []
+    answered: list[AnsweredEvent] = []
     for key, items in by_key.items() if has_local else ():
-        shares += _parts(scan, ordered, key, items, entries)
+        answered += _answered(scan, ordered, key, items, recording.devices)
+    answered.sort(key=attrgetter("place"))
+    for device in entries:
+        entries[device] += _answers(device, answered, is_same=is_same)
     leaving_us = [_leaving_us(plan, event, waits_us) for event in _events(plan, ordered)]
     every_us = min(leaving_us, default=waits_us)
-    sent = sum(_frames_bytes(each, every_us) for each in entries.values())
-    return sent + _shares_bytes(shares, is_same=scan.is_share_constant) * len(recording.devices)
+    up = sum(_frames_bytes(each, every_us) for each in entries.values())
+    names, topics = sorted(_names(by_key)), Topics(plan.name)
+    down = _shares_bytes(names, topics, answered, is_same=is_same)
+    return up + down * len(recording.devices)
 
 
 def _names(by_key: Mapping[str, Items]) -> set[str]:
@@ -204,27 +227,38 @@ def _sent(at_us: int, cell: Cell, every_us: int) -> Iterator[SentEntry]:
         yield SentEntry(max(at_us, part * part_us), "", packed(so_far))
 
 
-def _parts(
-    scan: Synchronised,
-    ordered: Ordered,
-    key: str,
-    items: Items,
-    entries: dict[str, list[SentEntry]],
-) -> Iterator[SentEntry]:
-    """Add the parts of devices to their entries; yield the share at each event in order."""
+def _answered(
+    scan: Synchronised, ordered: Ordered, key: str, items: Items, devices: Iterable[str]
+) -> Iterator[AnsweredEvent]:
+    """Yield the events in order of a key, with what each device has made up to there."""
     state, parts = scan.zero, dict[str, object]()
-    share = scan.share(state)
+    share, is_same = scan.share(state), scan.is_share_constant
     for place, event in items:
         state, _ = stepped(scan, state, event)
         if event.name not in ordered:
             parts[event.device] = stepped(scan, parts.get(event.device, share), event)[0]
             continue
-        for device, part in parts.items():
-            content = encoded((*place[1:], key, _BASIS, part))
-            entries[device].append(SentEntry(place[0], row_name(place), content))
+        made = {each: (p,) if is_same else without(p, share) for each, p in parts.items()}
         share, parts = scan.share(state), {}
-        given = () if scan.is_share_constant else (share,)
-        yield SentEntry(place[0], key, encoded((*place[1:], key, *given)))
+        yield AnsweredEvent(place, key, share, {each: made.get(each, ()) for each in devices})
+
+
+def _answers(
+    device: str, answered: Iterable[AnsweredEvent], *, is_same: bool
+) -> Iterator[SentEntry]:
+    """Yield what a device sends of events in order: all of a cell so far, at each new one.
+
+    Where shares differ, it states a tick later from which ones it has gone on.
+    """
+    for cell_us, several in groupby(answered, lambda each: cell_of(each.place[0])):
+        outputs: dict[OutputAt, OutputContent | None] = {}
+        for count, each in enumerate(several, start=1):
+            answer = (ANSWER, _BASIS, each.made[device], *_LIFE)
+            outputs[sent_at(each.place)] = ("", answer, "", "")
+            yield SentEntry(each.place[0], "", packed_outputs(outputs))
+            if not is_same:
+                stating = packed_outputs({stated_at(cell_us): statement([_BASIS] * count, _LIFE)})
+                yield SentEntry(each.place[0] + _AT_ONCE_US, STATED, stating)
 
 
 def _frames_bytes(entries: list[SentEntry], every_us: int) -> int:
@@ -248,15 +282,21 @@ def _frame_bytes(entries: list[SentEntry]) -> int:
     return sum(published_bytes(len(frame.encode())) for frame in frames)
 
 
-def _shares_bytes(shares: list[SentEntry], *, is_same: bool) -> int:
-    """Return what one device is sent of places and shares: the hour so far, at each new place.
+def _shares_bytes(
+    names: Sequence[str], topics: Topics, answered: Iterable[AnsweredEvent], *, is_same: bool
+) -> int:
+    """Return what one device is sent of places and shares: all of a cell so far, at each new place.
 
     Where shares differ, twice: once the place alone, and again with the share.
     """
     total = 0
-    for _, of_hour in groupby(sorted(shares), lambda each: each.time_us // _HOUR_US):
-        so_far = 120  # the envelope, the scan's stream, the hour, and what is settled
-        for entry in of_hour:
-            so_far += len(pack([entry.time_us % _HOUR_US, entry.content]))
-            total += published_bytes(so_far) * (1 if is_same else 2)
+    for cell_us, several in groupby(answered, lambda each: cell_of(each.place[0])):
+        places: dict[Place, SharedPlace] = {}
+        for place, key, share, _ in several:
+            for is_known in (False,) if is_same else (False, True):
+                places[place] = SharedPlace(key, is_known, share)
+                content = packed_places(places, cell_us, names)
+                version = cell_us // SECOND_US + 1
+                frame = SharesFrame(_SINK, 1, short_stream(_STREAM), cell_us, version, content)
+                total += published_bytes(len(frame.encode())) + len(topic_of(frame, topics))
     return total

@@ -1,11 +1,15 @@
 """What leaves devices for an order over the whole fleet."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from lasp_edge.ordered.sent_items import ItemForm
     from lasp_edge.ordered.sent_outputs import OutputForm
+
+
+STATED: Final = "g"
+"""The key of the entry that states from which shares of a cell a device has gone on."""
 
 
 @dataclass(frozen=True, slots=True)

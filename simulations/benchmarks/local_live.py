@@ -68,9 +68,9 @@ def table(*, quick: bool = False) -> Iterator[Line]:
         live = f"live, {rate_hz} Hz"
         yield from lines(live, slices, *runs, goals=False)
         yield _place_line(live, costs["local"], slices, "a total", PLACE_BYTES)
-    few, fast_hz = QUICK_SLICES if quick else DELAYED, max(LIVE_HZ)
-    cost = cost_of(energy.modelled.plan(), len(DEVICES), few, fast_hz, INTERVAL_S)
-    yield _place_line(f"live, {fast_hz} Hz", cost, few, "sums and a model of ten", MODEL_BYTES)
+        few = min(slices, DELAYED)
+        cost = cost_of(energy.modelled.plan(), len(DEVICES), few, rate_hz, INTERVAL_S)
+        yield _place_line(live, cost, few, "sums and a model of ten", MODEL_BYTES)
 
 
 def _intake_lines(count: int) -> Iterator[Line]:
@@ -140,6 +140,8 @@ def _delay_lines(slices: int) -> Iterator[Line]:
 def _place_line(how: str, cost: WireCost, slices: int, made: str, goal: int) -> Line:
     """Return the line of what an event in order takes of each device."""
     size = sum(cost.frames[kind] for kind in (ANSWERS, SHARES)) / slices / len(DEVICES)
+    around = sum(cost.sizes[kind] - cost.frames[kind] for kind in (ANSWERS, SHARES))
+    more = around / sum(cost.counts[kind] for kind in (ANSWERS, SHARES))
     what = f"{how}: bytes of an event in order, a device: part and share, {made}"
-    note = "frames; with topics, MQTT's heads and acknowledgements 76 B more a message"
+    note = f"frames; with topics, MQTT's heads and acknowledgements {more:.0f} B more a message"
     return Line(what, OURS, None, size, "B", None, at_most(size, goal, "B"), note)

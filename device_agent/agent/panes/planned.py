@@ -4,15 +4,13 @@ Streams of windows with parameters come and go with what operators say.
 """
 
 from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Protocol
 
 from device_agent.agent.stored_rows import PaneId
 from lasp_edge.folds.fold import Fold
+from lasp_edge.language.item_stream import STATED
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import WindowRegimes
-
-STATED: Final = "g"
-"""The key of the entry that states from which shares of a cell a device has gone on."""
 
 
 class FoldedPanes(Protocol):

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from device_agent.agent.agent import Agent
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
-from device_agent.agent.panes.planned import STATED
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import PaneId
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
 from lasp_edge.language.halves import scan_of
-from lasp_edge.language.item_stream import ItemStream
+from lasp_edge.language.item_stream import STATED, ItemStream
 from lasp_edge.language.streaming import Leaving
 from lasp_edge.ordered.answers import kept_answers, sent_answers, stated_at, statement
 from lasp_edge.ordered.cells import (
