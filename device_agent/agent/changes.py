@@ -48,6 +48,7 @@ class SinkRow(NamedTuple):
         commit: the greatest of its store after which it has taken an entry; 0 for none.
         landed: the same of a lake, which it is repeated to.
         spoken_s: the latest second at which a store of this name spoke, by its clock.
+        ancestors: ids of the stores from which its one follows.
     """
 
     name: str
@@ -57,6 +58,7 @@ class SinkRow(NamedTuple):
     commit: int = 0
     landed: int = 0
     spoken_s: int = 0
+    ancestors: tuple[str, ...] = ()
 
 
 class Settled(NamedTuple):
@@ -194,7 +196,10 @@ def _typed(name: str, plain: Any) -> Any:
     if name in {"streams", "begun"}:
         return tuple([tuple(each) if type(each) is list else each for each in plain])
     if name == "sinks":
-        return tuple([SinkRow(n, store, tuple(f), *rest) for n, store, f, *rest in plain])
+        rows = [SinkRow(*row) for row in plain]
+        return tuple(
+            [r._replace(former=tuple(r.former), ancestors=tuple(r.ancestors)) for r in rows]
+        )
     if name == "other_programs":
         return {device: (program, release) for device, (program, release) in plain.items()}
     if name == "control":

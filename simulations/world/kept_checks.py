@@ -60,7 +60,9 @@ def _known(core: Core) -> dict[str, Any]:
         "shared": {name: state.whole for name, state in core.variables.shared_states.items()},
         "commands": core.commands.known,
         "counts": core.counters.totals,
-        "sinks": [(row.name, row.store, row.former) for row in core.panes.sinks.rows()],
+        "sinks": [
+            (row.name, row.store, row.former, row.ancestors) for row in core.panes.sinks.rows()
+        ],
         "times": core.intake.progress.facts(),
         "promise": core.intake.progress.promised_us,
     }

@@ -65,9 +65,8 @@ class Sink:
 
     def __init__(self, place: int, row: SinkRow, flights: Flights) -> None:
         self.bit = 1 << place
-        self.name, self.store, self.former, self.silent_us, *kept = row
-        self.commit, self.landed, self.latest_s = kept
-        self.ancestors: frozenset[str] = frozenset()
+        self.name, self.store, self.former, self.silent_us = row[:4]
+        self.commit, self.landed, self.latest_s, self.ancestors = row[4:]
         self.contested_us = self.moves = self.moved_us = 0
         self.spoken_s: int | None = None
         self.is_much_later = False
@@ -77,7 +76,7 @@ class Sink:
 
     def row(self) -> SinkRow:
         """Return it as it is stored."""
-        kept = (self.silent_us, self.commit, self.landed, self.latest_s)
+        kept = (self.silent_us, self.commit, self.landed, self.latest_s, self.ancestors)
         return SinkRow(self.name, self.store, self.former, *kept)
 
     def is_new_speaker(self, nonce: int) -> bool:
@@ -131,6 +130,6 @@ class Sink:
             self.moves, self.moved_us = self.moves + 1, 0
         left = [each for each in (*self.former, self.store) if each not in {"", store}]
         self.former = tuple(left[-FORMER_STORES:])
-        self.ancestors = frozenset()
+        self.ancestors = ()
         self.store, self.contested_us, self.spoken_s = store, 0, None
         self.flights.abandon_all()

@@ -75,7 +75,8 @@ class Sinks:
     Attributes:
         changes: what is to be committed; whoever takes it puts None in its place.
         unstored: changes of many stored entries that are not committed yet.
-        has_commits: a sink took an entry after a later commit, and that is not stored yet.
+        has_commits: a sink took an entry after a later commit, or has another store, and that is
+            not stored yet.
     """
 
     def __init__(
@@ -129,10 +130,11 @@ class Sinks:
         clock_s, is_later = frame.clock_s or sink.latest_s + 1, named > sink.answered
         is_new = is_later or clock_s > sink.latest_s
         is_old = not is_later and clock_s < sink.latest_s
-        if frame.store != sink.store and not self._moves(sink, frame, is_old=is_old):
+        is_moved = frame.store != sink.store
+        if is_moved and not self._moves(sink, frame, is_old=is_old):
             return None
-        if frame.former:
-            sink.ancestors = frozenset([former.store for former in frame.former])
+        sink.ancestors = tuple([former.store for former in frame.former]) or sink.ancestors
+        self.has_commits |= is_moved or bool(frame.former)  # and what the answer states besides
         sink.hear(frame.clock_s, is_new=is_new)
         sink.answered = max(sink.answered, named)
         if frame.taken and frame.number > sink.commit:
@@ -177,7 +179,6 @@ class Sinks:
         known = dict(frame.former).get(sink.store, -1)
         if known >= sink.commit and store not in sink.former:
             sink.adopt(store, follows=True)
-            self.has_commits = True
             self._changed().facts = self._facts()
             return True
         if store in sink.ancestors and sink.silent_us < LEFT_US:

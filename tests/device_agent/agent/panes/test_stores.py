@@ -205,3 +205,26 @@ def test_what_ended_before_the_present_store_began_is_late_whatever_its_clock_sa
     assert device.core.report()["contested_sinks"] == []
     Fleetlet(device).run(LEFT_US // SECOND_US + 1)
     assert answers(device, "last", now_s + 900), "whoever lies of former stores wins ten minutes"
+
+
+def test_what_ended_before_the_present_store_began_is_late_after_a_restart_too(device):
+    """Two acknowledgements of former processes were on their way when the agent ended."""
+    full(device)
+    frames = device.frames(PaneFrame, device.tick(60))
+    former = (FormerStore("before", SEQS - 1), FormerStore("last", SEQS - 1))
+    now_s = device.now_us // SECOND_US
+    assert answers(device, "present", now_s, former=former)
+    device.tick()
+    device.restart()
+    assert not answers(device, "before", now_s - 60)
+    assert not answers(device, "last", now_s - 30, *frames)
+    assert device.core.report()["contested_sinks"] == []
+
+
+def test_a_word_from_before_the_first_one_of_a_store_is_late_after_a_restart_too(device):
+    full(device)
+    now_s = device.now_us // SECOND_US
+    assert answers(device, "present", now_s)
+    device.tick()
+    device.restart()
+    assert not answers(device, "before", now_s - 30)
