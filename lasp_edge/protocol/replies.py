@@ -55,6 +55,8 @@ class Replies:
         """Take what is owed for messages whose rows are durable with a commit, counted from 1."""
         self._commit = commit
         self._hellos |= accepted.hellos
+        for _, about in accepted.hellos:  # it may be on an older card, which knows a former store
+            self._name_store.discard(about)
         self._overtaken |= accepted.overtaken
         for device, answer in accepted.answers.items():
             self._answers.setdefault(device, Answer()).add(answer)

@@ -2,7 +2,8 @@
 
 from crdts import Replica
 from lasp_edge.protocol.acceptance import Acceptance, Accepted
-from lasp_edge.protocol.acks import Answer, Seqs
+from lasp_edge.protocol.acks import AckFrame, Answer, FormerStore, Seqs
+from lasp_edge.protocol.fencing import HelloFrame
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.topics import Topics
 
@@ -25,3 +26,16 @@ def test_an_answer_that_could_not_leave_is_sent_when_the_link_takes_it():
     replies.answer(lambda _frame: False, 0)
     replies.answer(lambda frame: sent.append(frame.taken) is None, 0)
     assert sent == [(Seqs(1, 7, ((3, 3),)),)]
+
+
+def test_who_says_hello_may_be_on_an_older_card_and_is_told_again_what_the_store_follows_from():
+    acceptance = Acceptance((), (), Topics("trial"), ("lake", "b"), {})
+    former, sent = (FormerStore("a", 9),), []
+    replies = Replies(acceptance, Replica(1, 1, "gateway"), former)
+    hello = HelloFrame(Replica(2, 8, "pi-0"), 1, "pi-0", challenge=4711, attempt=1)
+    for turn in (Accepted(heard={"pi-0": True}), Accepted(hellos={("pi-0", "pi-0"): hello})):
+        turn.answers["pi-0"] = Answer()
+        turn.answers["pi-0"].take(1, 7, [3])
+        replies.owe(turn, 0)
+        replies.answer(lambda frame: sent.append(frame) is None, 0)
+    assert [frame.former for frame in sent if isinstance(frame, AckFrame)] == [(), former]
