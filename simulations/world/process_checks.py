@@ -8,7 +8,7 @@
 - a clock that is right is never left, where those of all devices are, whatever sinks' clocks say
 - a device reports within seconds that two sinks of one name answer it
 - a device moves to each store once, however often somebody plays what a former one had answered
-- a device refuses no frame, and meets no other life of its own, where nothing is the cause
+- a device refuses no frame, and meets no other life and no other store, where nothing is the cause
 - after all is settled it says nothing but beats, and repeats commands seldom
 - no more lines are reported as possibly counted twice than its store has taken in
 - a process that goes on from a store knows at least what the one before it knew when it began
@@ -29,11 +29,16 @@ from simulations.world.truth import LONG_S
 from simulations.world.world import World
 
 _CARDS = frozenset({"store_lost", "older_image", "unsynced_lost", "bit_flip", "clone", "held_up"})
+_SINKS = frozenset(
+    {"new_lake", "gateway_old", "gateway_torn", "gateway_jump", "twin", "power_lost"}
+)
 CAUSES: Final[dict[str, frozenset[str]]] = {
     "frame: a vouch that was not asked for": frozenset(),
     "frame: old acknowledgement": frozenset({"recorded_answers"}),
     "frame: integer out of range": frozenset({"hostile", "gateway_1970"}),  # before the epoch
     "frame: ": frozenset({"hostile"}),
+    "sink: ": _SINKS | {"recorded_answers", "hours", "hostile"},
+    "sinks: another store": _SINKS,
     "fence: later lives met": _CARDS,
     "clone_alarms": _CARDS | {"hostile"},
 }
