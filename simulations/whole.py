@@ -23,7 +23,7 @@ from lasp_edge.language.writes import variables_named
 from simulations.elsewhere import differences
 from simulations.oracle import Reading, accepted
 from simulations.replay import DAY_US, ReplayedFleet, replaying
-from simulations.whole_values import idle
+from simulations.whole_values import LEAST_TIME_US, idle
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?")
 _STORED = re.compile('^failed: window (.+?): MissingTagError: no tag "([^"]+)"', re.MULTILINE)
@@ -32,8 +32,6 @@ RARE = "a function that few readings reach"
 
 EVER_US = 40_000 * DAY_US
 """For how long readings are taken in: their times are made up, whatever the program's windows."""
-_LEAST_TIME_US = 10**14
-"""A time of 1973: whatever is less was meant as another thing, or counts seconds."""
 _LACKS_ONE_OF = 3
 """Of this many readings one lacks the tags that functions can do without."""
 ROUNDS = 8
@@ -258,7 +256,7 @@ def _odd_samples(plan: Plan, name: str, several: list[tuple[int, int]]) -> Itera
     """Yield what is odd in the values and times that are written to a set or register."""
     measured = plan.events.get(plan.variables[name].measures or "")
     known = measured.plausible if measured is not None else None
-    if all(0 <= time_us < _LEAST_TIME_US for _, time_us in several):
+    if all(0 <= time_us < LEAST_TIME_US for _, time_us in several):
         yield (
             f"handlers write {name} at times such as {several[0][1]}, and a time is in "
             "microseconds since 1970, as event.time_us is; does the value come first?"

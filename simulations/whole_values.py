@@ -44,6 +44,8 @@ from simulations.replay import ReplayedFleet
 _OF_SAMPLES: Final = (Mean, Minimum, Maximum, First, Last, Top, Quantile)
 _FAR: Final = 10
 """Times the greatest number without its sign, from which on a level is far beyond all that came."""
+LEAST_TIME_US: Final = 10**14
+"""A time of 1973: whatever is less was meant as another thing, or counts seconds."""
 _MOMENTS: Final = 8
 """Times at which values are looked at, after equally many readings each."""
 
@@ -55,6 +57,7 @@ def idle(plan: Plan, replay: ReplayedFleet, readings: Sequence[Reading]) -> list
         *_without_number(plan, readings, log),
         *_far_alerts(plan, replay, readings, log),
         *_idle_handlers(plan, replay),
+        *_odd_times(plan, replay),
     ]
 
 
@@ -201,3 +204,17 @@ def _is_empty(variable: Variable, values: Mapping[str, Any]) -> bool:
     """Return whether a shared variable is as it was declared."""
     bottom = variable.bottom
     return variable.name in values and bottom is not None and values[variable.name] == bottom.value
+
+
+def _odd_times(plan: Plan, replay: ReplayedFleet) -> Iterator[str]:
+    """Yield a line for each part that is a time, where no row has one of this century."""
+    for name, result in sorted(plan.stream_results.items()):
+        rows = replay.fleet.lander.rows(plan, name).values()
+        for at, (part, _) in enumerate(result.parts):
+            times = [row.parts[at] for row in rows if row.parts] if part in result.times else []
+            numbers = [each for each in times if isinstance(each, int)]
+            if numbers and all(0 <= each < LEAST_TIME_US for each in numbers):
+                yield (
+                    f"result {name}: its part {part} is a time, and {numbers[0]} is one of 1970: a "
+                    "time is in microseconds since then, as event.time_us is"
+                )

@@ -6,8 +6,8 @@
 - `identities`: what identifies each window and fold (`--plan`)
 - `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs;
   `clocks`: functions of the module `time`; `steps`: steps of a reading that are taken for units;
-  `rates`: rates that made-up readings are too steep for; `cuts`, `settings`: numbers that are cut
-  where no double is, and what a process is set to
+  `rates`: rates that made-up readings are too steep for; `cuts`, `settings`, `set_orders`:
+  numbers that are cut where no double is, what a process is set to, and the order of a set
 - `memory`, `alerts`, `room`, `growth`: what functions remember, what no value reaches, what is full
 - `pools`, `synchronised`: the laws of synchronised scans, and the events that they are tried on
 - `replays`: what rows of a scan over the fleet cost that wait for no device

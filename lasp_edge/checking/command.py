@@ -79,7 +79,7 @@ from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
-from lasp_edge.checking.steps import in_steps, rounded_away
+from lasp_edge.checking.steps import coarse_means, in_steps, rounded_away
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, need_device, ties
 from lasp_edge.checking.trial import Findings
@@ -206,7 +206,7 @@ def _looked_at(plan: Plan) -> _Seen:
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
     doubts += memos + unreachable(plan) + unread(plan) + unused(plan) + valueless(plan)
-    doubts += in_steps(plan) + keyless(plan) + rebound(plan)
+    doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]

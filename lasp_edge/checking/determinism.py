@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from lasp_edge.checking.clocks import MODULE, OF_NO_READING, OF_NO_TIME, asks_for_now, clock_risks
 from lasp_edge.checking.cuts import cuts_in, is_decimal
+from lasp_edge.checking.set_orders import set_orders
 from lasp_edge.checking.settings import settings_of
 from lasp_edge.checking.texts import node_of, tree_of
 from lasp_edge.language.declarations import Parameter
@@ -319,7 +320,7 @@ def _risks_of_function(name: str, value: Any, owner: str) -> Iterator[str]:
 def _in_text(function: FunctionType) -> Iterator[str]:
     """Yield the risks that the text of a function and of its module shows, and no name."""
     node, known = node_of(function), dict(_outer_values(function))
-    yield from cuts_in(node, known) if node is not None else ()
+    yield from (*cuts_in(node, known), *set_orders(node, known)) if node is not None else ()
     for each in ast.walk(node) if node is not None else ():
         if isinstance(each, ast.Call):
             yield from (f"{ast.unparse(each)}: {risk}" for risk in _risks_of_call(each, known))

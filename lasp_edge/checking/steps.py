@@ -40,9 +40,14 @@ from lasp_edge.language.declarations import EventType
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.reasons import shown_place
+from lasp_edge.scans.time_weighted import TimeWeightedMean
 
 _TRIED = (1_303, 600, -77)
 """Readings in steps; those that are not plausible are brought to the nearest that is."""
+
+
+_FEW = 2
+"""Steps between the least and the greatest reading, at most, of which a mean tells nothing."""
 
 
 def in_steps(plan: Plan) -> list[str]:
@@ -93,6 +98,32 @@ def rounded_away(plan: Plan) -> list[str]:
             lost = _lost(plan, event, plan.functions.streams[name], stream.resolution)
             found += [f"map {name}: {lost} of the map"] if lost else []
     return found
+
+
+def coarse_means(plan: Plan) -> list[str]:
+    r"""Return a line for each mean over time that is rounded to the few values of its event.
+
+    >>> from lasp_edge import Program, scans
+    >>> program = Program("pumps")
+    >>> on = program.event("on", resolution="1", least=0, most=1)
+    >>> duty = {"scan": scans.time_weighted_mean(every_s=60)}
+    >>> _ = program.scan("duty", source=on, per_device=True, **duty)
+    >>> print(*coarse_means(program.plan())[0].split("; "), sep="\n")
+    scan duty: each of its means is rounded to a step of 1, and on is 0 to 1
+    write resolution="0.01" in scans.time_weighted_mean
+    """
+    return [
+        f"scan {name}: each of its means is rounded to a step of {step.text}, and {event.name} is "
+        f'{scale.span}; write resolution="{float(step.exact) / 100:g}" in scans.time_weighted_mean'
+        for name, made in plan.functions.streams.items()
+        if isinstance(made, TimeWeightedMean)
+        for step in [plan.streams[name].resolution]
+        for event in [plan.events.get(plan.streams[name].sources[0])]
+        if step is not None and event is not None
+        for scale in [event.plausible]
+        if scale is not None and scale.nearest(LIMIT) - scale.nearest(-LIMIT) <= _FEW
+        if step.exact >= event.resolution.exact
+    ]
 
 
 def _with(function: Callable[[Event[Any], Any], Any], at: Any, event: Event[Any]) -> Any:

@@ -223,3 +223,15 @@ def test_a_handler_of_rows_that_updates_nothing_is_named(status, found):
     assert [line.partition(";")[0] for line in whole(program.plan(), {}).doubts] == [
         "handler noted of result changes: no made-up row makes it update notes"
     ] * found
+
+
+@pytest.mark.parametrize(("divisor", "found"), [(1_000_000, 1), (1_000, 1), (1, 0)])
+def test_a_time_of_another_unit_is_named(divisor, found):
+    program = Program("doors")
+    door = program.event("door", resolution="1", least=0, most=1)
+    at = program.map(door, lambda event: (event.time_us // divisor, event.value), "at")
+    program.result(at, parts={"opened": "time", "state": "1"})
+    doubts = whole(program.plan(), {}).doubts
+    assert [line.partition(" is one of")[0][:40] for line in doubts] == [
+        "result at: its part opened is a time, an"
+    ] * found

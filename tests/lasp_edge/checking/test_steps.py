@@ -3,8 +3,8 @@
 import pytest
 
 from crdts import BoundedLWWSet
-from lasp_edge import Column, Fold, Op, Program, folds
-from lasp_edge.checking.steps import in_steps, rounded_away
+from lasp_edge import Column, Fold, Op, Program, folds, scans
+from lasp_edge.checking.steps import coarse_means, in_steps, rounded_away
 
 
 class Hot(Fold):
@@ -103,3 +103,14 @@ def test_numbers_that_a_step_rounds_to_nothing_are_named(value, resolution, is_l
     program.window("w", source=event, fold=folds.mean(), size_s=60, value=value)
     found = [line.partition(":")[0] for line in rounded_away(program.plan())]
     assert found == ["value= of window w"] * is_lost
+
+
+@pytest.mark.parametrize(
+    ("most", "given", "found"), [(1, {}, 1), (1, {"resolution": "0.01"}, 0), (100, {}, 0)]
+)
+def test_a_mean_over_time_of_a_switch_needs_a_finer_step(most, given, found):
+    program = Program("pumps")
+    on = program.event("on", resolution="1", least=0, most=most)
+    scan = scans.time_weighted_mean(every_s=60, **given)
+    program.scan("duty", source=on, scan=scan, per_device=True)
+    assert len(coarse_means(program.plan())) == found
