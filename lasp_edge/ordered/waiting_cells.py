@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import islice
 from operator import itemgetter
 
-from lasp_edge.ordered.cells import RETRACTED, CellId
+from lasp_edge.ordered.cells import RETRACTED, CellId, cell_of
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.inputs import InputCell, Inputs
 from lasp_edge.ordered.item_store import FOR_EVER_US, ItemStore
@@ -27,6 +27,7 @@ AT_ONCE = 40
 """Cells that a graph takes at once: 4,000 readings where ten come a second."""
 
 _time_of = itemgetter(0)
+_event_of, _start_of = itemgetter(0), itemgetter(2)
 
 WaitingFrom = tuple[int, tuple[str, ...]]
 """Where the last cell begins that does not wait, and the events of which later ones do."""
@@ -55,18 +56,22 @@ class WaitingCells:
         self.behind_us: int | None = None
         self.live_us, self._restored = BEFORE_ALL_US, frozenset[str]()
         self._firsts_us: dict[CellId, int] = {}
+        self._first_us: int | None = None
         self._opened: dict[str, tuple[CellId, InputCell]] = {}
 
     @property
     def known(self) -> WaitingFrom | None:
         """From where on which cells wait, as an engine stores it; None: nowhere."""
-        events = tuple(sorted({each.event for each in self._firsts_us}))
-        return (self.live_us, events) if events else None
+        events = sorted(self.events | self._restored if self._firsts_us else ())
+        waits = tuple(each for each in events if each in map(_event_of, self._firsts_us))
+        return (self.live_us, waits) if waits else None
 
     @property
     def first_us(self) -> int | None:
         """The time of the first reading that waits; None where no cell waits."""
-        return min(self._firsts_us.values(), default=None)
+        if self._first_us is None:  # it is asked for several times a commit
+            self._first_us = min(self._firsts_us.values(), default=None)
+        return self._first_us
 
     def put(self, where: CellId, came: InputCell, frontier_us: int | None) -> bool:
         """Store readings and let them wait, if they may; else change nothing.
@@ -91,6 +96,7 @@ class WaitingCells:
         cell.update(came)
         self._opened[where.event] = where, cell
         self._firsts_us[where] = min(first_us, self._firsts_us.get(where, first_us))
+        self._first_us = None if self._first_us is None else min(first_us, self._first_us)
         self._store.put_cell(where, cell, FOR_EVER_US)
         return True
 
@@ -127,10 +133,10 @@ class WaitingCells:
         """Return the first cells that need not wait any longer."""
         if len(self._firsts_us) > MOST_CELLS:
             self.behind_us = None
-        if not self._firsts_us:
+        behind_us, first_us = self.behind_us, self.first_us
+        if first_us is None or (behind_us is not None and cell_of(first_us) > behind_us):
             return []
-        behind_us = self.behind_us
-        found = sorted(self._firsts_us, key=_start_us)
+        found = sorted(self._firsts_us, key=_start_of)
         return [
             where
             for where in islice(found, AT_ONCE)
@@ -143,6 +149,7 @@ class WaitingCells:
         spans: dict[str, list[int]] = {}
         for where in cells:
             del self._firsts_us[where]
+            self._first_us = None
             self.live_us = max(self.live_us, where.cell_us)
             spans.setdefault(where.event, []).append(where.cell_us)
             if where in self._opened.get(where.event, ()):
@@ -157,7 +164,3 @@ def _first_us(cell: InputCell) -> int:
     """Return the time of the first item of a cell."""
     first_us: int = min(map(_time_of, cell))
     return first_us
-
-
-def _start_us(where: CellId) -> int:
-    return where.cell_us
