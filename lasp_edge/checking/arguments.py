@@ -12,11 +12,13 @@ Two of them are one stream: what one level has counted would be added to what an
             return (int(value > self.level),)
 """
 
+import ast
 from collections.abc import Iterator, Sequence
 from inspect import getattr_static, signature
 from types import FunctionType
 
 from lasp_edge.checking.programs import folds_of
+from lasp_edge.checking.texts import node_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.scan import Scan
@@ -32,7 +34,7 @@ def unnamed_arguments(plan: Plan) -> list[str]:
     found = []
     for named in folds_of(plan):
         fold = named.fold
-        read = () if fold.is_built_in or fold.parameters else _read(fold, _OF_FOLDS)
+        read = () if fold.is_built_in else _read(fold, _OF_FOLDS)
         if read:
             write = f"write self.parameters = f{_text(*read)} in __init__"
             found.append(_line(f"{named.where[0]}: fold", fold.name, read, write))
@@ -58,10 +60,34 @@ def _text(*names: str) -> str:
 def _read(made: Fold | Scan, methods: set[str]) -> Sequence[str]:
     """Return the attributes of a user's object with arguments that some of its methods read."""
     own, kind = getattr(made, "__dict__", {}), type(made)
-    if kind.__module__.startswith("lasp_edge.") or not own.keys().isdisjoint(_NAMED):
+    if kind.__module__.startswith("lasp_edge.") or _is_named(made):
         return ()
     has_arguments = kind.__init__ is not object.__init__ and len(signature(kind).parameters) > 0
     return sorted(own.keys() & set(_names(kind, methods, set()))) if has_arguments else ()
+
+
+def _is_named(made: Fold | Scan) -> bool:
+    """Return whether something of a user's object that its fingerprint has can vary.
+
+    It is computed by a property, or `__init__` makes it of what it is given.
+    """
+    own = {name for kind in type(made).__mro__ for name in vars(kind).keys() & _NAMED}
+    if any(isinstance(getattr_static(made, name), property) for name in own):
+        return True
+    return bool(getattr(made, "__dict__", {}).keys() & _NAMED - _constant(type(made)))
+
+
+def _constant(kind: type) -> set[str]:
+    """Return the attributes to which a class's `__init__` gives a text that is always the same."""
+    made = getattr_static(kind, "__init__")
+    node = node_of(made) if isinstance(made, FunctionType) else None
+    return {
+        target.attr
+        for each in (ast.walk(node) if node is not None else ())
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
+        for target in each.targets
+        if isinstance(target, ast.Attribute)
+    }
 
 
 def _names(kind: type, methods: set[str], seen: set[str]) -> Iterator[str]:

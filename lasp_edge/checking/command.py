@@ -62,6 +62,7 @@ from lasp_edge.checking.choices import choices
 from lasp_edge.checking.determinism import files_of, risks_of
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
 from lasp_edge.checking.handlers import (
+    feeding,
     fleet_readers,
     recounting,
     uncallable,
@@ -83,6 +84,7 @@ from lasp_edge.checking.steps import coarse_means, in_steps, rounded_away
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, need_device, ties
 from lasp_edge.checking.trial import Findings
+from lasp_edge.checking.unlike import half_pairs, unlike_texts
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
@@ -205,6 +207,7 @@ def _looked_at(plan: Plan) -> _Seen:
     """Return what is seen of a program without running it."""
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
+    doubts += feeding(plan) + half_pairs(plan) + unlike_texts(plan)
     doubts += memos + unreachable(plan) + unread(plan) + unused(plan) + valueless(plan)
     doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]

@@ -89,6 +89,24 @@ def unfilled(plan: Plan) -> list[str]:
     ]
 
 
+def feeding(plan: Plan) -> list[str]:
+    """Return a line for each handler of a value that adds to the samples of that very value."""
+    return [
+        f"on_value of {watched.variable} names {variable.name}, of which {watched.variable} is "
+        "made: what it adds changes the value, which calls it again, without end; add to another "
+        "variable"
+        for watched, handler in zip(plan.reactions, plan.functions.reacting, strict=True)
+        for variable in variables_named(handler)
+        if variable.name in _sources(plan, watched.variable)
+    ]
+
+
+def _sources(plan: Plan, value: str) -> frozenset[str]:
+    """Return the variables whose samples are in a value."""
+    dynamic = plan.dynamic_folds.get(value)
+    return (plan.local_folds[value] if dynamic is None else dynamic.source).sources
+
+
 def unread(plan: Plan) -> list[str]:
     """Return a line for each stream of which nothing is made."""
     read = {source for stream in plan.streams.values() for source in stream.sources}

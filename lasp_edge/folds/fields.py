@@ -25,7 +25,7 @@ from typing import Any
 from lasp_edge.event import Event
 from lasp_edge.folds.columns import COUNT_LIMIT, SQUARES_LIMIT, Column, Op, Partial
 from lasp_edge.folds.fold import Fold, built_in
-from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.numbers import Refused, Resolution
 from lasp_edge.folds.sums import root
 
 
@@ -85,8 +85,16 @@ class FieldsFold(Fold):
         Raises:
             ValueError: a field is no number in range. What its function raises is passed on.
         """
-        pairs = zip(self.functions, self.steps, strict=True)
-        return self.lift_fields(*[step.quantise(of(event)) for of, step in pairs])
+        fields: list[int] = []
+        for of, step in zip(self.functions, self.steps, strict=True):
+            given = of(event)
+            try:
+                fields.append(step.quantise(given))
+            except Refused as error:
+                remedy = ": write float(..)" if isinstance(given, str) else ""
+                kind = type(given).__name__
+                raise Refused(f"field {len(fields) + 1} ({kind}) is {error}{remedy}") from None
+        return self.lift_fields(*fields)
 
     def lift(self, value: int, time_us: int = 0) -> Partial:
         """Return the partial of a made-up event: the laws are tried on such."""

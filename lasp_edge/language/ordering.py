@@ -148,6 +148,13 @@ def _check_sources(
     for each in sources:
         if given.per_device and getattr(each, "fleet", False):
             raise ValueError(_OF_FLEET.format(given.name, each.name))
+        for text in _names(draft, each) if scan.of_numbers else ():
+            if text in draft.events and draft.events[text].text:
+                raise ValueError(
+                    f"{given.what}: {scan!r} computes with numbers, and {text!r} is a text; give "
+                    f"it program.map({text}, lambda event: float(event.value), "
+                    '"numbers", resolution="0.01")'
+                )
     seen = sorted({each for one in sources for each in _names(draft, one)})
     for unseen in [each for each in scan.tells_apart if each not in seen]:
         raise ValueError(

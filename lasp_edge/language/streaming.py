@@ -309,8 +309,8 @@ def _steps(result: StreamResult, name: str, step: str, part: Any) -> int:
     if part is None:
         raise ValueError(
             f"result {result.name}: part {name} is None, and its row needs a number; a fold gives "
-            "None where it has no value, such as stddev of one reading: map the stream to one that "
-            "has a number there"
+            "None where it has no value, such as stddev of one reading, and as_of where it says "
+            "missing=None: map the stream to one that has a number there"
         )
     if isinstance(part, bool) or not isinstance(part, int | float):
         raise ValueError(f"result {result.name}: part {name} is not a number: {part!r}")

@@ -55,6 +55,7 @@ class Scan(ABC, Generic[Value_co]):
             text, "text", or "time"; empty where only its user knows.
         resolution: the step of the values that it says, if they are numbers with a step.
         tells_apart: the names of the events or streams that it asks for, if it asks for names.
+        of_numbers: it computes with numbers, so that an event with texts is refused.
         local: a change at one place revises few results; else, all behind it.
     """
 
@@ -64,6 +65,7 @@ class Scan(ABC, Generic[Value_co]):
     parts: Mapping[str, str] = {}
     resolution: Resolution | None = None
     tells_apart: tuple[str, ...] = ()
+    of_numbers: ClassVar[bool] = False
     local: ClassVar[bool] = False
 
     @abstractmethod

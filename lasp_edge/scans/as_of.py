@@ -70,7 +70,7 @@ class AsOfJoin(Scan[tuple[Any, Any]]):
             raise ValueError(f"as_of: two different events are needed, not twice {self._left!r}")
         self._within_us = None if within_s is None else microseconds(within_s, "as_of: within_s")
         check_plain(missing)
-        self._missing = missing
+        self.missing = missing
         self.tells_apart = (self._left, self._right)
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
@@ -91,12 +91,12 @@ class AsOfJoin(Scan[tuple[Any, Any]]):
     def _known(self, right: Any, time_us: int) -> Any:
         """Return the newest `right` that counts at a time, or what stands for it."""
         is_old = self._within_us is not None and right and time_us - right[0] > self._within_us
-        return right[1] if right and not is_old else self._missing
+        return right[1] if right and not is_old else self.missing
 
     @property
     def fingerprint(self) -> str:
         shape = f"{super().fingerprint} {self._left} {self._right} {self._within_us}"
-        return shape if self._missing == () else f"{shape} {encoded(self._missing).hex()}"
+        return shape if self.missing == () else f"{shape} {encoded(self.missing).hex()}"
 
 
 def _name(source: Any) -> str:

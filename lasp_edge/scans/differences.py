@@ -35,6 +35,7 @@ class ConsecutiveDifferences(Scan[float]):
     """
 
     name, zero, local = "differences", None, True
+    of_numbers = True
 
     def __init__(self, *, reset: bool = False) -> None:
         self._reset = bool(reset)

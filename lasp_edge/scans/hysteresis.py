@@ -36,6 +36,7 @@ class TwoLevels(Scan[float]):
     """
 
     name, zero, local = "hysteresis", None, True
+    of_numbers = True
     resolution = Resolution("1")
     parts = {"value": "1"}  # noqa: RUF012 - the contract
 

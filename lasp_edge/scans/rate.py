@@ -36,6 +36,7 @@ class ChangeRate(Scan[float]):
     """
 
     name, zero, local = "rate", None, True
+    of_numbers = True
 
     def __init__(self, per_s: float = 1, *, reset: bool = False, resolution: str = "0.001") -> None:
         self._per_us, self._reset = microseconds(per_s, "rate: per_s"), bool(reset)

@@ -34,6 +34,16 @@ class NamedByItsName(Above):
         self.name = f"above_{level}"
 
 
+class NamedByAConstant(Above):
+    def __init__(self, level):
+        super().__init__(level)
+        self.parameters = "level"
+
+
+class NamedForAll(Above):
+    parameters = "level"
+
+
 class WithoutArguments(Above):
     def __init__(self):
         super().__init__(200)
@@ -99,3 +109,9 @@ def test_an_argument_of_a_scan_is_found():
         '"{self.name} {self.version} {self.width}"'
     )
     assert of_scan(NamedSteps(5)) == []
+
+
+@pytest.mark.parametrize("fold", [NamedByAConstant(200), NamedForAll(200)])
+def test_an_argument_that_only_a_constant_names_is_found(fold):
+    (line,) = of_fold(fold)
+    assert "depends on level, which it does not name" in line

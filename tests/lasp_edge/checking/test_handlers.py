@@ -7,6 +7,7 @@ import pytest
 from crdts import BoundedLWWSet, Counter, GSet
 from lasp_edge import Program, folds
 from lasp_edge.checking.handlers import (
+    feeding,
     fleet_readers,
     recounting,
     uncallable,
@@ -192,3 +193,20 @@ def test_a_range_of_one_or_two_steps_is_named(event, values):
     lines = valueless(program.plan())
     assert bool(lines) == bool(values)
     assert not values or lines[0].startswith(f"readings of level can only be {values}: 0 to ")
+
+
+@pytest.mark.parametrize(("target", "found"), [("last", 1), ("other", 0)])
+def test_a_handler_that_feeds_its_own_value_is_named(target, found):
+    program = Program("oven")
+    heat = program.event("heat", resolution="1")
+    sets = {n: program.declare_dynamic(BoundedLWWSet(bound=5), n) for n in ("last", "other")}
+    program.collect(heat, into=sets["last"])
+    fed = sets[target]
+
+    @program.on_value(program.fold_dynamic(program.fold(sets["last"], folds.mean(), "here"), "all"))
+    def again(value, update):
+        update(fed, BoundedLWWSet.add, value.number + 1, 0)
+
+    assert [line.partition(",")[0] for line in feeding(program.plan())] == [
+        "on_value of all names last"
+    ] * found

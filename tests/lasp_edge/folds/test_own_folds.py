@@ -2,9 +2,10 @@
 
 import pytest
 
-from lasp_edge import folds
+from lasp_edge import Event, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import MAX_COLUMNS, Fold
+from lasp_edge.folds.numbers import Refused
 from tests.lasp_edge.support_folds import AT_B, HUNDREDTHS, Range, partial_of, variant
 
 
@@ -104,3 +105,16 @@ def test_a_struct_as_wide_as_a_frame_is_allowed_and_a_wider_one_is_not():
     assert len(folds.struct(**parts).columns) == MAX_COLUMNS
     with pytest.raises(ValueError, match="1 to 64 columns"):
         folds.struct(more=folds.count(), **parts)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("3", r"field 2 \(str\) is not a number: write float\(\.\.\)"),
+        (None, r"field 2 \(NoneType\) is missing value"),
+    ],
+)
+def test_a_field_that_is_no_number_is_named(given, said):
+    fold = folds.weighted_mean(lambda e: e.value, lambda e: given, steps=("0.1", "1"))
+    with pytest.raises(Refused, match=said):
+        fold.lift_event(Event("load", 1.5, 0, "pi-1", {}))

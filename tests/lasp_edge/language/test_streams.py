@@ -177,6 +177,14 @@ REFUSED = {
         lambda p: p.scan("s", source="line", scan=scans.sessions(9, folds.mean()), per_device=True),
         "scan 's': sessions: folds.mean.* needs events in steps",
     ),
+    "differences of texts": (
+        lambda p: p.scan("s", source="line", scan=scans.differences(), per_device=True),
+        "scan 's': scans.differences computes with numbers, and 'line' is a text; give it program",
+    ),
+    "a rate of filtered texts": (
+        lambda p: p.scan("s", source=p.filter("line", len, "f"), scan=scans.rate()),
+        "scan 's': scans.rate computes with numbers, and 'line' is a text",
+    ),
     "window of a first one": (
         lambda p: p.window("w", source="used", fold=folds.first(), size_s=60),
         "an output of the scan behind 'used' may be revised, and .*first.* asks for times",
