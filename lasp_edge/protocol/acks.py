@@ -68,7 +68,8 @@ _TEXTS: Final = {
     NotTaken.NOT_IN_FORM: "partial not in its form",
 }
 _ADVICE: Final = {
-    NotTaken.UNKNOWN_STREAM: "the lander's program has no such window: start it with this one's",
+    NotTaken.UNKNOWN_STREAM: "the lander has no such window or stream: start it with the program "
+    "and the release of this device",
     NotTaken.OTHER_LENGTH: "the lander's window has panes of another length: use one program",
     NotTaken.LATER_REPLICA: "they name a later start of this device",
     NotTaken.BEFORE_1900: "their time is before 1900: look at the source's clock",

@@ -3,7 +3,7 @@
 import pytest
 
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import PartAnswer
+from lasp_edge.ordered.answers import GoneOn, PartAnswer
 from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised
 from lasp_edge.ordered.parted import FIRST, basis_of
 from tests.lasp_edge.scans.support_synchronised import Epochs, ValueBarrier
@@ -14,7 +14,7 @@ DEVICES = ("d1", "d2")
 PLACE = (10, "a", ("b", "", 1), (0,))
 
 
-def asked(kind, promised_us, *, goes_on=True, beats=4):
+def asked(kind, promised_us, *, goes_on=True, beats=4, stated_after=3):
     """Return what is asked for when both devices have answered, one with its last step."""
     scan = kind()
     share = scan.share(scan.zero)
@@ -25,7 +25,12 @@ def asked(kind, promised_us, *, goes_on=True, beats=4):
     }
     on = b"" if scan.is_share_constant else bases[2]
     given = {"d1": on, "d2": on if goes_on else b"other"}
-    answers = {each: PartAnswer(each, bases[1], (), given[each], 1, 3) for each in DEVICES}
+    answers = {
+        each: PartAnswer(each, bases[1], (), incarnation=1, beats=3).stating(
+            GoneOn(given[each], 1, stated_after)
+        )
+        for each in DEVICES
+    }
     gathering = Gathering(scan, records, {LAST_END: answers})
     promises = {each: Promised(1, beats, promised_us) for each in DEVICES}
     assert gathering.marks(promises, frontier_us=30) == {}
@@ -41,6 +46,12 @@ def test_who_has_answered_and_gone_on_lacks_no_share_whatever_it_still_promises(
 def test_the_promise_before_an_answer_says_nothing_of_what_came_with_it():
     """The answer is after the third beat of its life."""
     assert asked(Epochs, 30, beats=3) == (set(), 20)
+
+
+def test_the_promise_before_a_statement_says_nothing_of_what_came_with_it():
+    """It went on from the share after the fourth beat: rows behind it may be on their way."""
+    assert asked(Epochs, 30, stated_after=4) == (set(), 20)
+    assert asked(Epochs, 30, beats=5, stated_after=4) == (set(), 30)
 
 
 def test_who_has_not_gone_on_may_lack_that_share_and_the_one_before():

@@ -8,11 +8,8 @@ from device_agent.agent.scans.shares import LONG_US, PartedHistory, Shares
 from device_agent.agent.settings import Settings
 from lasp_edge.evaluation.stored import HistoryId
 from lasp_edge.language.halves import shares_stream
-from lasp_edge.ordered.answers import is_of_cell, stated, stated_at, without
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.item_store import EngineProgress
-from lasp_edge.ordered.parted import FIRST as FIRST_BASIS
-from lasp_edge.ordered.parted import basis_of
 from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.sent_outputs import sent_outputs
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
@@ -23,7 +20,7 @@ from lasp_edge.protocol.waiting import DEAD_AFTER_US
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import NOW_US, Device
 from tests.lasp_edge.language.test_parting import plan_of
-from tests.lasp_edge.scans.support_synchronised import Epochs, ValueBarrier
+from tests.lasp_edge.scans.support_synchronised import ValueBarrier
 
 PLAN = plan_of("a")
 STREAM, EVENT = short_stream(shares_stream(PLAN, "found")), "found: shares"
@@ -147,74 +144,6 @@ def test_a_device_that_reads_all_the_time_follows_a_gateway_and_answers_at_once(
     assert device.core.shares.followed == "gateway-a"
     (sent,) = device.frames(PaneFrame)
     assert [block.stream for block in sent.blocks] == [PLAN.item_streams["found: leaf"].stream]
-
-
-def stated_by(device, plan, version, places):
-    """Let a device take places; return its answers that leave for them, and its statement."""
-    leaf = plan.item_streams["found: leaf"].stream
-    shared = frame("a", version, places, stream=stream_of(plan), cell_us=NOW_US)
-    receive(device.core.shares, shared, now_us=device.now_us)
-    frames = device.frames(PaneFrame, device.tick())
-    device.acknowledge(*frames)
-    sent = [
-        (block.keys, at, content)
-        for each in frames
-        for block in each.blocks
-        if block.stream == leaf
-        for (packed,) in block.columns
-        for at, content in sent_outputs(packed).items()
-    ]
-    answers = [each for each in sent if not is_of_cell(each[1].place("pi"))]
-    return answers, [stated(content[1]) for _, at, content in sent if at == stated_at(NOW_US)]
-
-
-def test_a_share_that_is_known_later_is_stated_and_the_answer_need_not_leave_again(tmp_path):
-    """What has gone on is known by the basis, and that names the share."""
-    plan = plan_of("a", Epochs)
-    device = Device(tmp_path, plan, settings=Settings.paced(60))
-    device.take([1], [NOW_US], [{}], name="a")
-    first, second = ((NOW_US + n, "x", ("b", "", 1), (1,)) for n in (1, 2))
-    waits = SharedPlace("", known=False, share=None)
-    answers, statements = stated_by(device, plan, 1, {first: waits})
-    assert [content[1][:3] for _, _, content in answers] == [
-        ("a", FIRST_BASIS, without((1, 1, 1), (1, 0, 0)))
-    ]
-    assert statements == []
-    answers, statements = stated_by(device, plan, 2, {first: KNOWN})
-    assert answers == []
-    (one,) = statements
-    assert (one.bases, one.incarnation) == (basis_of(first, 0), 1)
-    answers, statements = stated_by(device, plan, 3, {first: KNOWN, second: waits})
-    assert len(answers) == 2, "the answers of a cell travel together"
-    assert statements == [], "it is what it was"
-    _, statements = stated_by(device, plan, 4, {first: KNOWN, second: KNOWN})
-    (both,) = statements
-    assert both.bases == b"".join(sorted(basis_of(each, 0) for each in (first, second)))
-    _, statements = stated_by(device, plan, 5, {first: waits, second: waits})
-    assert [each.bases for each in statements] == [b""], "a gateway that has lost what it knew"
-
-
-def test_a_frame_tells_how_far_sources_have_come_where_readings_are_in_it(tmp_path):
-    """Who has what was made of readings knows where they end, if the store is lost then."""
-    plan = plan_of("a", Epochs)
-    device = Device(tmp_path, plan, settings=Settings.paced(60))
-    device.take([1], [NOW_US], [{}], name="a")
-    place = (NOW_US + 1, "x", ("b", "", 1), (1,))
-    stated_by(device, plan, 1, {place: SharedPlace("", known=False, share=None)})
-    stated_by(device, plan, 2, {place: KNOWN})
-    (answered, stating) = device.frames(PaneFrame)
-    assert (len(answered.highs), stating.highs) == (1, ())
-    device.take([1], [NOW_US + CELL_US], [{}], name="b")
-    stated_by(device, plan, 3, {place: KNOWN._replace(share=5)})
-    assert len(device.frames(PaneFrame)[-1].highs) == 1, "an event in order leaves with it"
-
-
-def test_where_the_share_is_always_the_same_nothing_is_stated(tmp_path):
-    device = Device(tmp_path, PLAN, settings=Settings.paced(60))
-    device.take([1], [NOW_US], [{}], name="a")
-    place = (NOW_US + 1, "x", ("b", "", 1), (1,))
-    answers, statements = stated_by(device, PLAN, 1, {place: KNOWN})
-    assert (len(answers), statements) == (1, [])
 
 
 def test_an_event_in_order_leaves_at_once_and_local_ones_wait_for_their_commit(tmp_path):
