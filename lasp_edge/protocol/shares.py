@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from lasp_edge.protocol import checks
+from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.units import SECOND_US
@@ -65,10 +66,12 @@ class SharesFrame(Frame):
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         stream, cell_s, behind, content = envelope.body
+        if short_stream(checks.integer(stream)) != stream:
+            raise FrameError("shares of another release: use one release everywhere")
         return cls(
             envelope.sender,
             envelope.number,
-            checks.integer(stream, 0, _STREAMS),
+            stream,
             checks.integer(cell_s, -_LAST_S, _LAST_S) * SECOND_US,
             checks.integer(checks.integer(behind) + cell_s, 1),
             checks.binary(content),

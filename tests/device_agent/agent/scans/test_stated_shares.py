@@ -69,6 +69,15 @@ def test_a_share_that_is_known_later_is_stated_and_the_answer_need_not_leave_aga
     assert [each.bases for each in statements] == [b""], "a gateway that has lost what it knew"
 
 
+@pytest.mark.parametrize("stream", [-(2**62), 2**32])
+def test_shares_as_a_former_release_sends_them_are_refused_in_one_line(tmp_path, stream):
+    """It sent all 64 bits of what names a scan."""
+    device = Device(tmp_path, PLAN)
+    device.hear(frame("a", 1_700_000_001, {}, stream=stream))
+    why = "shares of another release: use one release everywhere"
+    assert [name for name in device.counted if why in name]
+
+
 def test_a_frame_tells_how_far_sources_have_come_where_readings_are_in_it(tmp_path):
     """Who has what was made of readings knows where they end, if the store is lost then."""
     plan = plan_of("a", Epochs)
