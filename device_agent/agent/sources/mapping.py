@@ -12,7 +12,6 @@ it has. A rule may say that an event must be there.
     {'no field "data.temp": the message has "ts", "temp"': 1}
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -23,12 +22,11 @@ from device_agent.agent.sources.fields import ABSENT, Field, Record, SpreadField
 from device_agent.agent.sources.nearest import quoted
 from device_agent.agent.sources.tags import TagFields, Tags, keys_of, plain_text, shortened
 from device_agent.agent.sources.times import Unit, column_us, time_us
-from device_agent.agent.sources.values import EventRule, as_number, rule_of
+from device_agent.agent.sources.values import UNREAD, EventRule, as_number, has_comma, rule_of
 from device_agent.agent.sources.zones import Zone
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge.folds.numbers import Refused
 
-_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 NO_RECORD = "neither a JSON object nor a value"
 NO_DEVICE = "no device"
 _PLAIN = frozenset((float, int))
@@ -251,7 +249,7 @@ class FieldMapping:
                     values.append(value)
                     tags.append(self._tags.joined(more, labels))
             if self._retract is not None and as_number(self._retract.of(record)):
-                values[before:] = [Retraction(value) for value in values[before:]]
+                values[before:] = map(self._taken_back, values[before:])
             if origin.place:
                 places += [origin.place] * (len(names) - before)
             if len(names) == before:
@@ -267,11 +265,10 @@ class FieldMapping:
 
     def _convert(self, batch: Batch) -> None:
         """Turn booleans, texts and what is scaled into numbers."""
-        absent, conversions = self._absent, self._conversions
-        if absent:
-            texts = [type(value) is str and value.strip().lower() for value in batch.values]
-            kept = [text not in absent for text in texts]
-            keep(batch, kept)
+        conversions = self._conversions
+        if self._absent:
+            texts = (type(value) is str and value.strip().lower() for value in batch.values)
+            keep(batch, [text not in self._absent for text in texts])
         self._read_commas(batch)
         if self._texts or Retraction in set(map(type, batch.values)):
             batch.values = list(map(self._number, batch.names, batch.values))
@@ -281,12 +278,18 @@ class FieldMapping:
             for name, value in zip(batch.names, batch.values, strict=True)
         ]
 
+    def _taken_back(self, value: Any) -> Retraction:
+        """Return the retraction of a value, whose text is read as that of any other record."""
+        if self._decimal_comma and type(value) is str and has_comma(value):
+            value = value.replace(",", ".")
+        return Retraction(value)
+
     def _read_commas(self, batch: Batch) -> None:
         """Read decimal commas where that is asked for; else refuse the texts that may have one."""
         found = {
             at: value
             for at, value in enumerate(batch.values)
-            if type(value) is str and "," in value and _COMMA.fullmatch(value.strip())
+            if type(value) is str and "," in value and has_comma(value)
         }
         if self._decimal_comma:
             for at, text in found.items():
@@ -296,9 +299,7 @@ class FieldMapping:
         for at, text in found.items():
             if batch.names[at] not in self._texts:
                 kept[at] = False
-                where = f"{batch.names[at]}: {shortened(text)!r}"
-                reason = f"{where} has a decimal comma: --decimal-comma reads it"
-                reason = self._bounded("comma", reason)
+                reason = self._bounded("comma", UNREAD.format(batch.names[at], shortened(text)))
                 batch.refused[reason] = batch.refused.get(reason, 0) + 1
         keep(batch, kept)
 

@@ -11,6 +11,7 @@ is taken as the decimal that it prints as, and no double is multiplied: 2.15 tim
     (2, 1)
 """
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -22,7 +23,14 @@ from lasp_edge.folds.decimals import exact
 
 WORDS = {"on": 1, "off": 0, "open": 1, "closed": 0, "true": 1, "false": 0}
 """The numbers of words, in any case; a mapping's `values` come first."""
+UNREAD = "{}: {!r} has a decimal comma: --decimal-comma reads it"
+_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _ONE, _ZERO = Fraction(1), Fraction(0)
+
+
+def has_comma(text: str) -> bool:
+    """Return whether a text is a number with a decimal comma."""
+    return _COMMA.fullmatch(text.strip()) is not None
 
 
 def as_number(value: Any) -> Any:
