@@ -74,6 +74,7 @@ def whole(
         for event, lacking in needed.items():
             asked.setdefault(event, set()).update(lacking)
             found.tags.setdefault(event, {}).update({tag: [RARE] for tag in sorted(lacking)})
+    found.spare_tags = optional
     if program:
         found.wrong += differences(program, plan, readings)
     return found
@@ -142,7 +143,8 @@ def _has_more(optional: dict[str, set[str]], readings: Iterable[Reading]) -> boo
     """Add the tags that functions can do without; return whether some were not known."""
     is_more = False
     for reading in readings:
-        missed = reading.tags.missed if isinstance(reading.tags, _LackingTags) else set()
+        tags = reading.tags
+        missed = tags.missed | tags.lacking if isinstance(tags, _LackingTags) else set()
         known = optional.setdefault(reading.event, set())
         is_more = is_more or not missed <= known
         known |= missed

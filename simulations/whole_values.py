@@ -29,6 +29,7 @@ from lasp_edge.folds.derived import CombinedFold, OfResults
 from lasp_edge.folds.exactly import exact_part
 from lasp_edge.folds.extremes import First, Last, Maximum, Minimum, Top
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.quantile import Quantile
 from lasp_edge.folds.structs import Struct
 from lasp_edge.folds.sums import Mean
@@ -46,6 +47,7 @@ _FAR: Final = 10
 """Times the greatest number without its sign, from which on a level is far beyond all that came."""
 LEAST_TIME_US: Final = 10**14
 """A time of 1973: whatever is less was meant as another thing, or counts seconds."""
+_FINER: Final = 10_000
 _MOMENTS: Final = 8
 """Times at which values are looked at, after equally many readings each."""
 
@@ -68,10 +70,28 @@ def _without_number(plan: Plan, readings: Sequence[Reading], log: ControlLog) ->
     for name in [*plan.local_folds.keys() - of_others - under, *plan.dynamic_folds]:
         made = _fold_of(plan, name)
         given = [each for each in _partials(plan, name, readings, log) if each != made.fold.zero]
+        yield from _rounded_away(name, made, given)
         if given and not any(_numbers(made, part, given) for part in made.fold.parts):
             yield (
                 f"value {name}: no made-up reading gives it one; can it be computed? a "
                 "division by zero, or too few samples, give none"
+            )
+
+
+def _rounded_away(name: str, made: LocalFold, partials: Sequence[Partial]) -> Iterator[str]:
+    """Yield a line for a combined value of which a step leaves nothing."""
+    fold = made.fold
+    if not isinstance(fold, CombinedFold) or any(_numbers(made, fold.parts[0], partials)):
+        return
+    finer = made.resolution.exact / _FINER
+    with suppress(Exception):  # what is wrong with a fold the laws show
+        step = Resolution(f"{float(finer):.30f}".rstrip("0"))
+        several = [fold.lower(each, step)[fold.parts[0]] or 0 for each in partials]
+        most = max(several, key=abs)
+        if most:
+            yield (
+                f"combine {name}: each of its numbers is rounded to 0, such as {most:g}, by the "
+                f"step {made.resolution.text}; write a finer resolution="
             )
 
 

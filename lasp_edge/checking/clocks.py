@@ -9,6 +9,7 @@
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final
@@ -20,6 +21,11 @@ OF_NO_READING: Final = "what is made of a reading must follow from it alone"
 OF_NO_TIME: Final = f"{OF_NO_READING}, and its time is event.time_us"
 _NEEDED: Final = {"gmtime": 1, "strftime": 2, "strptime": 2, "struct_time": 1}
 """Functions that are about a time which they are given -> how many arguments they have then."""
+_ZONED: Final = {"fromtimestamp": 2, "astimezone": 1}
+"""Method -> its arguments where a time zone is given."""
+_ALL_OF_DATETIME: Final = 8
+"""Arguments of a datetime, of which the last one is its zone."""
+_OFFSET: Final = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _LOCAL: Final = {"localtime": "time.gmtime", "ctime": "time.gmtime", "mktime": "calendar.timegm"}
 """Functions that are about the machine's zone -> what is about UTC."""
 
@@ -43,3 +49,33 @@ def asks_for_now(call: ast.Call, known: Mapping[str, Any]) -> bool:
         is_of_time = getattr(value, "__module__", "") == MODULE
         name = getattr(value, "__name__", "")
     return is_of_time and len(call.args) < _NEEDED.get(name, 0)
+
+
+def lacks_zone(call: ast.Call) -> bool:
+    """Return whether a call turns a time without a zone into one, or the other way round.
+
+    >>> calls = ["datetime(2025, 11, 25)", "datetime(2025, 11, 25, tzinfo=UTC)"]
+    >>> calls += [f"datetime.fromisoformat('2025-11-25T00{zone}')" for zone in ("", "Z", "+01:00")]
+    >>> [lacks_zone(ast.parse(f"{made}.timestamp()", mode="eval").body) for made in calls]
+    [True, False, True, False, False]
+    >>> lacks_zone(ast.parse("datetime.fromtimestamp(5)", mode="eval").body)
+    True
+    """
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    name, given = call.func.attr, len(call.args) + len(call.keywords)
+    return given < _ZONED.get(name, 0) or (name == "timestamp" and _is_naive(call.func.value))
+
+
+def _is_naive(node: ast.expr) -> bool:
+    """Return whether an expression surely is a datetime without a zone."""
+    if not isinstance(node, ast.Call) or any(each.arg == "tzinfo" for each in node.keywords):
+        return False
+    name = ast.unparse(node.func).rpartition(".")[2]
+    constants = [each.value for each in node.args if isinstance(each, ast.Constant)]
+    text = str(constants[-1]) if constants else ""
+    if name == "fromisoformat":
+        return bool(text) and not _OFFSET.search(text)
+    if name == "strptime":
+        return bool(text) and "%z" not in text
+    return name == "datetime" and len(node.args) < _ALL_OF_DATETIME

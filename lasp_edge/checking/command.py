@@ -310,6 +310,11 @@ def _findings(found: Findings) -> list[str]:
         for event, tags in found.tags.items()
         for tag, users in tags.items()
     ]
+    tags += [
+        f"TAG   readings of {event} may have the tag {tag}, and functions can do without it"
+        for event, spare in found.spare_tags.items()
+        for tag in sorted(spare)
+    ]
     costs = [f"COST  {line}" for line in found.costs]
     return [*costs, *tags, *[f"SKIP  {line}" for line in found.untried]]
 

@@ -19,6 +19,8 @@ _CUTTING: Final = {
     "ceil": "0.07 * 100 is 7.000000000000001",
 }
 """What cuts a number -> an example of one that it cuts wrongly."""
+_EXACT: Final = frozenset({"Fraction", "int", "len"})
+_MINUTE, _SECOND_US = 60, 1_000_000
 _MULTIPLES: Final = 200
 """Multiples of a number that are tried: one of the first few is off, if any is."""
 _FINER: Final = 10
@@ -40,10 +42,34 @@ def is_decimal(node: ast.expr) -> bool:
     return any(map(is_decimal, sides))
 
 
+def is_exact_power(node: ast.BinOp) -> bool:
+    """Return whether a power is rounded alike on all machines: of decimals, or of whole numbers.
+
+    >>> powers = ("10 ** 3", "Fraction(x) ** 2", "round(x) ** n", "x ** 2", "10 ** -1")
+    >>> [is_exact_power(ast.parse(text, mode="eval").body) for text in powers]
+    [True, True, False, False, False]
+    """
+    if is_decimal(node.left) or is_decimal(node.right):
+        return True
+    return _is_whole(node.right) and (_is_whole(node.left) or _is_exact(node.left))
+
+
+def _is_whole(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _is_exact(node: ast.expr) -> bool:
+    """Return whether an expression surely is a Fraction or a whole number."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func).rpartition(".")[2]
+    return name in _EXACT or (name == round.__name__ and len(node.args) == 1)
+
+
 def _why(node: ast.AST, known: Mapping[str, Any]) -> str:
     """Return why a node cuts a number wrongly; empty text where it does not."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod):
-        return _divided(node.left, node.right, known)
+        return _of_seconds(node, known) or _divided(node.left, node.right, known)
     if not isinstance(node, ast.Call):
         return ""
     name = ast.unparse(node.func).rpartition(".")[2]
@@ -58,9 +84,28 @@ def _why(node: ast.AST, known: Mapping[str, Any]) -> str:
     return _divided(inside.left, inside.right, known) if isinstance(inside.op, ast.Div) else ""
 
 
+def _of_seconds(node: ast.BinOp, known: Mapping[str, Any]) -> str:
+    """Return why a time in microseconds is taken for one in seconds; empty text where it is not."""
+    is_time = ast.unparse(node.left).rpartition(".")[2] == "time_us"
+    number = _number(node.right, known) if is_time else None
+    if not isinstance(number, int) or number % _MINUTE or not 0 < number < _SECOND_US:
+        return ""
+    return f"a time is in microseconds, and {number} of them are no second; write {number}_000_000"
+
+
+def _number(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """Return a number, or a product of numbers; None where it is not known."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        one, other = _number(node.left, known), _number(node.right, known)
+        return one * other if isinstance(one, int) and isinstance(other, int) else None
+    return known.get(ast.unparse(node))
+
+
 def _divided(what: ast.expr, by: ast.expr, known: Mapping[str, Any]) -> str:
     """Return why a whole quotient or a rest is off; empty text where it is not."""
-    number = by.value if isinstance(by, ast.Constant) else known.get(ast.unparse(by))
+    number = _number(by, known)
     is_text = isinstance(what, ast.JoinedStr | ast.Constant)
     if is_text or is_decimal(what) or not isinstance(number, float) or number <= 0:
         return ""

@@ -22,8 +22,15 @@ from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-from lasp_edge.checking.clocks import MODULE, OF_NO_READING, OF_NO_TIME, asks_for_now, clock_risks
-from lasp_edge.checking.cuts import cuts_in, is_decimal
+from lasp_edge.checking.clocks import (
+    MODULE,
+    OF_NO_READING,
+    OF_NO_TIME,
+    asks_for_now,
+    clock_risks,
+    lacks_zone,
+)
+from lasp_edge.checking.cuts import cuts_in, is_exact_power
 from lasp_edge.checking.set_orders import set_orders
 from lasp_edge.checking.settings import settings_of
 from lasp_edge.checking.texts import node_of, tree_of
@@ -68,8 +75,6 @@ _FILE = (
 _ZONE = "without a time zone it is the machine's own; write tz=UTC, or tz=ZoneInfo(...)"
 _LOOKING: Final = ("exists", "is_dir", "is_file", "iterdir", "lstat", "stat", "getmtime", "getsize")
 _READING_FILES: Final = frozenset(("read_text", "read_bytes", *_LOOKING))
-_NEEDED: Final = {"fromtimestamp": 2, "astimezone": 1}
-"""Method -> its arguments where a time zone is given."""
 _POWER = "**: it is rounded differently from machine to machine; x * x and Decimal(x) ** y are not"
 _ROUNDED = "it is rounded differently from machine to machine; Decimal has one that is not"
 
@@ -99,7 +104,7 @@ def _powers(function: FunctionType, code: CodeType) -> Iterator[bool]:
     for step in dis.get_instructions(code):
         if step.opname == "BINARY_OP" and step.argrepr in {"**", "**="}:
             yield not any(
-                is_decimal(node.left) or is_decimal(node.right)
+                is_exact_power(node)
                 for node in ast.walk(tree_of(function) or ast.Module([], []))
                 if isinstance(node, ast.BinOp) and _place_of(node) == step.positions
             )
@@ -334,8 +339,7 @@ def _risks_of_call(call: ast.Call, known: Mapping[str, Any]) -> Iterator[str]:
     """Yield the risks of a call that its arguments show; `known`: what names mean there."""
     if asks_for_now(call, known):
         yield OF_NO_TIME
-    needed = _NEEDED.get(call.func.attr, 0) if isinstance(call.func, ast.Attribute) else 0
-    if len(call.args) + len(call.keywords) < needed:
+    if lacks_zone(call):
         yield _ZONE
 
 
@@ -346,6 +350,8 @@ def _risks_at_import(function: FunctionType) -> Iterator[tuple[str, str]]:
         if name in names:
             code = compile(ast.Expression(value), "<import>", "eval")
             yield from ((name, risk) for risk in _named(function, code))
+            calls = [each for each in ast.walk(value) if isinstance(each, ast.Call)]
+            yield from ((name, f"{ast.unparse(c)}: {_ZONE}") for c in calls if lacks_zone(c))
 
 
 def files_of(plan: Plan) -> list[str]:

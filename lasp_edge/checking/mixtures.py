@@ -24,6 +24,8 @@ OF_ONE_SIGNAL = {
     *("changes", "debounce", "differences", "held_for", "hysteresis", "rate", "time_weighted_mean")
 }
 """The scans that compare a reading with the one before it, by name."""
+_OF_ONE_KEY = {"pattern", "sessions"}
+"""Those that wait for what comes next: behind a scan with keys mostly for that of the same key."""
 
 
 def mixtures(plan: Plan, tags: Mapping[str, Mapping[str, Iterable[str]]]) -> list[str]:
@@ -41,13 +43,15 @@ def _signals(
     plan: Plan, stream: Stream, tags: Mapping[str, Mapping[str, Iterable[str]]]
 ) -> Iterator[str]:
     scan = getattr(plan.functions.streams.get(stream.name), "name", "")
-    if stream.operator != "scan" or stream.keyed or scan not in OF_ONE_SIGNAL:
-        return
     sources = list(_behind(plan, stream))
     keyed = [each.name for each in sources if isinstance(each, Stream) and each.keyed]
+    of_one = OF_ONE_SIGNAL | (_OF_ONE_KEY if keyed else set())
+    if stream.operator != "scan" or stream.keyed or scan not in of_one:
+        return
     asked = sorted({tag for event in stream.events for tag in tags.get(event, ())})
     if keyed:
         mixed, write = f"all keys of {keyed[0]}", "key=lambda event: event.key"
+        write += ', or key=lambda event: "" if all are meant' if scan in _OF_ONE_KEY else ""
     elif len(stream.events) > 1:
         mixed, write = " and ".join(sorted(stream.events)), "key=lambda event: event.name"
     elif asked:

@@ -23,8 +23,10 @@ them does otherwise: each result is wrong by the step.
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from decimal import Decimal
+from functools import partial, reduce
 from inspect import isfunction
+from math import isclose
 from typing import Any
 
 from crdts import ControlLog
@@ -46,6 +48,9 @@ _TRIED = (1_303, 600, -77)
 """Readings in steps; those that are not plausible are brought to the nearest that is."""
 
 
+_FINER = 10
+_POWERS = 5
+"""Of a reading in a column, up to its fourth: a kurtosis."""
 _FEW = 2
 """Steps between the least and the greatest reading, at most, of which a mean tells nothing."""
 
@@ -68,6 +73,7 @@ def in_steps(plan: Plan) -> list[str]:
             if step is not None and not (fold.is_built_in or fold.takes_fields)
             if not isinstance(fold, Struct)
             for line in (*_lowered(inside, fold, step), *_compared(inside, fold, step))
+            or _rescaled(inside, fold, step)
         }
     )
 
@@ -165,6 +171,39 @@ def _lowered(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
                 f"{where}: its part {part} is {given[0]} for one reading of "
                 f"{step.real(given[0]):g}; lower gives units: write resolution.real(..)"
             )
+
+
+def _rescaled(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
+    """Yield a line for each part that is another one for the same readings in finer steps.
+
+    That is asked of folds whose columns grow with their readings, and so have no level in steps.
+    """
+    if step.exact == 1:  # a result in steps is one in units, too
+        return
+    given = [step.nearest(each) if isinstance(step, PlausibleRange) else each for each in _TRIED]
+    finer = Resolution(f"{Decimal(step.exact.numerator) / step.exact.denominator / _FINER:f}")
+    try:
+        coarse, fine = ([fold.lift(n * by) for n in given] for by in (1, _FINER))
+        pairs = [*zip(coarse, fine, strict=True)]
+        if not all(_grows([(a[at], b[at]) for a, b in pairs]) for at in range(len(fold.columns))):
+            return
+        found = fold.lower(reduce(fold.combine, coarse), step)
+        again = fold.lower(reduce(fold.combine, fine), finer)
+        parts = [each for each in fold.parts if not isclose(found[each] or 0, again[each] or 0)]
+    except BaseException as error:  # noqa: BLE001 - what fails the laws show
+        pass_interrupt(error)
+        return
+    for part in parts:
+        yield (
+            f"{where}: its part {part} is {found[part]:g} for readings in steps of {step.text}, "
+            f"and {again[part]:g} for the same in steps of {finer.text}; lower gives units: a sum "
+            "of squares takes the step twice, as in total * resolution.exact * resolution.exact"
+        )
+
+
+def _grows(pairs: list[tuple[Any, Any]]) -> bool:
+    """Return whether a column is tenfold, or its square or the same, where readings are tenfold."""
+    return any(all(a * _FINER**power == b for a, b in pairs) for power in range(_POWERS))
 
 
 def _compared(where: str, fold: Fold, step: Resolution) -> Iterator[str]:

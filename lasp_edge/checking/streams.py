@@ -173,7 +173,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
         _show_windows(plan, name, deltas[name], asked)
         count, failed = sum(map(len, given)), stage.failures.total
         found.unreached += [] if count else [name]
-        found.doubts += _apart(asked.user, node, given)
+        found.doubts += [*_apart(asked.user, node, given), *_mixed_values(plan, name, given)]
         if failed:
             place, why = min(stage.failures.places.items())
             always = failed >= count and not deltas[name]
@@ -190,6 +190,22 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
             broken = broken_laws(scan, list(_by_key(node, given).values()), plan.events)
             found.wrong += [f"{asked.user}: {law}" for law in broken.wrong]
     return True
+
+
+def _mixed_values(plan: Plan, name: str, given: list[Delta]) -> Iterator[str]:
+    """Yield a line for a flat_map that gives a tuple of texts and numbers: is it one pair?"""
+    if name not in plan.streams or plan.streams[name].operator != "flat_map":
+        return
+    for _, event in _tried_items(given):
+        with suppress(Exception):  # what it raises the run shows
+            values = plan.functions.streams[name](event)
+            kinds = {isinstance(each, str) for each in values}
+            if isinstance(values, tuple) and len(kinds) > 1:
+                yield (
+                    f"{title(plan, name)} gives {values!r}, and each of these is a value of its "
+                    f"own; for one pair, write [{values!r}]"
+                )
+                return
 
 
 def _apart(user: str, node: StreamNode, given: list[Delta]) -> Iterator[str]:

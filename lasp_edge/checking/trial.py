@@ -58,6 +58,7 @@ class Findings:
         reached: windows and results of which a run of the whole had rows.
         costs: a line for each scan.
         tags: event -> tag that its readings must have -> the functions that ask for it.
+        spare_tags: event -> the tags that its readings may have, and functions can do without.
     """
 
     wrong: list[str] = field(default_factory=list)
@@ -67,6 +68,7 @@ class Findings:
     reached: set[str] = field(default_factory=set)
     costs: list[str] = field(default_factory=list)
     tags: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    spare_tags: dict[str, set[str]] = field(default_factory=dict)
 
 
 def tried(plan: Plan, tags: Mapping[str, str] | None = None) -> Findings:

@@ -6,6 +6,7 @@ them. A pair of `as_of` whose second value is None is no row.
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 from types import FunctionType
 from typing import Any
 
@@ -51,6 +52,17 @@ def _compared(plan: Plan, function: FunctionType) -> Iterator[str]:
             constants = [value for side in sides for value in _constants(side)]
             for side in sides:
                 yield from _never(plan, side, constants, ast.unparse(each))
+            yield from _substring(each)
+
+
+def _substring(node: ast.Compare) -> Iterator[str]:
+    """Yield why a tag is looked for in the letters of a text."""
+    sides = pairwise([node.left, *node.comparators])
+    for op, (what, where) in zip(node.ops, sides, strict=True):
+        is_text = isinstance(where, ast.Constant) and isinstance(where.value, str)
+        if isinstance(op, ast.In | ast.NotIn) and is_text and _subscript(what)[0].endswith("tags"):
+            text = ast.unparse(where)
+            yield f"{ast.unparse(node)}, which looks for a part of that text: write ({text},)"
 
 
 def _never(plan: Plan, side: ast.expr, constants: list[Any], text: str) -> Iterator[str]:

@@ -61,6 +61,10 @@ def all_tried(
         found.reached |= whole.reached
         for event, rare in whole.tags.items():
             found.tags[event] = found.tags.get(event, {}) | rare
+        found.spare_tags = {
+            event: spare - found.tags.get(event, {}).keys()
+            for event, spare in whole.spare_tags.items()
+        }
     found.doubts += _unreached(plan, found)
     if found.wrong or found.doubts:
         found.doubts += _of_texts(plan)

@@ -171,6 +171,10 @@ def means_of_heat():
     [
         (lambda heat, goal: heat // goal, ["alert ready never goes on: it waits for share of"]),
         (lambda heat, goal: heat / goal, []),
+        (
+            lambda heat, goal: heat / goal / 1_000,
+            ["combine share: each of its numbers is rounded", "alert ready never goes on"],
+        ),
         (lambda heat, goal: heat / (goal - goal), ["value share: no made-up reading gives it one"]),
     ],
 )
@@ -235,3 +239,16 @@ def test_a_time_of_another_unit_is_named(divisor, found):
     assert [line.partition(" is one of")[0][:40] for line in doubts] == [
         "result at: its part opened is a time, an"
     ] * found
+
+
+def test_a_tag_that_functions_can_do_without_is_named():
+    program = Program("house")
+    warm = program.event("warm", resolution="0.1")
+
+    def room(event):
+        with contextlib.suppress(KeyError):
+            return event.tags["rooom"]
+        return event.tags.get("floor", "none")
+
+    program.window("w", source=warm, fold=folds.count(), size_s=60, key=room)
+    assert whole(program.plan(), {}).spare_tags == {"warm": {"rooom", "floor"}}

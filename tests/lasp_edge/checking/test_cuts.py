@@ -4,6 +4,7 @@ import ast
 import importlib
 import os
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,14 @@ import pytest
 from lasp_edge.checking.cuts import cuts_in
 from lasp_edge.checking.determinism import risks
 
-WIDTH, HALF, WHOLE = 0.1, 0.5, 3
+WIDTH, HALF, WHOLE, MINUTE = 0.1, 0.5, 3, 60
 
 
 @pytest.mark.parametrize(
     "text",
     [
         *("int(x * 100)", "math.floor(x * 100)", "trunc(100 * x)", "math.ceil(x * 100)"),
+        *("event.time_us % 86400", "time_us // (24 * 3600)", "time_us % MINUTE"),
         *("int(x / 0.1)", "x // 0.1", "x % 0.05", "divmod(x, 0.3)[0]", "x // WIDTH"),
     ],
 )
@@ -31,7 +33,7 @@ def test_what_is_cut_wrongly_is_found(text):
     [
         *("int(x)", "int(x / 10)", "x // 5", "x % 60", "x // 0.5", "divmod(x, 0.25)"),
         *("round(x * 100)", "Decimal(str(x)) // 0.1", "'%s' % 0.1", "x // HALF", "x % WHOLE"),
-        *("int(Decimal(x) * 3)", "x // n"),
+        *("int(Decimal(x) * 3)", "x // n", "time_us // 1_000", "time_us % (60 * 1_000_000)"),
     ],
 )
 def test_what_is_cut_rightly_is_not(text):
@@ -78,3 +80,18 @@ def test_a_locale_that_is_the_machines_own_is_named(tmp_path, monkeypatch, given
     assert [line.partition(": ")[2][:41] for line in found] == [
         "each machine has a locale of its own; lea"
     ] * count
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda event: str(Fraction(event.value) ** 2), 0),
+        (lambda event: str(10**3 * event.value), 0),
+        (lambda event: str(int(event.value) ** 2), 0),
+        (lambda event: str(event.value**2), 1),
+        (lambda event: str(2**event.value), 1),
+    ],
+    ids=("a fraction", "constants", "a whole number", "a double", "by a double"),
+)
+def test_a_power_of_whole_numbers_and_fractions_is_exact(function, found):
+    assert [line.partition(":")[0] for line in risks(function)] == ["**"] * found

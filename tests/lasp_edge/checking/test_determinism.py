@@ -82,3 +82,24 @@ def test_a_file_that_is_read_at_import_is_a_note_and_no_warning():
     assert risks_of(program.plan()) == []
     (line,) = files_of(program.plan())
     assert line.startswith("value of window w has READ_ONCE from a file, read at import: bring")
+
+
+HERE = datetime(2025, 11, 25).timestamp()  # noqa: DTZ001
+THERE = datetime(2025, 11, 25, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        (lambda event: event.time_us >= HERE, 1),
+        (lambda event: event.time_us >= datetime(2025, 11, 25).timestamp(), 1),  # noqa: DTZ001
+        (lambda event: event.time_us >= datetime.fromisoformat("2020-01-01").timestamp(), 1),
+        (lambda event: event.time_us >= THERE, 0),
+        (lambda event: event.time_us >= datetime.fromisoformat("2020-01-01T00Z").timestamp(), 0),
+    ],
+    ids=("at import", "a date", "a text", "in UTC", "a text in UTC"),
+)
+def test_a_time_without_a_zone_is_named(function, count):
+    found = risks(function)
+    assert len(found) == count
+    assert all("the machine's own; write tz=UTC" in line for line in found)

@@ -162,3 +162,23 @@ def test_a_level_in_another_unit_than_the_value_is_named(unit):
     assert found == (
         ["alert hot: parameter limit is in °F, and max of fleet is in °C"] if unit == "°F" else []
     )
+
+
+@pytest.mark.parametrize(
+    "scan", [scans.sessions(gap_s=60), scans.pattern(lambda event: event.value > 1, absent_s=60)]
+)
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [(None, 1), (lambda event: event.key, 0), (lambda event: "", 0)],
+    ids=("none", "its key", "all are one"),
+)
+def test_a_scan_that_waits_behind_one_with_keys_has_keys_as_well(scan, key, found):
+    program = Program("doors")
+    door = program.event("door", resolution="1")
+    first = program.scan(
+        "first", source=door, scan=scans.changes(), key=lambda e: e.tags["room"], per_device=True
+    )
+    program.scan("second", source=first, scan=scan, key=key, per_device=True)
+    lines = [line for line in mixtures(program.plan(), {}) if line.startswith("scan second")]
+    assert len(lines) == found
+    assert all('or key=lambda event: "" if all are meant' in line for line in lines)

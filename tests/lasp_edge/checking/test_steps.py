@@ -114,3 +114,34 @@ def test_a_mean_over_time_of_a_switch_needs_a_finer_step(most, given, found):
     scan = scans.time_weighted_mean(every_s=60, **given)
     program.scan("duty", source=on, scan=scan, per_device=True)
     assert len(coarse_means(program.plan())) == found
+
+
+class Spread(Fold):
+    """The variance, of columns in steps and in squares of steps."""
+
+    name, parts = "spread", ("variance",)
+    columns = (Column("n", Op.SUM), Column("total_q", Op.SUM), Column("squares_q", Op.SUM))
+    is_right = True
+
+    def lift(self, value, time_us=0):
+        return 1, value, value * value
+
+    def lower(self, partial, resolution):
+        count, total, squares = partial
+        if not count:
+            return {"variance": None}
+        mean, step = resolution.real(total) / count, resolution.exact
+        more = step if self.is_right else 1
+        return {"variance": float(squares * step * more) / count - mean * mean}
+
+
+@pytest.mark.parametrize(("is_right", "found"), [(True, 0), (False, 1)])
+def test_a_square_takes_the_step_twice(is_right, found):
+    fold = Spread()
+    fold.is_right = is_right
+    program = Program("oven")
+    heat = program.event("heat", resolution="0.1", least=-40, most=600)
+    program.window("w", source=heat, fold=fold, size_s=60)
+    lines = in_steps(program.plan())
+    assert len(lines) == found
+    assert all("a sum of squares takes the step twice" in line for line in lines)

@@ -366,3 +366,20 @@ def test_a_rate_that_is_too_steep_is_named_once_with_the_range_that_ends_it():
     (line,) = found.doubts
     assert line.startswith("scan flow: a reading that is far from the one a second before")
     assert line.endswith('say so by event("meter", .., least=, most=)')
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda event: (event.device, 1), 1),
+        (lambda event: [(event.device, 1)], 0),
+        (lambda event: (1, 2), 0),
+    ],
+    ids=("a pair", "a list of it", "numbers"),
+)
+def test_a_tuple_that_is_taken_for_several_values_is_named(function, found):
+    program = Program("water")
+    litres = program.event("litres", resolution="0.5")
+    program.result(program.flat_map(litres, function, "pairs"), parts={"a": "text", "b": "1"})
+    doubts = tried_streams(program.plan()).doubts
+    assert len([each for each in doubts if "for one pair, write [(" in each]) == found

@@ -19,6 +19,8 @@ def counting(where):
 CASES = {
     "a number": (lambda event, at: event.tags["floor"] == 3, "a tag is a text: write '3'"),
     "numbers": (lambda event, at: event.tags["floor"] in (3, 4), "a tag is a text: write '3'"),
+    "letters": (lambda event, at: event.tags["room"] in ("attic"), "write ('attic',)"),
+    "one of two": (lambda event, at: event.tags["room"] in ("attic", "hall"), ""),
     "no choice": (lambda event, at: at["mode"] == "nigth", "mode is one of day, night"),
     "a text": (lambda event, at: event.tags["floor"] == "3" and at["mode"] == "night", ""),
     "a tag as a number": (lambda event, at: int(event.tags["floor"]) == 3 < event.value, ""),
