@@ -9,8 +9,8 @@ none of which is late or taken back. All cells of such events wait from one time
 it: that time is stored, so a restarted engine knows which readings have given no outputs yet.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable
-from itertools import islice
 from operator import itemgetter
 
 from lasp_edge.ordered.cells import RETRACTED, CellId, cell_of
@@ -137,11 +137,10 @@ class WaitingCells:
         if first_us is None or (behind_us is not None and cell_of(first_us) > behind_us):
             return []
         found = sorted(self._firsts_us, key=_start_of)
-        return [
-            where
-            for where in islice(found, AT_ONCE)
-            if behind_us is None or where.cell_us <= behind_us
-        ]
+        last_us = found[:AT_ONCE][-1].cell_us  # with all that begin there: none of them may wait
+        if behind_us is not None:
+            last_us = min(last_us, behind_us)
+        return found[: bisect_right(found, last_us, key=_start_of)]
 
     def taken(self, cells: Iterable[CellId]) -> dict[CellId, InputCell]:
         """Let cells wait no longer; return what they hold."""

@@ -26,20 +26,28 @@ class Rows(Epochs):
         return after, rows if event.name == "b" else [after]
 
 
-EVENTS = {"a": Resolution("1"), "shares": None}
+EVENTS = {"a": Resolution("1"), "c": Resolution("1"), "shares": None}
 LIVE = 15
 
 
-def graph(*more):
-    leaf = LeafStage(Rows(), None, "pi", {"a": 0})
-    return StreamGraph([StreamNode("leaf", leaf, ("a", "shares")), *more])
+def parity(event):
+    """Return one of two keys; one value has none."""
+    if event.value == 5:
+        raise ValueError("no key")
+    return "01"[int(event.value) % 2]
 
 
-def engine_of(store, live_most=LIVE):
-    return StreamEngine(StreamPlan(graph, EVENTS, (("leaf", "1"),)), store, live_most)
+def graph(key=None):
+    leaf = LeafStage(Rows(), key, "pi", {"a": 0, "c": 1})
+    return StreamGraph([StreamNode("leaf", leaf, ("a", "c", "shares"))])
 
 
-def drawn(rng, count):
+def engine_of(store, key=None):
+    plan = StreamPlan(lambda: graph(key), EVENTS, (("leaf", "1"),))
+    return StreamEngine(plan, store, LIVE)
+
+
+def drawn(rng, count, keys, names):
     """Return batches: readings of a device, and the places behind it, which come late."""
     time_us, batches, behind, number, known_us = 20 * SECOND_US, [], [], 0, 0
     for _ in range(count):
@@ -47,7 +55,7 @@ def drawn(rng, count):
         for _ in range(rng.randrange(12)):
             time_us += rng.choice((0, 1, 1, 3)) * SECOND_US
             late_us = time_us - (rng.randrange(40) * SECOND_US if rng.random() < 0.05 else 0)
-            batch.append(StreamItem("a", late_us, rng.randrange(9), "", "pi"))
+            batch.append(StreamItem(rng.choice(names), late_us, rng.randrange(9), "", "pi"))
         earlier = [each for former in batches[-4:] for each in former[0]]
         if earlier and rng.random() < 0.1:
             batch.append(rng.choice(earlier)._replace(retracted=True))
@@ -57,7 +65,10 @@ def drawn(rng, count):
         come = [each for each in behind if rng.random() < 0.3]
         behind = [each for each in behind if each not in come]
         known_us = max([known_us, *(cell_of(place[0]) for place in come)])
-        contents = [("shares", (True, (place[2][2], 0, 0)), "", "") for place in come]
+        contents = [
+            ("shares", (True, (place[2][2], 0, 0)), keys[place[2][2] % len(keys)], "")
+            for place in come
+        ]
         placed = [
             OutputItem("shares", sent_at(place), FLEET, (1, 0, 0), content)
             for place, content in zip(come, contents, strict=True)
@@ -66,11 +77,11 @@ def drawn(rng, count):
     return batches
 
 
-def outputs_after(seed, *, waits, restarts=False):
+def outputs_after(seed, *, waits, restarts=False, key=None, names="a"):
     """Return the outputs in the end, and how often something waited."""
     store, found, waited, frontier_us = MemoryItems(), {}, 0, 0
-    engine, choose = engine_of(store), seeded(seed + 1_000)
-    for batch, come, known_us in drawn(seeded(seed), 60):
+    engine, choose = engine_of(store, key), seeded(seed + 1_000)
+    for batch, come, known_us in drawn(seeded(seed), 60, "01" if key else [""], names):
         engine.cuts.know(known_us)
         engine.waiting.behind_us = known_us if waits and choose.random() < 0.9 else None
         frontier_us = max([frontier_us, *(each.time_us - 5 * SECOND_US for each in batch)])
@@ -79,7 +90,7 @@ def outputs_after(seed, *, waits, restarts=False):
         first_us = engine.waiting.first_us
         waited += first_us is not None
         if restarts and choose.random() < 0.2:
-            engine = engine_of(store)
+            engine = engine_of(store, key)
             assert engine.begin() is None
             assert engine.waiting.first_us == first_us
     engine.waiting.behind_us = None
@@ -89,14 +100,15 @@ def outputs_after(seed, *, waits, restarts=False):
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 40])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize(("key", "names"), [(None, "a"), (None, "ac"), (parity, "ac")])
 def test_what_waited_is_taken_once_and_as_if_it_had_come_with_the_places(
-    seed, at_once, monkeypatch
+    seed, at_once, key, names, monkeypatch
 ):
     monkeypatch.setattr(waiting_cells, "AT_ONCE", at_once)
-    expected, none = outputs_after(seed, waits=False)
+    expected, none = outputs_after(seed, waits=False, key=key, names=names)
     for restarts in (False, True):
-        found, waited = outputs_after(seed, waits=True, restarts=restarts)
+        found, waited = outputs_after(seed, waits=True, restarts=restarts, key=key, names=names)
         assert found == expected
         assert waited > none == 0
 
