@@ -10,7 +10,7 @@ live end. So memory holds a block, whatever is changed.
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from lasp_edge.event import StreamItem
+from lasp_edge.event import Event, StreamItem
 from lasp_edge.ordered.cells import CELL_US, CellId
 from lasp_edge.ordered.cutting import CutPolicy
 from lasp_edge.ordered.deltas import Delta, differences, follow
@@ -19,12 +19,14 @@ from lasp_edge.ordered.inputs import (
     InputCell,
     Inputs,
     PlacedCell,
-    insert_cell,
+    columns_of,
+    in_order,
     inserted_cells,
     put_cell,
 )
 from lasp_edge.ordered.item_store import BLOCK_US, FOR_EVER_US, Cut, EngineProgress, ItemStore
 from lasp_edge.ordered.log import BEFORE_ALL_US
+from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.waiting_cells import WaitingCells
 
 
@@ -97,6 +99,7 @@ class StreamEngine:
         self._cells: dict[CellId, InputCell] = {}
         self._cells_changed: set[CellId] = set()
         self._loaded: set[CellId] = set()
+        self._inserted: dict[str, tuple[list[Place], list[Event[Any]]]] = {}
         self._young: dict[int, set[CellId]] = {}
         self._lasting: set[CellId] = set()
         self._newest_us = BEFORE_ALL_US
@@ -193,7 +196,7 @@ class StreamEngine:
         live: dict[str, Delta] = {event: {} for event in self.events}
         past: list[PlacedCell] = []
         retracted: list[StreamItem] = []
-        self._load(due, live)
+        self._load(due)
         for where, came in taken:
             if where.cell_us < self.since_us:
                 past.append((where, came))
@@ -202,7 +205,7 @@ class StreamEngine:
             if cell is None:
                 if self.waiting.put(where, came, self.graph.frontier_us):
                     continue
-                self._load(self.waiting.ended(where), live)
+                self._load(self.waiting.ended(where))
                 cell = self._cells.setdefault(where, {})
             self._count -= len(cell)
             if self._put(where, cell, came, live[where.event], retracted):
@@ -210,14 +213,17 @@ class StreamEngine:
             self._count += len(cell)
         return self._taken(live, past, retracted, frontier_us)
 
-    def _load(self, waiting: Iterable[CellId], live: dict[str, Delta]) -> None:
-        """Insert cells that wait no longer."""
+    def _load(self, waiting: Iterable[CellId]) -> None:
+        """Put cells that wait no longer among the live ones; the graph takes them with the rest."""
         for where, cell in self.waiting.taken(waiting).items():
             self._cells[where] = cell
             self._loaded.add(where)
             self._count += len(cell)
             self._lasting.add(where)
-            insert_cell(self._plan.events, where, cell, live[where.event])
+            places, events = columns_of(self._plan.events, where, cell)
+            of_event = self._inserted.setdefault(where.event, ([], []))
+            of_event[0].extend(places)
+            of_event[1].extend(events)
 
     def _taken(
         self,
@@ -228,6 +234,9 @@ class StreamEngine:
     ) -> StreamChanges:
         """Evaluate what was put into live cells, and what lies before them; see `take`."""
         deltas = self._replayed(past, retracted) if past else {}
+        inserted, self._inserted = self._inserted, {}
+        for event, columns in inserted.items():
+            self.graph.insert(event, *in_order(*columns))
         deltas = follow(deltas, self.graph.update(live, frontier_us))
         old = self._last()
         for where in sorted(self._cells_changed):

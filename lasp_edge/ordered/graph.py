@@ -26,10 +26,12 @@ within one key (`lasp_edge.scans.loop`).
 """
 
 from collections.abc import Container, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.log import Checkpoint
+from lasp_edge.ordered.parted import LeafStage
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.stages import ScanStage, StreamStage
@@ -70,7 +72,8 @@ class StreamGraph:
         found = dict(changes)
         for name, stage, sources in self.nodes:
             deltas = [found.get(source, {}) for source in sources]
-            delta = stage.push(deltas, frontier_us) if any(deltas) else {}
+            is_changed = stage.has_inserted or any(deltas)
+            delta = stage.push(deltas, frontier_us) if is_changed else {}
             if frontier_us is not None:
                 brought = stage.advance(frontier_us)
                 if delta and brought:
@@ -79,6 +82,13 @@ class StreamGraph:
             if delta:
                 found[name] = delta
         return found
+
+    def insert(self, name: str, places: list[Place], events: list[Event[Any]]) -> None:
+        """Insert new readings that only devices' halves take, in order; `update` steps them."""
+        for _, stage, sources in self.nodes:
+            if name in sources:
+                assert isinstance(stage, LeafStage)
+                stage.insert(places, events)
 
     @property
     def due_us(self) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from lasp_edge.event import StreamColumn, StreamItem
+from lasp_edge.event import Event, StreamColumn, StreamItem
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.cells import (
     CELL_US,
@@ -23,6 +23,7 @@ from lasp_edge.ordered.cells import (
 )
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.outputs import made_event
+from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.sent_outputs import OutputAt, OutputContent, OutputItem, event_of
 from lasp_edge.ordered.sent_rows import Version
 
@@ -141,23 +142,33 @@ def inserted_cells(inputs: Inputs, cells: Mapping[CellId, InputCell]) -> dict[st
 
 
 def insert_cell(inputs: Inputs, at: CellId, cell: InputCell, delta: Delta) -> None:
-    """Insert what is present in a cell, or in a part of one, of which nothing was there.
-
-    It is `Item.place` and `Item.event` of each item, by columns.
-    """
+    """Insert what is present in a cell, or in a part of one, of which nothing was there."""
     event, device, _ = at
-    resolution = inputs[event]
-    if resolution is None:
+    if inputs[event] is None:
         for here, (_, content) in cell.items():
             made = event_of(here, device, content)
             if made is not None:
                 delta[here.place(device)] = (None, made)
         return
+    places, events = columns_of(inputs, at, cell)
+    delta.update(zip(places, zip(repeat(None), events)))  # noqa: B905 - endless
+
+
+def columns_of(
+    inputs: Inputs, at: CellId, cell: InputCell
+) -> tuple[Iterable[Place], Iterable[Event[Any]]]:
+    """Return places and events of the readings that are present in a cell.
+
+    It is `Item.place` and `Item.event` of each item, by columns.
+    """
+    event, device, _ = at
+    resolution = inputs[event]
+    assert resolution is not None, "outputs of devices are no readings"
     items: Iterable[Item] = cell
     if RETRACTED in cell.values():
         items = [item for item, state in cell.items() if state == PRESENT]
     if not items:
-        return
+        return (), ()
     times_us, values, tags = zip(*items, strict=True)
     alone = tags.count(tags[0]) == len(tags)
     labels = repeat(tags_in(tags[0])) if alone else map(tags_in, tags)
@@ -168,4 +179,13 @@ def insert_cell(inputs: Inputs, at: CellId, cell: InputCell, delta: Delta) -> No
     devices, named = repeat(device), repeat(event)
     events = map(made_event, zip(named, reals, times_us, devices, labels, repeat("")))
     places = zip(times_us, devices, zip(named, tags, values), repeat(()))  # noqa: B905 - endless
-    delta.update(zip(places, zip(repeat(None), events)))  # noqa: B905 - endless
+    return places, events
+
+
+def in_order(places: list[Place], events: list[Event[Any]]) -> tuple[list[Place], list[Event[Any]]]:
+    """Return events, and their places, which differ, in the order of these."""
+    ordered = sorted(places)
+    if ordered != places:
+        by_place = dict(zip(places, events, strict=True))
+        events = [by_place[place] for place in ordered]
+    return ordered, events

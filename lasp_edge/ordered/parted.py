@@ -32,7 +32,7 @@ Source: Flumina (`synchronised`), without its tree of workers and its mailboxes.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, Final
 
@@ -150,6 +150,32 @@ class LeafStage(ScanStage):
         self._half = LeafScan(scan, stepper)
         super().__init__(self._half, "", key, device)
         self._shares, self._branches = scan, dict(branches)
+        self._inserted: set[str] = set()
+
+    @property
+    def has_inserted(self) -> bool:  # type: ignore[override]
+        """It has events of which the next `push` gives the outputs."""
+        return bool(self._inserted)
+
+    def insert(self, places: list[Place], events: list[Event[Any]]) -> None:
+        """Insert local events that are new, in order; the next `push` steps them."""
+        try:
+            keys = {""} if self.key is None else set(map(self.key, events))
+        except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
+            pass_interrupt(error)
+            keys = set()
+        columns = dict.fromkeys(keys, (places, events))
+        if len(keys) != 1:
+            changes, _ = self._by_key(dict(zip(places, zip(repeat(None), events))))  # noqa: B905
+            columns = {
+                key: ([at for at, _ in of_key], [new for _, new in of_key if new is not None])
+                for key, of_key in changes.items()
+            }
+        for key, column in columns.items():
+            log = self.log(key)
+            assert isinstance(log, RunLog)
+            log.insert(*column)
+        self._inserted |= columns.keys()
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
         *events, shared = deltas
@@ -165,6 +191,8 @@ class LeafStage(ScanStage):
         if shared:
             for each in changes.values():
                 each.sort(key=itemgetter(0))
+        inserted, self._inserted = self._inserted, set()
+        changes = {key: [] for key in inserted} | changes
         delta = self._applied((changes, moved), frontier_us)
         return {self._sent(place, change): change for place, change in delta.items()}
 

@@ -64,6 +64,10 @@ class EventRun:
         return behind
 
 
+def _first_place(run: EventRun) -> Place:
+    return run.places[0]
+
+
 class RunLog:
     """The events of one key of a device's half. Its state is a `LeafScan`'s; () in wait.
 
@@ -79,7 +83,7 @@ class RunLog:
         steps: how often an event was stepped.
     """
 
-    __slots__ = ("_failures", "_half", "_key", "_runs", "_stepper", "base", "steps")
+    __slots__ = ("_failures", "_gone", "_half", "_key", "_runs", "_stepper", "base", "steps")
 
     def __init__(
         self,
@@ -92,6 +96,7 @@ class RunLog:
         self._half, self._stepper, self._key, self._failures = half, stepper, key, failures
         self.base = Checkpoint(half.zero) if base is None else base
         self._runs: list[EventRun] = []
+        self._gone: _Outputs = {}
         self.steps = 0
 
     def __len__(self) -> int:
@@ -109,13 +114,38 @@ class RunLog:
             changes: in order of their places; what repeats what is here changes nothing.
             frontier_us: has no meaning here, without timers.
         """
-        runs, gone, late = self._runs, _Outputs(), 0
+        runs, late = self._runs, 0
         if runs:
             late = bisect_right(changes, runs[-1].places[-1], key=_place_of)
         for place, new in changes[:late]:
-            self._put(place, new, gone)
-        self._append([each for each in changes[late:] if each[1] is not None])
+            self._put(place, new)
+        come = [each for each in changes[late:] if each[1] is not None]
+        self._append([each[0] for each in come], [each[1] for each in come])
+        gone, self._gone = self._gone, {}
         return netted(gone, self._step(gone))
+
+    def insert(self, places: list[Place], events: list[Event[Any]]) -> None:
+        """Insert local events that are new, in order; the next `apply` steps them.
+
+        Most are behind all that is here, or behind the others of their run: those go by columns.
+        """
+        at, count, runs = 0, len(places), self._runs
+        while at < count:
+            number = bisect_right(runs, places[at], key=_first_place) - 1
+            behind = runs[number + 1 : number + 2]
+            end = bisect_left(places, behind[0].places[0], at) if behind else count
+            if number >= 0 and places[at] < runs[number].places[-1]:
+                end = bisect_left(places, runs[number].places[-1], at, end)
+                for place, event in zip(places[at:end], events[at:end], strict=True):
+                    self._put(place, event)
+            elif behind:
+                runs[number + 1 : number + 1] = [
+                    EventRun(places[n : min(n + MOST, end)], events[n : min(n + MOST, end)])
+                    for n in range(at, end, MOST)
+                ]
+            else:
+                self._append(places[at:], events[at:])
+            at = end
 
     def advance(self, frontier_us: int) -> Delta:  # noqa: ARG002
         """Return what time alone brings: nothing."""
@@ -140,10 +170,9 @@ class RunLog:
         self.base = base
         return base
 
-    def _append(self, changes: Sequence[tuple[Place, Any]]) -> None:
+    def _append(self, places: list[Place], events: list[Any]) -> None:
         """Add events behind all others."""
         runs = self._runs
-        places, events = [each[0] for each in changes], [each[1] for each in changes]
         begins = [at for at, event in enumerate(events) if event[0] == SHARED]
         at, count = 0, len(events)
         while at < count:
@@ -155,10 +184,10 @@ class RunLog:
             run.events += events[at:end]
             at = end
 
-    def _put(self, place: Place, new: Event[Any] | None, gone: _Outputs) -> None:
+    def _put(self, place: Place, new: Event[Any] | None) -> None:
         """Put a change that is not behind all events in its place."""
-        runs = self._runs
-        number = max(0, bisect_right(runs, place, key=lambda each: each.places[0]) - 1)
+        runs, gone = self._runs, self._gone
+        number = max(0, bisect_right(runs, place, key=_first_place) - 1)
         run = runs[number]
         at = bisect_left(run.places, place)
         is_here = at < len(run.places) and run.places[at] == place

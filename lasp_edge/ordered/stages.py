@@ -57,9 +57,11 @@ class StreamStage(ABC):
     Attributes:
         operator: what it is, by the name of the method that declares it.
         failures: of its functions.
+        has_inserted: it has events of which the next `push` gives the outputs.
     """
 
     operator: ClassVar[str]
+    has_inserted = False
 
     def __init__(self) -> None:
         self.failures = Failures()

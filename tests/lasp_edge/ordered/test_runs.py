@@ -80,12 +80,25 @@ class Both:
             return place, fresh if fresh.name == SHARED == self.here[place].name else None
         return placed(random, random.randrange(self.floor_us, self.high_us + 1))
 
+    def inserted(self, changes):
+        """Insert the local events that are new, some at a time; return the other changes."""
+        new = [
+            (place, event)
+            for place, event in sorted(changes.items(), key=lambda one: one[0])
+            if place not in self.here and event is not None and event.name != SHARED
+        ]
+        half = self.random.randrange(len(new) + 1)
+        for part in (new[:half], new[half:]) if self.random.random() < 0.5 else (new,):
+            self.runs.insert([place for place, _ in part], [event for _, event in part])
+        return {place: each for place, each in changes.items() if place not in dict(new)}
+
     def take(self):
         changes = dict(self.change() for _ in range(self.random.choice([1, 2, 12])))
+        rest = self.inserted(changes) if self.random.random() < 0.5 else changes
         self.here |= changes
         self.here = {at: event for at, event in self.here.items() if event is not None}
-        batch = sorted(changes.items(), key=lambda one: one[0])
-        assert self.runs.apply(batch) == self.each.apply(batch, None)
+        batch, others = (sorted(each.items(), key=lambda one: one[0]) for each in (changes, rest))
+        assert self.runs.apply(others) == self.each.apply(batch, None)
         assert self.failures[0].places == self.failures[1].places
         assert len(self.runs) == len(self.each) == len(self.here)
 
