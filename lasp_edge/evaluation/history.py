@@ -87,13 +87,21 @@ class StreamHistory:
         """Store a cut; the first block has none."""
         if cut.states is not None:
             self._put(self._states, cut.time_us, cut.end_us, cut.states)
-            live = {at: each for at, each in self._packed.items() if at.cell_us >= cut.time_us}
-            self._packed = live
+            for where in [each for each in self._packed if each[2] < cut.time_us]:
+                del self._packed[where]
 
     def cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, InputCell]]:
         """Yield the cells of an event with least_us <= start < end_us."""
         for at_us, row in self._entries(self._items[event], least_us, end_us):
             yield CellId(event, self._device, at_us), unpacked(row.content)
+
+    def cell(self, where: CellId) -> InputCell:
+        """Return a cell that is stored: what was packed since the last cut is not read again."""
+        content = self._packed.get(where)
+        if content is None:
+            event, _, cell_us = where
+            return dict(self.cells(event, cell_us, cell_us + 1))[where]
+        return unpacked(content)
 
     def put_cell(self, where: CellId, cell: InputCell, end_us: int) -> None:
         """Store a cell of items, which stays until a time."""

@@ -76,6 +76,9 @@ class ItemStore(Protocol):
     def cells(self, event: str, least_us: int, end_us: int) -> Iterable[tuple[CellId, Cell]]:
         """Return the cells of an event, of all devices, with least_us <= start < end_us."""
 
+    def cell(self, where: CellId) -> Cell:
+        """Return a cell that is stored."""
+
     def put_cell(self, where: CellId, cell: Cell, end_us: int) -> None:
         """Store a cell, which stays until a time."""
 

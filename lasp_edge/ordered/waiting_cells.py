@@ -145,17 +145,13 @@ class WaitingCells:
     def taken(self, cells: Iterable[CellId]) -> dict[CellId, InputCell]:
         """Let cells wait no longer; return what they hold."""
         found: dict[CellId, InputCell] = {}
-        spans: dict[str, list[int]] = {}
         for where in cells:
             del self._firsts_us[where]
             self._first_us = None
             self.live_us = max(self.live_us, where.cell_us)
-            spans.setdefault(where.event, []).append(where.cell_us)
             if where in self._opened.get(where.event, ()):
                 del self._opened[where.event]
-        for event, starts_us in spans.items():
-            stored = self._store.cells(event, min(starts_us), max(starts_us) + 1)
-            found |= {where: cell for where, cell in stored if where.cell_us in starts_us}
+            found[where] = self._store.cell(where)
         return found
 
 

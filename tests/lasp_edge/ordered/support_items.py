@@ -39,6 +39,9 @@ class MemoryItems:
             if where.event == event and least_us <= where.cell_us < end_us
         ]
 
+    def cell(self, where):
+        return dict(self.stored[where])
+
     def put_cell(self, where, cell, end_us):
         assert end_us >= where.cell_us
         self.stored[where] = dict(cell)
