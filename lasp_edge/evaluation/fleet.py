@@ -149,6 +149,8 @@ class FleetEvaluator:
         self._parted.begin(pruned_us)
         self._wait_for(self._stored_behind(self._history.taken_us))
         rebuilt = self._engine.begin(pruned_us)
+        if rebuilt is not None:
+            self._parted.rebuilt(rebuilt.deltas)
         for name, book in self.books.items():
             if name in self._scans:
                 self._since[name] = self._kept_since(name, self._engine.frontier_us)
