@@ -60,6 +60,7 @@ from lasp_edge.checking.alerts import unreachable
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.determinism import files_of, risks_of
+from lasp_edge.checking.endless import limited
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
 from lasp_edge.checking.handlers import (
     feeding,
@@ -192,7 +193,8 @@ def _run_whole(
     plan: Plan, tags: dict[str, str] | None, program: str, *, is_lawful: bool
 ) -> Findings:
     """Run the program, and say so if that takes long."""
-    return all_tried(plan, tags, program, is_lawful=is_lawful)
+    with limited():
+        return all_tried(plan, tags, program, is_lawful=is_lawful)
 
 
 class _Seen(NamedTuple):
