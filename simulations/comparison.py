@@ -17,7 +17,7 @@ no definition for is not compared, and the comparison says so.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -110,12 +110,17 @@ class Comparison:
             self.differing[each] for each in several
         )
 
-    def lines(self) -> list[str]:
-        """Return what was found, for people."""
+    def lines(self, lost_by: Sequence[str] = ()) -> list[str]:
+        """Return what was found, for people; `lost_by`: faults by which readings may be lost."""
         found = []
         for kind, many in KINDS.items():
             known, differing = self.of(kind)
-            if known:
+            if lost_by and known == differing > 0:
+                found.append(
+                    f"none of {known:,} {many} can be compared: readings were lost, or are there "
+                    f"twice, by {', '.join(lost_by)}"
+                )
+            elif known:
                 found.append(f"{known - differing:,} of {known:,} {many} are what the oracle says")
         empty = [what for what, count in self.known.items() if not count]
         found += [f"nothing to compare of {', '.join(empty)}: no reading counted"] if empty else []

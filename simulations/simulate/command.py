@@ -242,7 +242,7 @@ def notes(scenario: Scenario, outcome: SampledRun) -> list[str]:
         f"faults: {befell or 'none'}",
         f"{rate:,.1f} bytes a second and device were published",
         f"settled {outcome.settled_steps} seconds after the faults ended",
-        *outcome.compared.lines(),
+        *outcome.compared.lines(() if outcome.trouble else forgot(outcome.seen)),
         *([LOST.format(wrong)] if wrong and not outcome.trouble else []),
         *counted,
         *outcome.failures,

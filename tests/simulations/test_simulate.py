@@ -251,6 +251,17 @@ def test_fleets_in_which_nothing_was_compared_are_added_as_such():
     assert not Comparison(not_compared=["a register"]).is_empty
 
 
+def test_windows_of_lost_readings_are_not_compared_rather_than_wrong():
+    compared = Comparison()
+    compared.add("window w", {1: 5, 2: 7}, {1: 6, 2: 8})
+    assert compared.lines() == ["0 of 2 windows are what the oracle says"]
+    (line,) = compared.lines(["store_lost", "clone"])
+    why = "readings were lost, or are there twice, by store_lost, clone"
+    assert line == f"none of 2 windows can be compared: {why}"
+    compared.add("window w", {3: 9}, {3: 9})
+    assert compared.lines(["clone"]) == ["1 of 3 windows are what the oracle says"]
+
+
 @pytest.mark.parametrize("name", ["press", "hothouse", "cold chain", "greenhouse", "meter"])
 def test_the_windows_of_the_programs_that_are_shown_are_what_the_oracle_says(name):
     shown = {}
