@@ -169,6 +169,35 @@ def test_who_goes_on_following_a_dead_gateway_answers_nothing(monkeypatch):
         assert not fleet.is_settled(0)
 
 
+def test_where_the_scan_has_changed_a_gateway_that_keeps_its_store_goes_on():
+    """Its events in order are stored, and devices make their parts of them again."""
+
+    class Changed(Epochs):
+        """Steps as before, under another name."""
+
+        name = "changed"
+
+    with fleet_of(DEFAULT_SINK) as fleet:
+        for number in range(4):
+            fleet.read("pi-0", "a", number)
+            fleet.read("pi-1", "b", number)
+            fleet.pass_steps(6)
+        before = fleet.rows()
+        assert len(before) == 4
+        changed = plan_of("a", Changed)
+        assert changed.streams["found"].fingerprint != PLAN.streams["found"].fingerprint
+        for device in fleet.devices.values():
+            device.plan = changed
+            fleet.end(device.name, device, 1)
+        fleet.sinks[0].run_program(changed)
+        for number in range(3):
+            fleet.pass_steps(4)
+            fleet.read("pi-0", "a", number)
+            fleet.read("pi-2", "b", number)
+        fleet.settle()
+        assert before.keys() < fleet.rows().keys()
+
+
 @pytest.mark.parametrize("seed", [1, 9])
 def test_readings_of_a_time_long_ago_wait_for_events_in_order(seed, monkeypatch):
     """Seed 1: a device restarts while they wait. Seed 9: a place comes late while others wait."""
