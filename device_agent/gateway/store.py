@@ -284,12 +284,11 @@ class FleetStore(HistoryFile):
             yield before
 
     @finding_damage
-    def newest(self, window: str, stream: int, starts: int) -> list[FleetRow]:
-        """Return the current rows of a window's last starts, of all keys.
+    def by_start(self, window: str, stream: int) -> Iterator[list[FleetRow]]:
+        """Yield the current rows of each start of a window, of all keys, the newest start first.
 
         Windows that are no more, in which no device's readings are, are left out.
         """
-        found: list[FleetRow] = []
         query = (
             "SELECT DISTINCT start_us FROM revision WHERE window = ? AND stream = ?"
             " ORDER BY start_us DESC"
@@ -297,11 +296,8 @@ class FleetStore(HistoryFile):
         for (start_us,) in self._db.execute(query, (window, stream)):
             at_once = {"since_us": start_us, "until_us": start_us + 1}
             rows = [row for row in self.rows(window, stream, **at_once) if row.devices_in]
-            found += rows
-            starts -= bool(rows)
-            if not starts:
-                break
-        return sorted(found)
+            if rows:
+                yield rows
 
     @finding_damage
     def commit(self, changes: FleetChanges) -> None:
