@@ -16,7 +16,6 @@ import inspect
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
-from itertools import pairwise
 from types import FunctionType
 from typing import Any
 
@@ -81,14 +80,20 @@ def _of_sources(plan: Plan) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
 
 
 def _asked_for_key(function: Any) -> Iterator[str]:
-    """Yield the name of a function's event, where it asks for its key."""
+    """Yield the name of a function's event, where it asks for its key, and not whether it has one.
+
+    `event.key or event.tags["room"]` is for readings and for outputs of scans.
+    """
     given = inspect.unwrap(function) if callable(function) else None
     if not isinstance(given, FunctionType) or not given.__code__.co_argcount:
         return
     code = given.__code__
     name = code.co_varnames[0]
-    for step, after in pairwise(dis.get_instructions(code)):
-        if step.opname.startswith("LOAD_FAST") and step.argval == name and after.argval == "key":
+    steps = [*dis.get_instructions(code)]
+    for step, after, then in zip(steps, steps[1:], steps[2:], strict=False):
+        is_event = step.opname.startswith("LOAD_FAST") and step.argval == name
+        is_asked = "JUMP" in then.opname or then.opname in {"COPY", "TO_BOOL"}
+        if is_event and after.argval == "key" and not is_asked:
             yield name
             return
 

@@ -58,6 +58,7 @@ def test_a_key_that_only_a_scan_gives_is_named_where_there_is_none():
     changes = program.scan("changes", source=warm, scan=scans.changes(), per_device=True, **by)
     rising = program.filter(changes, lambda event: event.key == "attic", "rising")
     program.window("r", source=rising, **window, **by)
+    program.window("o", source=warm, **window, key=lambda event: event.key or event.tags["room"])
     program.window("p", source=warm, **window, where=lambda event, at: event.tags["key"] == "a")
     assert {line.partition(" asks for event.key, ")[0] for line in keyless(program.plan())} == {
         *("key of window w", "key of scan changes", "where of window of_attic", "filter attic")
