@@ -32,7 +32,8 @@ from simulations.world.fleet_scanning import FleetOrderChecks, check_items
 from simulations.world.frontier_checks import FrontierWatch, unfinished
 from simulations.world.gateway import VirtualGateway
 from simulations.world.kept_checks import forgotten
-from simulations.world.landed_checks import check_landed, check_own_samples, check_shared
+from simulations.world.landed_checks import check_landed, check_own_samples, check_shared, misdated
+from simulations.world.lost_checks import unnamed
 from simulations.world.process_checks import check_clock, check_process, check_quiet, check_reading
 from simulations.world.promise_checks import (
     check_done,
@@ -45,6 +46,7 @@ from simulations.world.promise_checks import (
 from simulations.world.results_checks import wrong_results
 from simulations.world.scanning import ScanChecks
 from simulations.world.sinks import AnySink
+from simulations.world.trace_checks import check_traces
 from simulations.world.truth import (
     has_closed,
 )
@@ -165,17 +167,23 @@ class Checks:
         self._settled(world, device)
         self._bounded(world, device)
         self._holds(world, device)
-        if world.scenario.silent_s:
-            check_silence(world, device)
-        if world.scenario.keyed:
-            check_ages(world, device)
-        if world.scenario.scans:
-            self._scans.stepped(world, device)
+        self._of_program(world, device)
         for each in devices:
             self._grows(world, each)
             check_landed_since(world, each)
             check_reading(world, each)
             check_clock(world, each)
+
+    def _of_program(self, world: World, device: VirtualDevice) -> None:
+        scenario = world.scenario
+        if scenario.silent_s:
+            check_silence(world, device)
+        if scenario.shared:
+            check_traces(world)
+        if scenario.keyed:
+            check_ages(world, device)
+        if scenario.scans:
+            self._scans.stepped(world, device)
 
     def _settled(self, world: World, device: VirtualDevice) -> None:
         core = device.core
@@ -249,6 +257,9 @@ class Checks:
         for device in world.devices.values():
             for sink in world.sinks:
                 check_landed(world, device, sink, clones=clones)
+                if not clones:
+                    world.trouble += unnamed(world, device, sink)
+                    world.trouble += misdated(world, device, sink)
             check_own_samples(world, device)
         self._windows(world)
         check_shared(world)

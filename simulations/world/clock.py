@@ -18,6 +18,7 @@ class Clock:
     """A wall clock on virtual time.
 
     Attributes:
+        boots, booted_us: how often its machine was started again, and when it was last.
         wrong: something is wrong with it.
         was_wrong: something was, and was set right.
     """
@@ -25,7 +26,7 @@ class Clock:
     def __init__(self) -> None:
         self._offset_us = 0
         self._drift = 0
-        self._since_us = 0
+        self._since_us = self.boots = self.booted_us = 0
         self._frozen_us: int | None = None
         self.wrong = self.was_wrong = False
 
@@ -35,6 +36,10 @@ class Clock:
             return self._frozen_us
         gained_us = (true_us - self._since_us) * self._drift // DRIFT_PARTS if self._drift else 0
         return true_us + self._offset_us + gained_us
+
+    def reboot(self, true_us: int) -> None:
+        """Note that its machine starts again: how much time has passed since is another count."""
+        self.boots, self.booted_us = self.boots + 1, true_us
 
     def jump(self, seconds: int) -> None:
         """Set it wrong by so much more."""

@@ -16,6 +16,9 @@ from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
 from simulations.world.world import World
 
+LOOK_STEPS = 3
+"""Steps between two looks at what has not left: what is over waits for many, if it waits."""
+
 
 def check_connection(world: World, device: VirtualDevice) -> None:
     """Look at a device that has just connected."""
@@ -43,7 +46,7 @@ def check_delivery(
     """
     if unsent is not None:
         world.trouble += _tried(device, unsent, left)
-    elif device.connected and not device.core.fence.closed:
+    elif world.step_number % LOOK_STEPS == 0 and device.connected and not device.core.fence.closed:
         world.trouble += _left_over(device)
 
 

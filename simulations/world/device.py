@@ -21,7 +21,7 @@ from simulations.world.unreported import UnreportedLines
 
 TWICE = "fence: readings that may count twice"
 """What a device accepted before it learnt that an earlier life may have, as its counter says."""
-OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
+OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful", "undated")
 """What is counted of readings that do not count."""
 LINES = 8
 """Lines of its recording that a source gives at once, at most."""
@@ -87,6 +87,7 @@ class VirtualDevice(AgentProcess):
         goes_back: how often its store was lost, or went back.
         arrivals: when what it was given is of.
         unreported: lines that may count twice without anybody knowing it.
+        live_us: when its second source gave readings.
         unkept: lines that were acknowledged to its source, and that its store does not have.
     """
 
@@ -110,7 +111,7 @@ class VirtualDevice(AgentProcess):
         self.order: list[RecordedLine] = []
         self.order_us, self._given_us = list[int](), dict[int, int]()
         self.furthest_us: int | None = None
-        self.held_us: list[int] = []
+        self.held_us, self.live_us = list[int](), list[int]()
         self.slots: dict[tuple[int, str], int] = {}
         self.meter = MeterFile() if METERS in sources else None
         self.goes_back = self.reached_us = self.came_us = self.unkept = 0
@@ -175,7 +176,8 @@ class VirtualDevice(AgentProcess):
     def _tell_clock(self, true_us: int) -> None:
         clock = self.clock
         is_known = not clock.wrong and not self.unsynchronised
-        reading = ClockReading(clock.read(true_us), true_us, self.name, is_known)
+        boot = f"{self.name}, {clock.boots}"
+        reading = ClockReading(clock.read(true_us), true_us - clock.booted_us, boot, is_known)
         self.core.handle_clock(reading, self.now_us(true_us))
 
     def read_recording(self, true_us: int) -> None:
@@ -273,6 +275,7 @@ class VirtualDevice(AgentProcess):
         """Let its second source give a reading."""
         self.unsure += 1
         self.held_us.append(true_us)
+        self.live_us.append(true_us)
         batch = Batch(LIVE, ["stamped"], [None], [1], [{}])
         self._take(batch, true_us, self._live_is_durable)
 

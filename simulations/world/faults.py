@@ -104,11 +104,12 @@ KINDS: Final[dict[str, FaultKind]] = {
     "recorded_answers": _of_fleet(2, 30),
     "hours": _of_fleet(40, 120),
     "twin": _of_fleet(20, 30),
+    "forged_hello": _of_device(1, 3),
 }
 """Every kind of structural fault. The amount of a clock's jump is seconds, of its drift parts in
 10,000, of hostile frames how many, of `unsynced_lost` how many commits, of `power_lost` how many
-calls; a torn commit ends after as many operations of the database, or, where that is a multiple of
-`BEHIND`, right behind a whole one."""
+calls, of `forged_hello` incarnations; a torn commit ends after as many operations of the database,
+or, where that is a multiple of `BEHIND`, right behind a whole one."""
 LATER: Final[dict[str, tuple[int, ...]]] = {"held_up": (0, 0, 0, 0, 0, 60)}
 """Kinds that are drawn from a stream of their own, so that what a seed draws of others stays, with
 the rates that theirs is drawn from."""
@@ -233,6 +234,7 @@ class FaultRates:
         recorded_answers: all that sinks ever acknowledged is sent again, every few steps.
         hours: for some steps, each takes many seconds: timers of minutes run out.
         twin: a second gateway of the same name runs for some steps, with a store of its own.
+        forged_hello: a stranger says hello as a later life of the device, and nothing else.
         held_up: what a device sends is held up for some steps, and comes when its card was replaced
             by an empty one and its next life has asked who it was.
     """
@@ -288,6 +290,7 @@ class FaultRates:
     recorded_answers: float = 0.0
     hours: float = 0.0
     twin: float = 0.0
+    forged_hello: float = 0.0
 
     @classmethod
     def drawn(
@@ -307,7 +310,7 @@ class FaultRates:
             "delay_steps": random.choice((2, 5, 20)),
         }
         for kind in kinds:
-            if kind in OF_GATEWAYS or kind in OF_LINKS or kind in {"hours", "twin"}:
+            if kind in OF_GATEWAYS or kind in OF_LINKS or kind in {"hours", "twin", "forged_hello"}:
                 continue
             if kind in LATER:
                 rates[kind] = 0 if later is None else later.choice(LATER[kind])

@@ -2,15 +2,17 @@
 
 - of each line of a recording at least one copy, unless it is counted as refused, late or doubtful
 - no more copies than were reported as possibly counted twice, or than no store can know of any more
-- each reading that was stamped, once
+- each reading that was stamped, once, and at the time at which it came
 - samples and shared counters as the readings give them
 """
 
 from collections import Counter
+from collections.abc import Iterator
 
 from lasp_edge.units import SECOND_US
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.programs import BOUND, COLUMN_ROOM, COLUMNS, STAMPED, TIMED
+from simulations.world.scenario import CLOCKS
 from simulations.world.sinks import AnySink
 from simulations.world.truth import (
     LONG_S,
@@ -21,6 +23,9 @@ from simulations.world.truth import (
     pane_of,
 )
 from simulations.world.world import World
+
+SPARE_S = 5
+"""Seconds by which a stamped reading may be placed elsewhere: a witness tells whole seconds."""
 
 
 def check_landed(world: World, device: VirtualDevice, sink: AnySink, *, clones: bool) -> None:
@@ -57,6 +62,24 @@ def check_landed(world: World, device: VirtualDevice, sink: AnySink, *, clones: 
         world.trouble.append(
             f"{device.name}: {live} stamped readings landed, it read {least} to {most}"
         )
+
+
+def misdated(world: World, device: VirtualDevice, sink: AnySink) -> Iterator[str]:
+    """Yield the panes in which more stamped readings are than came while they lasted."""
+    if world.seen.keys() & (CLOCKS - {"clock_1970"} | {"hours"}) or device.forgot:
+        return  # what a wrong clock has dated is where it was; and so is what a slow message did
+    window = world.plans[-1].windows[STAMPED]
+    found = Counter[int]()
+    for (stream, _, pane_us, name, *_), (_, (count, *_)) in sink.lander.panes.items():
+        if stream == window.stream and name == device.name and isinstance(count, int):
+            found[pane_us] += count
+    spare_s = SPARE_S + world.scenario.commit_s + world.scenario.faults.delay_steps
+    spare_us = spare_s * SECOND_US
+    for pane_us, count in found.items():
+        end_us = pane_us + window.span_us + spare_us
+        came = sum(pane_us - spare_us <= at_us < end_us for at_us in device.live_us)
+        if count > came + device.maybe_twice():
+            yield f"{device.name} has {count} stamped readings at {pane_us}, when {came} came"
 
 
 def _columns(world: World, device: VirtualDevice, sink: AnySink, sure: set[RecordedLine]) -> None:

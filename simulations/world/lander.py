@@ -174,12 +174,14 @@ class SimulatedLander(LandedState):
             else:
                 self._pending.rows.append(rows)
         self._pending.promises |= accepted.promises
+        self._pending.begun |= accepted.begun
+        self._pending.begun_before |= accepted.begun_before
         for device in accepted.answers:
             self._pending.answers.setdefault(device, Answer())
         self._pending.known |= accepted.known
         self._pending.commands |= accepted.commands
         if accepted.commands.control.entries:  # earlier promises spoke of another log
-            self._pending.promises = Frontier()
+            self._pending.promises, self._pending.begun = Frontier(), {}
         self._pending.heard |= accepted.heard
         self._pending.hellos |= accepted.hellos
 

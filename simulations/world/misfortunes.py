@@ -5,6 +5,9 @@ A fault that finds nothing to befall (a device that is off cannot be cut off) do
 
 from collections.abc import Callable
 
+from crdts import Replica
+from lasp_edge.protocol.fencing import HelloFrame
+from lasp_edge.protocol.topics import topic_of
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import BEHIND, Fault
 from simulations.world.fleet_streamed import order_of
@@ -34,6 +37,8 @@ def _kill(world: World, device: VirtualDevice, steps: int) -> bool:
     if device.durable is None:
         return False
     world.end(device.name, device, steps)
+    if steps % 2:  # its machine was switched off
+        device.clock.reboot(world.now_us)
     return True
 
 
@@ -127,6 +132,7 @@ def _go_back(world: World, device: VirtualDevice, image: bytes, steps: int) -> N
     Every second time landers hear nothing until a little after it has started: peers answer first.
     """
     world.end(device.name, device, steps)
+    device.clock.reboot(world.now_us)
     device.disk.restore(image)
     device.forget()
     if steps % 2:
@@ -192,6 +198,9 @@ def _clock_jump(_world: World, device: VirtualDevice, seconds: int) -> bool:
 
 
 def _clock_1970(world: World, device: VirtualDevice, steps: int) -> bool:
+    if steps % 2:  # its machine was switched off, and has no battery for its clock
+        world.end(device.name, device, 0)
+        device.clock.reboot(world.now_us)
     device.clock.start_in_1970(world.now_us)
     world.later(steps, device.clock.heal)
     return True
@@ -251,6 +260,17 @@ def _let_go(world: World, device: VirtualDevice) -> None:
         world.send(message)
 
 
+def _forged_hello(world: World, device: VirtualDevice, incarnations: int) -> bool:
+    """Let a stranger say hello as a later life of a device, and nothing else."""
+    if device.durable is None:
+        return False
+    incarnation, _, name = device.core.replica
+    life = Replica(incarnation + incarnations, world.random.getrandbits(32), name)
+    hello = HelloFrame(life, 1, name, 1 + world.random.getrandbits(40), 1)
+    world.send(LegMessage(TO_BROKER, topic_of(hello, world.topics), hello.encode()))
+    return True
+
+
 _BEFALL: dict[str, Befall] = {
     "kill": _kill,
     "cut": _cut,
@@ -278,6 +298,7 @@ _BEFALL: dict[str, Befall] = {
     "hostile": _hostile,
     "retire": _retire,
     "held_up": _held_up,
+    "forged_hello": _forged_hello,
     **OF_SINKS,
 }
 

@@ -39,11 +39,13 @@ CAUSES: Final[dict[str, frozenset[str]]] = {
     "frame: ": frozenset({"hostile"}),
     "sink: ": _SINKS | {"recorded_answers", "hours", "hostile"},
     "sinks: another store": _SINKS,
-    "fence: later lives met": _CARDS,
-    "clone_alarms": _CARDS | {"hostile"},
+    "fence: later lives met": _CARDS | {"forged_hello"},
+    "clone_alarms": _CARDS | {"hostile", "forged_hello"},
 }
 """How what a device counts against others begins, and the kinds of faults of which one must have
 happened somewhere; none where nothing has to."""
+_NEVER: Final = ("refused", "doubtful", TWICE)
+"""What no reading is where no store was lost, and no stranger has invented another life."""
 WAIT_US = Settings().fence_wait_us
 """Microseconds that a process gives to landers."""
 
@@ -90,6 +92,8 @@ def _accepted(world: World, device: VirtualDevice) -> int | None:
     """Return how many lines a device's store has taken in, at most; None where some have waited."""
     if world.scenario.unsynchronised or device.clock.wrong or device.clock.was_wrong:
         return None
+    if device.is_copy:  # of a store in which some may have waited
+        return None
     lines = device.position * (1 + world.scenario.columns)
     return lines + (0 if device.meter is None else device.meter.position)
 
@@ -125,7 +129,7 @@ def _unreasonable(world: World, device: VirtualDevice) -> list[str]:
     """Return under which names a device counted readings that nothing speaks against."""
     if device.forgot or device.uncertain or device.is_copy:
         return ["refused"] if device.counted("refused") else []
-    reasons = ["refused", "doubtful", TWICE]
+    reasons = ["refused", "doubtful"] if world.seen["forged_hello"] else [*_NEVER]
     if not (device.clock.wrong or device.clock.was_wrong):
         reasons.append("in_the_future")
         first = [line for line in device.recording if line.time_us < 0]  # behind no promise at all

@@ -11,7 +11,7 @@ digit of the total in base four is how often one reading was counted.
 
 from functools import lru_cache
 
-from crdts import BoundedLWWSet, Counter
+from crdts import BoundedLWWSet, Counter, ORSet
 from lasp_edge import Event, Program, Update, folds
 from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import EventType
@@ -168,12 +168,14 @@ def _by_room(program: Program, timed: EventType) -> None:
 
 
 def _share(program: Program, timed: EventType) -> None:
-    """Let all devices count their readings together."""
-    total = program.declare(Counter(), "total")
+    """Let all devices count their readings together, and take out what others have put in."""
+    total, open_now = program.declare(Counter(), "total"), program.declare(ORSet(), "open_now")
 
     @program.on_event(timed)
-    def counted(_event: Event, update: Update) -> None:
+    def counted(event: Event, update: Update) -> None:
         update(total, Counter.increment, 1)
+        is_last = event.value != 1  # of some readings of a pane
+        update(open_now, ORSet.remove if is_last else ORSet.add, room(event))
 
 
 def _act(program: Program, here: Variable, everywhere: Variable) -> None:

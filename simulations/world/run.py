@@ -16,6 +16,7 @@ from lasp_edge.ordered.gathering import OrderedRecord
 from lasp_edge.protocol.commands import CommandLog
 from lasp_edge.units import SECOND_US
 from simulations.world.acting import check_absence
+from simulations.world.again_checks import check_again
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.entries import plan_entries
@@ -42,6 +43,8 @@ a half. By then sinks have greeted devices of another store, and asks have come 
 REPAIR_STEPS = 130 * SECOND_US // STEP_US
 """Steps until a lander has of shared variables what devices say: it asks for what was lost on the
 way to it alone after two minutes."""
+AGAIN_EVERY = 16
+"""Of as many worlds there is one in which the broker forgets everything at rest."""
 QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""
 
@@ -90,6 +93,8 @@ def _run(scenario: Scenario) -> RunOutcome:
         former = former or _waits_for_ever(world)
         if not world.trouble and scenario.seed % 4 == 0 and not former:
             _demand_silence(world, checks)
+        if not world.trouble and scenario.seed % AGAIN_EVERY == AGAIN_EVERY - 1 and not former:
+            check_again(world)
     finally:
         world.close()
     trace = checks.trace.hexdigest()
@@ -180,10 +185,12 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
     """
     refuses = world.seen["retire"] or world.seen["former_lander"]  # what is refused waits longer
     refuses = refuses or _is_taken_for_late(world) or world.seen["twin"]
+    refuses = refuses or world.seen["forged_hello"]  # who says no more is heard for two minutes
     # Where a share follows from the one before, each event in order takes an exchange.
     refuses = refuses or world.scenario.synced
     sweeps = world.scenario.narrow  # what is in the store alone waits for its turn
-    if refuses or sweeps:
+    waits_longer = world.seen["hours"] and not reconnects(world.scenario)  # by then waits are long
+    if refuses or sweeps or waits_longer:
         return
     most = ROUNDS * ROUND_STEPS if reconnects(world.scenario) else AGAIN_STEPS
     late = agreed - most - world.scenario.faults.delay_steps

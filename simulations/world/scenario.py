@@ -60,6 +60,8 @@ an empty store takes the place of its own later: nothing else must keep devices 
 SERVED = 0.05
 """The part of the seeds with a gateway in which it runs the program before for most of a minute,
 and its frontier moves on meanwhile: other faults move windows again that it passed over."""
+FORGED = 0.03
+"""The part of the seeds in which a stranger says hello as a later life of a device."""
 TWINS_EVERY = 50
 """How many seeds there are for each that has two gateways of one name for a while, and little else:
 after that, devices wait for ten minutes before they deliver to the gateway that is left."""
@@ -308,6 +310,12 @@ def _with_links(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
             more.append(Fault(at, "sink_dead", "", steps))
             scenario = replace(scenario, retain_s=OLD_S, narrow=True)  # what waits is to be old
         scenario = replace(scenario, steps=max(scenario.steps, at + steps))
+    forged = Random(f"{scenario.seed} forged")
+    is_long = any(fault.kind == "hours" for fault in more)
+    if "forged_hello" in kinds and forged.random() < FORGED and not is_long:
+        at = forged.randint(min(5, scenario.steps), scenario.steps)
+        name = forged.choice(scenario.names)
+        more.append(Fault(at, "forged_hello", name, forged.randint(1, KINDS["forged_hello"].most)))
     return replace(scenario, schedule=tuple(sorted([*scenario.schedule, *more])))
 
 

@@ -28,18 +28,19 @@ class UnreportedLines:
     Attributes:
         lost: line -> how often it was taken in again, and lost before a life that held it learnt
             of another one.
+        taken: all that some life took in.
     """
 
     def __init__(self) -> None:
         self.lost: Counter[int] = Counter()
-        self._taken: set[int] = set()
+        self.taken: set[int] = set()
         self._held: set[int] = set()
 
     def take(self, first: int, after: int) -> None:
         """Note that a process has taken in these lines, and that they are durable."""
         lines = set(range(first, after))
-        self._held |= lines & self._taken
-        self._taken |= lines
+        self._held |= lines & self.taken
+        self.taken |= lines
 
     def reported(self) -> None:
         """Note that the process learnt from each lander which lives its device had before."""

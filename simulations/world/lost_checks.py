@@ -1,0 +1,49 @@
+"""What must hold of readings that a lost life of a device had taken in, and that landed nowhere.
+
+- a window that is final names the device whose readings it lacks, as far as the device knows that
+  another life of it had come: up to there its readings are doubtful
+"""
+
+from collections.abc import Iterator
+
+from lasp_edge.protocol.status import TENTATIVE
+from simulations.world.device import RecordedLine, VirtualDevice
+from simulations.world.programs import TIMED
+from simulations.world.sinks import AnySink
+from simulations.world.truth import counted_lines
+from simulations.world.world import World
+
+
+def unnamed(world: World, device: VirtualDevice, sink: AnySink) -> Iterator[str]:
+    """Yield the final windows that lack lines of a device, and do not name it."""
+    doubt_us = device.core.intake.highs.furthest_doubt_us()
+    retired = device.name in world.operator.commands.membership.entries
+    if doubt_us is None or retired or world.scenario.silent_s or sink.former:
+        return  # a new store may have passed windows before it heard of the device
+    if doubt_us < device.core.intake.progress.floor_us:
+        return
+    lander, timed = sink.lander, world.plans[-1].windows[TIMED]
+    landed = counted_lines(lander, timed.stream, device.name)
+    frontier_us = lander.coverage.frontier
+    lacking = [line for line in _lost(device, doubt_us, landed) if frontier_us is not None]
+    for at, rows in lander.revisions.items() if lacking else ():
+        row = rows[-1]
+        if at.window != TIMED or row.status == TENTATIVE or device.name in row.excluded:
+            continue
+        for line in lacking:
+            if line.room == at.key and at.start_us <= line.time_us < row.end_us:
+                yield f"{at} lacks {line} of {device.name}, and does not name it"
+
+
+def _lost(
+    device: VirtualDevice, doubt_us: int, landed: dict[tuple[int, str], int]
+) -> Iterator[RecordedLine]:
+    """Yield the lines up to a time that some life took in on time, and that have not landed."""
+    late_us, furthest_us = device.core.agent.settings.lateness_us, -(2**62)
+    for number, line in enumerate(device.recording):
+        is_late = line.time_us < furthest_us - late_us  # it may be behind a promise
+        furthest_us = max(furthest_us, line.time_us)
+        total = landed.get((line.time_us // 10_000_000, line.room), 0)
+        is_lost = number in device.unreported.taken and not total // line.value % 4
+        if is_lost and line.time_us <= doubt_us and not is_late:
+            yield line

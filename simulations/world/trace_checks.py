@@ -1,0 +1,62 @@
+"""What must hold of the traces of shared variables: what devices leave at the broker for others.
+
+- what is retained of a variable joins to what each device holds that has nothing more to publish:
+  one that it never meets learns all of it
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from crdts.wire import decode
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.sharing import SharedFrame
+from simulations.world.decoding import decoded
+from simulations.world.device import VirtualDevice
+from simulations.world.world import World
+
+LOOK_STEPS = 4
+"""Steps between two looks at what is retained."""
+_LOSES: Final = frozenset(
+    {"loss", "mute", "held_up", "broker_forgets", "broker_old", "hostile", "clone", "bit_flip"}
+)
+"""What keeps from the broker what a device has published, or takes it from there."""
+
+
+def check_traces(world: World) -> None:
+    """Look at what is retained while nothing of it can be lost."""
+    is_sure = not (world.scenario.faults.delayed or _LOSES & world.seen.keys())
+    if is_sure and world.step_number % LOOK_STEPS == 0:
+        devices = [each for each in world.running() if each.connected]
+        world.trouble += unshared(world, [each for each in devices if _has_published(each)])
+
+
+def _has_published(device: VirtualDevice) -> bool:
+    """Return whether a device has nothing more to publish of its shared variables."""
+    return device.core.sharing.all_sent and not device.core.fence.closed
+
+
+def unshared(world: World, devices: Iterable[VirtualDevice]) -> Iterator[str]:
+    """Yield the shared variables of which the broker has less than a device."""
+    states = world.plans[0].shared_variables
+    left = {
+        name: variable.bottom.bottom()
+        for name, variable in states.items()
+        if variable.bottom is not None
+    }
+    for frame in _retained_parts(world) if left else ():
+        if frame.variable in left and frame.state:
+            left[frame.variable] |= decode(frame.state)
+    for device in devices:
+        for name, state in device.core.variables.shared_states.items():
+            if not state.whole <= left[name]:
+                yield f"{device.name} holds {state.whole} of {name}, and the broker {left[name]}"
+
+
+def _retained_parts(world: World) -> Iterator[SharedFrame]:
+    for payload in world.broker.retained.values():
+        try:
+            frame = decoded(payload)
+        except FrameError:
+            continue  # it is for people
+        if isinstance(frame, SharedFrame):
+            yield frame
