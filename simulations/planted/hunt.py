@@ -20,6 +20,7 @@ from simulations.planted import (
     of_delivery,
     of_fleet_order,
     of_lake_order,
+    of_leaving,
     of_lives,
     of_parted,
     of_promises,
@@ -42,7 +43,7 @@ SEEDS = 1_000
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
-    *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts),
+    *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts, of_leaving),
 )
 """The modules that fill the table of bugs."""
 
