@@ -43,7 +43,7 @@ a half. By then sinks have greeted devices of another store, and asks have come 
 REPAIR_STEPS = 130 * SECOND_US // STEP_US
 """Steps until a lander has of shared variables what devices say: it asks for what was lost on the
 way to it alone after two minutes."""
-AGAIN_EVERY = 16
+AGAIN_EVERY = 48
 """Of as many worlds there is one in which the broker forgets everything at rest."""
 QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""

@@ -14,7 +14,7 @@ from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
 from simulations.world.world import World
 
-LOOK_STEPS = 4
+LOOK_STEPS = 8
 """Steps between two looks at what is retained."""
 _LOSES: Final = frozenset(
     {"loss", "mute", "held_up", "broker_forgets", "broker_old", "hostile", "clone", "bit_flip"}
