@@ -48,6 +48,7 @@ class StreamHistory:
         self._states = states_stream(plan, 0)
         self._results = plan.stream_results
         self._packed: dict[CellId, bytes] = {}
+        self._last: Cut | None = None
         self.changes: dict[HistoryId, HistoryRow] = {}
 
     def take_changes(self) -> dict[HistoryId, HistoryRow]:
@@ -68,10 +69,13 @@ class StreamHistory:
 
     def enter(self, era: int) -> None:
         """Turn to the cuts of an era."""
+        self._last = None
         self._states = states_stream(self.plan, era)
 
     def cut_at(self, time_us: int) -> Cut:
-        """Return the last cut at a time or before it."""
+        """Return the last cut at a time or before it; the last one of all is at hand."""
+        if self._last is not None and time_us >= self._last.time_us:
+            return self._last
         end_us, span_us = time_us + 1, _LOOK_US
         while end_us > 1:
             found = self._entries(self._states, max(1, end_us - span_us), end_us)
@@ -86,6 +90,7 @@ class StreamHistory:
     def put_cut(self, cut: Cut) -> None:
         """Store a cut; the first block has none."""
         if cut.states is not None:
+            self._last = cut if cut.end_us == FOR_EVER_US else None
             self._put(self._states, cut.time_us, cut.end_us, cut.states)
             for where in [each for each in self._packed if each[2] < cut.time_us]:
                 del self._packed[where]

@@ -104,9 +104,7 @@ def unpacked(data: bytes) -> Cell:
     first_us, unit, steps, values, tags, numbers, retracted = msgpack.unpackb(data)
     if not first_us:
         return {}
-    times_us = first_us
-    for step in steps:
-        times_us.append(times_us[-1] + step * unit)
+    times_us = accumulate([step * unit for step in steps], initial=first_us[0])
     if not isinstance(values[0], str):
         values = accumulate(values)
     named = map(tags.__getitem__, numbers) if numbers else tags * (len(steps) + 1)
