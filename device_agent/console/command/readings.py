@@ -1,7 +1,7 @@
 """Print the readings that an agent kept, as JSON lines in the order of acceptance.
 
 An agent keeps them when it runs with --keep-readings. `value` is as read, `q` is what it was
-quantised to.
+quantised to. A reading that was taken back later is there as it came.
 """
 
 import argparse
