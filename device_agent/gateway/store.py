@@ -107,6 +107,15 @@ WITH RECURSIVE each(stream) AS (
     WHERE stream IS NOT NULL)
 SELECT stream FROM each WHERE stream IS NOT NULL"""
 """The streams that have entries: a step in the table for each, and not for each entry."""
+_NEWEST: Final = """
+WITH now(start_us, key, revision, status) AS (
+    SELECT start_us, key, max(revision), CASE WHEN devices_in THEN status END FROM revision
+    WHERE window = ?1 AND stream = ?2 AND start_us >= ifnull((SELECT DISTINCT start_us FROM revision
+        WHERE window = ?1 ORDER BY start_us DESC LIMIT 1 OFFSET 1000), -9e18)
+    GROUP BY start_us, key)
+SELECT start_us, key FROM now WHERE status != '' AND start_us IN (
+    SELECT DISTINCT start_us FROM now WHERE status != '' ORDER BY start_us DESC LIMIT ?3)
+UNION SELECT max(start_us), key FROM now WHERE status != '' GROUP BY key, status = 'tentative'"""
 GATEWAY: Final = StoreForm(
     _SCHEMA,
     # Of seven recorded fields; a file that lacks one has another format.
@@ -284,20 +293,15 @@ class FleetStore(HistoryFile):
             yield before
 
     @finding_damage
-    def by_start(self, window: str, stream: int) -> Iterator[list[FleetRow]]:
-        """Yield the current rows of each start of a window, of all keys, the newest start first.
+    def newest(self, window: str, stream: int, starts: int) -> list[FleetRow]:
+        """Return the current rows of a window's last starts, and the newest two of each key.
 
-        Windows that are no more, in which no device's readings are, are left out.
+        These are the final and the tentative one, of 1,000 starts. No row is of no device.
         """
-        query = (
-            "SELECT DISTINCT start_us FROM revision WHERE window = ? AND stream = ?"
-            " ORDER BY start_us DESC"
-        )
-        for (start_us,) in self._db.execute(query, (window, stream)):
-            at_once = {"since_us": start_us, "until_us": start_us + 1}
-            rows = [row for row in self.rows(window, stream, **at_once) if row.devices_in]
-            if rows:
-                yield rows
+        found: list[FleetRow] = []
+        for at_us, key in self._db.execute(_NEWEST, (window, stream, starts)).fetchall():
+            found += self.rows(window, stream, key=key, since_us=at_us, until_us=at_us + 1)
+        return sorted(found)
 
     @finding_damage
     def commit(self, changes: FleetChanges) -> None:

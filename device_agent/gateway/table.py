@@ -6,9 +6,8 @@ The file says by itself what its windows mean, so whoever reads it needs no prog
 import json
 import sqlite3
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from crdts import ControlLog
 from device_agent.gateway.store import PROGRAM, SUMMARY, FleetStore, existing_fleet
@@ -24,12 +23,8 @@ from lasp_edge.language.described import (
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.language.summary import NO_SUMMARY, ProgramSummary, RanProgram
-from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import SERVED_BEFORE, SERVED_BEHIND, FleetRow
 from lasp_edge.tool.printing import FoundRows, RowsWanted
-
-MOST_STARTS: Final = 1_000
-"""Starts of a window that a gateway's start looks through for final rows: it takes a second."""
 
 
 def meaning_of(plan: Plan, log: ControlLog) -> str:
@@ -163,24 +158,7 @@ def _shown(meaning: ResultDefinition, row: FleetRow, columns: list[str]) -> list
 
 
 def newest_rows(store: FleetStore, starts: int) -> Iterator[tuple[ResultDefinition, FleetRow]]:
-    """Yield the current rows of the last starts of each window, as far as it has any.
-
-    And of each of their keys the newest one that is final: with a slide, many behind it are not.
-    """
+    """Yield the current rows of the last starts of each window, and the newest of each key."""
     for meaning in definitions(store).values():
-        rows = _newest(store.by_start(meaning.name, meaning.stream), starts)
-        for row in sorted(rows):
+        for row in store.newest(meaning.name, meaning.stream, starts):
             yield meaning, row
-
-
-def _newest(by_start: Iterator[list[FleetRow]], starts: int) -> Iterator[FleetRow]:
-    keys, complete = set[str](), set[str]()
-    for number, rows in enumerate(islice(by_start, MOST_STARTS)):
-        if number < starts:
-            keys |= {row.at.key for row in rows}
-        elif keys <= complete:
-            return
-        wanted = keys - complete
-        final = [row for row in rows if row.status != TENTATIVE]
-        yield from rows if number < starts else (row for row in final if row.at.key in wanted)
-        complete |= {row.at.key for row in final}

@@ -37,7 +37,8 @@ CAUSES: Final[dict[str, frozenset[str]]] = {
     "frame: old acknowledgement": frozenset({"recorded_answers"}),
     "frame: integer out of range": frozenset({"hostile", "gateway_1970"}),  # before the epoch
     "frame: ": frozenset({"hostile"}),
-    "sink: ": _SINKS | {"recorded_answers", "hours", "hostile"},
+    # Which stores a sink's store follows from may reach the other life of a clone alone.
+    "sink: ": _SINKS | {"recorded_answers", "hours", "hostile", "clone"},
     "sinks: another store": _SINKS,
     "fence: later lives met": _CARDS | {"forged_hello"},
     "clone_alarms": _CARDS | {"hostile", "forged_hello"},

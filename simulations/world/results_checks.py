@@ -16,9 +16,6 @@ from lasp_edge.tool.times import shown_time
 from simulations.world.gateway import VirtualGateway
 from simulations.world.world import World
 
-LAST_STARTS = 3
-"""Starts of a window whose keys a gateway shows when it begins: others it need not show."""
-
 
 def wrong_results(world: World, gateway: VirtualGateway) -> Iterator[str]:
     """Yield what a gateway at rest shows, and does not have."""
@@ -37,8 +34,7 @@ def wrong_results(world: World, gateway: VirtualGateway) -> Iterator[str]:
     for (name, key), current in rows.items():
         window = gateway.running.windows[name]
         topic = world.topics.result(name, gateway.sink, key if window.keyed else None)
-        starts = {each.at.start_us for of, every in rows.items() if of[0] == name for each in every}
-        expected = _expected(current, sorted(starts)[-LAST_STARTS:])
+        expected = _expected(current)
         if expected is None:
             continue
         found = _found(json.loads(shown.get(topic) or b"{}"))
@@ -46,12 +42,12 @@ def wrong_results(world: World, gateway: VirtualGateway) -> Iterator[str]:
             yield f"{gateway.name} shows {found} of {name} {key!r}, and has {expected}"
 
 
-def _expected(rows: Sequence[FleetRow], last: Sequence[int]) -> tuple[Any, ...] | None:
-    """Return start and revision of what is shown of a key's current rows; None: it is not known."""
+def _expected(rows: Sequence[FleetRow]) -> tuple[Any, ...] | None:
+    """Return start and revision of what is shown of a key's current rows; None for nothing."""
     left = [row for row in rows if row.devices_in]
     final = [row for row in left if row.status != TENTATIVE]
     newest = max(final or left, key=_start_of, default=None)
-    if newest is None or not any(row.at.start_us in last for row in left):
+    if newest is None:
         return None
     later = [row for row in left if row.status == TENTATIVE and _start_of(row) > _start_of(newest)]
     tentative = max(later, key=_start_of) if final and later else None

@@ -118,14 +118,16 @@ def test_streams_that_are_no_more_are_forgotten_by_a_bound_of_their_own(store):
     }
 
 
-def test_rows_by_start_are_those_that_are_there_still(store):
-    store.commit(FleetChanges(rows=[row(start, start) for start in (0, 30, 60, 90)]))
+def test_the_last_starts_are_those_that_are_there_still(store):
     gone = [row(start, 0, "revised", 1)._replace(devices_in=0) for start in (60, 90)]
-    assert [
-        [each.at.start_us for each in rows] for rows in store.by_start("totals", WINDOW.stream)
-    ] == [[90_000_000], [60_000_000], [30_000_000], [0]]
+    store.commit(FleetChanges(rows=[row(start, start) for start in (0, 30, 60, 90)]))
+    assert [each.at.start_us for each in store.newest("totals", WINDOW.stream, 2)] == [
+        60_000_000,
+        90_000_000,
+    ]
     store.commit(FleetChanges(rows=gone))
-    assert list(store.by_start("totals", WINDOW.stream)) == [[row(30, 30)], [row(0, 0)]]
+    assert store.newest("totals", WINDOW.stream, 1) == [row(30, 30)]
+    assert store.newest("totals", WINDOW.stream, 9) == [row(0, 0), row(30, 30)]
 
 
 def test_the_newest_rows_have_the_final_one_that_many_tentative_ones_are_behind(store):
@@ -138,7 +140,13 @@ def test_the_newest_rows_have_the_final_one_that_many_tentative_ones_are_behind(
     rows += [of_room("cellar", 120, "tentative"), of_room("hall", 0, "final")]
     store.commit(FleetChanges(rows=rows))
     found = [(each.at.key, each.at.start_us // 1_000_000) for _, each in newest_rows(store, 2)]
-    assert found == [("attic", 30), ("attic", 120), ("attic", 150), ("cellar", 120)]
+    assert found == [
+        ("attic", 30),
+        ("attic", 120),
+        ("attic", 150),
+        ("cellar", 120),
+        ("hall", 0),
+    ]
 
 
 def change(directory, statement):
