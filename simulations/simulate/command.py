@@ -40,7 +40,7 @@ from lasp_edge.testing.parameters import ParameterSetting
 from lasp_edge.tool.loading import load_plan
 from simulations.entries import entries_of
 from simulations.simulate.plot import html
-from simulations.simulate.sampled_run import SampledRun, forgot, sampled_run
+from simulations.simulate.sampled_run import FORGETTING, SampledRun, forgot, sampled_run
 from simulations.world.faults import HOUR_STEPS, KINDS, START_US, STEP_US, FaultRates
 from simulations.world.scenario import Scenario
 from simulations.world.shrink import fails_alike, lines, shrunk
@@ -76,8 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[],
         metavar="KIND=RATE",
-        help="`drawn` from the seed, or rates: of messages probabilities (loss, doubled, delayed),"
-        f" else times an hour: {', '.join(KINDS)}",
+        help="`drawn` from the seed, but for those that lose readings; or rates: of messages"
+        f" probabilities (loss, doubled, delayed), else times an hour: {', '.join(KINDS)}",
     )
     parser.add_argument(
         "--set",
@@ -206,7 +206,8 @@ def _scenario(
         faults = FaultRates.drawn(random) if drawn else FaultRates.parsed(arguments.faults)
     except ValueError as error:
         raise UsageError(f"--faults: {error}") from None
-    faults = faults.without("other_release", "former_lander")  # there is one program
+    # There is one program; and where readings are lost no window can be compared.
+    faults = faults.without("other_release", "former_lander", *(FORGETTING if drawn else ()))
     interval_s, apart = arguments.interval, arguments.apart
     named = named_devices(plan)
     every = dict.fromkeys((*named, *(f"pi-{number}" for number in range(first + size))))

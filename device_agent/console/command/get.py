@@ -15,7 +15,7 @@ import argparse
 import json
 import shlex
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from device_agent.console.command.line import named
 from device_agent.console.command.session import (
@@ -107,6 +107,9 @@ def _shown(part: Any, places: int | None) -> str:
     return str(float(f"{part:.10g}")) if places is None else f"{part:.{places}f}"
 
 
+_NOT_YET: Final = "has no value yet; wait longer: --wait 120"
+
+
 def _why_not(session: FleetSession, arguments: argparse.Namespace) -> str:
     """Return why there is no value, and what to type."""
     values, name, device = session.view.values, arguments.name, arguments.device
@@ -117,7 +120,7 @@ def _why_not(session: FleetSession, arguments: argparse.Namespace) -> str:
         return f"no device was heard {at} at {session.broker}; is --fleet right?"
     if device is not None and device not in values.devices:
         return f"no device {device!r} {at}{_instead(device, values.devices)}"
-    if not values.names:
+    if not values.names and session.view.plan is None:
         return (
             "no device publishes results; name the program (lasp-edge get NAME MODULE:PROGRAM"
             " ...), or start an agent with --results 60"
@@ -136,6 +139,8 @@ def _why_unknown(session: FleetSession, name: str, at: str) -> str:
             f"{name!r} is a shared variable, and no command reads one off devices; a lake has its "
             f"value: lasp-edge lake shared {shlex.quote(name)} --lake DIR"
         )
+    if plan is not None and name in {**plan.local_folds, **plan.dynamic_folds}:
+        return f"{name} {_NOT_YET}"
     window = f"of a window: lasp-edge windows {shlex.quote(name)} --gateway DIR"
     return f"no value {name!r} {at}{_instead(name, names)}; {window}"
 
@@ -148,7 +153,7 @@ def _why_not_yet(values: FleetValues, arguments: argparse.Namespace) -> str:
     keys = [key for key in _keys(values, name, device) if key is not None]
     if arguments.of is not None and keys:
         return f"{name} has no key {arguments.of!r}{_instead(arguments.of, keys)}"
-    return f"{name} has no value yet; wait longer: --wait 120"
+    return f"{name} {_NOT_YET}"
 
 
 def _instead(given: str, there: list[str]) -> str:

@@ -77,6 +77,8 @@ def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys, broke
     assert json.loads(capsys.readouterr().out)["parts"]["mean"] == 6.5 / 3
     with pytest.raises(CommandError, match="no device publishes results; name the program"):
         run(get, broker, "global_average", "--fleet", "greenhouse", "--wait", "0")
+    with pytest.raises(CommandError, match=r"^no value 'opened' in fleet 'greenhouse'"):
+        run(get, broker, "opened", PROGRAM, "--wait", "0")
 
     run(retire, broker, "shed", PROGRAM, "--force", "--listen", "0.5")
     capsys.readouterr()
