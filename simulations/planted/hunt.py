@@ -3,7 +3,7 @@
 >>> from simulations.planted.bug import BUGS
 >>> from simulations.planted.of_delivery import the_lander_adds_what_comes_twice
 >>> caught = hunt(BUGS[the_lander_adds_what_comes_twice.__name__], range(40))
->>> caught is not None and "counts twice" in caught.trouble
+>>> caught is not None and "committed again" in caught.trouble
 True
 """
 
