@@ -31,6 +31,9 @@ WITNESSES = 64
 """Witnesses, at most: their median is not more exact with more of them."""
 KEPT_US = 3_600_000_000
 """Microseconds for which a witness counts: in an hour, quartz drifts by less than a second."""
+NAMED_US = 300_000_000
+"""Microseconds for which people read that a clock is wrong: a device is heard more often, and a
+lander that has nothing to acknowledge may be right again by then."""
 SLOW_US = 60_000_000
 """Microseconds for which a message may have been under way: of those, the latest time counts."""
 
@@ -159,11 +162,15 @@ class Witnesses:
         return judged.claim
 
     def apart(self, offset_us: int, monotonic_us: int, near_us: int) -> dict[str, int]:
-        """Return whose clocks do not agree with a clock, and by how far they are ahead of it."""
+        """Return whose clocks do not agree with a clock, and by how far they are ahead of it.
+
+        Of those that were heard lately.
+        """
         return {
             name: witness.offset_us - offset_us
             for name, witness in self._witnesses.items()
-            if abs(witness.offset_us - offset_us) > near_us and _counts(witness, monotonic_us)
+            if abs(witness.offset_us - offset_us) > near_us
+            and monotonic_us < witness.heard_us + NAMED_US
         }
 
 

@@ -6,6 +6,7 @@ from device_agent.agent.timing.witnesses import (
     KEPT_US,
     LIVE_US,
     LONE_WEIGHT,
+    NAMED_US,
     SLOW_US,
     WITNESS_WEIGHT,
     WITNESSES,
@@ -119,3 +120,13 @@ def test_a_clock_that_is_ahead_counts_at_once():
         LONE_WEIGHT,
         (),
     )
+
+
+def test_a_clock_is_called_wrong_for_as_long_as_it_is_heard():
+    witnesses = Witnesses()
+    witnesses.hear("gateway", (1, 1), 3_600 * SECOND_US, monotonic_us=0)
+    near_us = 60 * SECOND_US
+    assert witnesses.apart(0, NAMED_US - 1, near_us) == {"gateway": 3_600 * SECOND_US}
+    assert witnesses.apart(0, NAMED_US, near_us) == {}
+    witnesses.hear("gateway", (1, 2), 3_600 * SECOND_US + NAMED_US, monotonic_us=NAMED_US)
+    assert witnesses.apart(0, NAMED_US, near_us) == {"gateway": 3_600 * SECOND_US}
