@@ -23,9 +23,12 @@ import sys
 
 from device_agent.agent.scans import shares
 from lasp_edge import Program, scans
+from lasp_edge.protocol import greetings
 
 if sys.argv[1:2] == ["agent"]:  # else it follows a gateway that is silent for ten minutes
     shares.DEAD_AFTER_US = 1_500_000
+if sys.argv[1:2] == ["gateway"]:  # else one that acknowledges nothing is heard each four minutes
+    greetings.GREETED_AGAIN_US = 600_000
 
 
 class Barrier(scans.Synchronised):
