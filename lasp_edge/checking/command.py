@@ -48,7 +48,6 @@ is a warning), 2 or 3 the program cannot be loaded.
 """
 
 import argparse
-import faulthandler
 import io
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -60,7 +59,7 @@ from lasp_edge.checking.alerts import unreachable
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.determinism import files_of, risks_of
-from lasp_edge.checking.endless import limited
+from lasp_edge.checking.endless import EndlessCallError, limited
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
 from lasp_edge.checking.handlers import (
     feeding,
@@ -90,14 +89,11 @@ from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.summary import ProgramSummary, RanProgram
+from lasp_edge.reasons import reason_of
 from lasp_edge.tool.announcing import announced
 from lasp_edge.tool.loading import load_other, load_plan
 
 SECTION = "begin"
-STUCK_S = 120
-"""Seconds for the laws of one fold, after which `check` ends, and Python prints the line that runs.
-
-A number to a huge power cannot be interrupted in another way."""
 
 _TEXTLESS = (
     "no text of a function is stored: whether keys, handlers and folds mean the same under one "
@@ -164,14 +160,24 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
     tags = tags_typed(arguments.tag)
     _need_former(arguments)
-    plan = load_plan(arguments.program)
+    with limited():
+        try:
+            plan = load_plan(arguments.program)
+        except EndlessCallError as error:
+            raise UsageError(f"{arguments.program}: {reason_of(error)}") from None
     if arguments.plan or arguments.against is not None:
         return _describe(plan, arguments)
-    broken, lines = _check_folds(plan, arguments.examples, arguments.seed, shows=arguments.laws)
+    with limited():
+        return _check(plan, tags, arguments)
+
+
+def _check(plan: Plan, tags: dict[str, str] | None, arguments: argparse.Namespace) -> Exit:
+    """Try the folds, look at the program, run it, and print what was found."""
+    broken, endless, lines = _check_folds(plan, arguments)
     uncalled, seen = uncallable(plan), _looked_at(plan)
     lines += seen.lines
-    wrong, doubts, asked = seen.wrong + uncalled, seen.doubts, {}
-    if not uncalled and not arguments.no_run:
+    wrong, doubts, asked = endless + seen.wrong + uncalled, seen.doubts, {}
+    if not endless and not uncalled and not arguments.no_run:
         found = _run_whole(plan, tags, arguments.program, is_lawful=not broken)
         wrong, doubts = wrong + found.wrong, doubts + found.doubts
         lines, asked = lines + _findings(found), found.tags
@@ -193,8 +199,7 @@ def _run_whole(
     plan: Plan, tags: dict[str, str] | None, program: str, *, is_lawful: bool
 ) -> Findings:
     """Run the program, and say so if that takes long."""
-    with limited():
-        return all_tried(plan, tags, program, is_lawful=is_lawful)
+    return all_tried(plan, tags, program, is_lawful=is_lawful)
 
 
 class _Seen(NamedTuple):
@@ -321,25 +326,28 @@ def _findings(found: Findings) -> list[str]:
     return [*costs, *tags, *[f"SKIP  {line}" for line in found.untried]]
 
 
-def _check_folds(plan: Plan, examples: int, seed: int, *, shows: bool) -> tuple[int, list[str]]:
-    """Return how many laws are broken, and the lines of those; `shows`: of all laws."""
-    broken, lines = 0, []
+def _check_folds(plan: Plan, arguments: argparse.Namespace) -> tuple[int, list[str], list[str]]:
+    """Return how many laws are broken, folds that do not return, and the lines of broken laws.
+
+    With --laws they are those of all laws.
+    """
+    broken, endless, lines = 0, list[str](), list[str]()
     for named in folds_of(plan):
+        where = ", ".join(named.where)
+        given = {"examples": arguments.examples, "seed": arguments.seed}
         try:
-            faulthandler.dump_traceback_later(STUCK_S, exit=True, file=2)
-            with announced(f"lasp-edge check: tries the laws on {', '.join(named.where)}"):
-                found = verdicts(
-                    named.fold, examples=examples, seed=seed, plausible=named.plausible
-                )
+            with announced(f"lasp-edge check: tries the laws on {where}"):
+                found = verdicts(named.fold, **given, plausible=named.plausible)
         except ValueError as error:
             raise CommandError(str(error)) from None
-        finally:
-            faulthandler.cancel_dump_traceback_later()
-        shown = [verdict for verdict in found if shows or verdict.broken is not None]
-        lines += [f"{', '.join(named.where)}: {named.fold!r}"] if shown else []
+        except EndlessCallError as error:
+            endless.append(f"{where}: {reason_of(error)}")
+            continue
+        shown = [each for each in found if arguments.laws or each.broken is not None]
+        lines += [f"{where}: {named.fold!r}"] if shown else []
         lines += [f"  {line}" for verdict in shown for line in verdict.lines()]
         broken += sum(verdict.broken is not None for verdict in found)
-    return broken, lines
+    return broken, endless, lines
 
 
 def _changed_texts(plan: Plan, path: Path, is_sound: bool, *, accept: bool) -> list[str]:  # noqa: FBT001

@@ -14,6 +14,7 @@ from itertools import groupby, product
 from random import Random
 from typing import Any
 
+from lasp_edge.checking.endless import EndlessCallError
 from lasp_edge.checking.laws import Law, TimedValue, lower_is_total, partial_of
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.derived import CombinedFold
@@ -73,6 +74,8 @@ class Broken:
 def _shown(fold: Fold, samples: tuple[TimedValue, ...]) -> str:
     try:
         return repr(partial_of(fold, samples))
+    except EndlessCallError:
+        raise
     except BaseException as error:  # noqa: BLE001 - the fold is the user's and may raise anything
         pass_interrupt(error)
         return f"{type(error).__name__}: {error}"
@@ -100,6 +103,8 @@ class FoldUnderTest:
             self.fold.lift(*sample)
         except ValueError:
             return False
+        except EndlessCallError:
+            raise
         except BaseException as error:  # noqa: BLE001 - the fold may raise anything
             pass_interrupt(error)
         return True
@@ -140,6 +145,8 @@ def _tried(law: Law, tested: FoldUnderTest, case: Case) -> Broken | None:
             if sides and value != sides[0][1]:
                 return Broken(law, fold, case, (sides[0], (what, value)))
             sides.append((what, value))
+    except EndlessCallError:
+        raise
     except BaseException as error:  # noqa: BLE001 - the fold is the user's and may raise anything
         pass_interrupt(error)
         raised = (f"it raises {type(error).__name__}", str(error))
