@@ -14,6 +14,7 @@ class Exit(IntEnum):
     NOT_FOUND = 3
     ENVIRONMENT = 4
     NOT_CONFIRMED = 5
+    NOTHING_COMPARED = 6
     INTERRUPTED = 130
 
 

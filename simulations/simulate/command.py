@@ -5,8 +5,12 @@ the end all faults are healed, the fleet settles, and every window, row of a res
 and shared variable is compared with a sequential recomputation from the readings; what has no
 recomputation is named, and so is why readings do not count. Where stores are lost, readings are:
 then rows in one order over the fleet are compared with those of the readings that landed, and of
-the rest it is printed how many differ. Where nothing agrees of what can be compared, the exit code
-is 1, but for readings that are all lost. One seed gives one run.
+the rest it is printed how many differ. One seed gives one run.
+
+Exit codes: 0 all that was compared is equal, 1 something is not, 2 or 3 the program cannot be
+loaded, 6 nothing was compared (all readings were lost, nothing that the program asks for was read,
+or nothing of it has a recomputation): such a run shows nothing, and the last line says what to
+type.
 
 Devices that hear each other cost the square of their number: with `--interval 60`, 100 devices take
 some 4 seconds of a processor and 65 MB for `--hours 0.01`, and 1,000 take six minutes and 840 MB.
@@ -113,7 +117,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not outcome.trouble and outcome.compared.is_empty:
         return _say_empty(outcome)
     if not outcome.trouble and not outcome.compared.known and outcome.compared.not_compared:
-        _say("nothing was recomputed: what is not compared, and why, stands above")
+        _say("nothing was compared: nothing has a recomputation; why stands above")
+        return Exit.NOTHING_COMPARED
     if not outcome.trouble:
         return Exit.FINE
     _fail(arguments, plan, scenario, outcome)
@@ -128,13 +133,13 @@ def _say_empty(outcome: SampledRun) -> int:
             "nothing was compared: all readings were lost, or are there twice, by "
             f"{', '.join(kinds)}; take another --seed, or --faults without these"
         )
-        return Exit.FINE
+        return Exit.NOTHING_COMPARED
     if not outcome.compared.known.total() and not outcome.failures and not outcome.counts_why:
         _say(
             "nothing was compared: what the program asks for was not read, so fleet and oracle "
             "both have nothing; more --hours, or readings more often by --every, may have it"
         )
-        return Exit.FINE
+        return Exit.NOTHING_COMPARED
     _say("FAILED: nothing was compared")
     return Exit.DIFFERS
 

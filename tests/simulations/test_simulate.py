@@ -112,8 +112,8 @@ def test_an_order_over_the_fleet_needs_all_devices_at_once(ordered, capsys):
     assert "in one order over the whole fleet are changed, visits" in capsys.readouterr().err
 
 
-def test_a_run_that_lost_all_readings_has_not_failed(ordered, capsys):
-    assert ordered("store_lost=3000", "--seed", "2") == Exit.FINE
+def test_a_run_that_lost_all_readings_is_no_pass(ordered, capsys):
+    assert ordered("store_lost=3000", "--seed", "2") == Exit.NOTHING_COMPARED
     *_, last = capsys.readouterr().out.splitlines()
     assert last == (
         "nothing was compared: all readings were lost, or are there twice, by store_lost; "
@@ -130,9 +130,9 @@ def test_a_run_in_which_nothing_is_recomputed_says_so_last(tmp_path, monkeypatch
     (tmp_path / "sharing.py").write_text(text + declared + handler)
     monkeypatch.syspath_prepend(str(tmp_path))
     words = ["sharing", "--devices", "2", "--hours", "0.02"]
-    assert run_command("simulate", "simulations.simulate.command", words) == Exit.FINE
+    assert run_command("simulate", "simulations.simulate.command", words) == Exit.NOTHING_COMPARED
     *_, last = capsys.readouterr().out.splitlines()
-    assert last == "nothing was recomputed: what is not compared, and why, stands above"
+    assert last == "nothing was compared: nothing has a recomputation; why stands above"
 
 
 def test_sessions_that_time_alone_ends_are_compared():
@@ -214,7 +214,7 @@ def hot(*settings):
 
 
 def test_parameters_have_the_values_that_were_set(capsys):
-    assert hot("alarm_above=1000") == Exit.FINE
+    assert hot("alarm_above=1000") == Exit.NOTHING_COMPARED
     said = capsys.readouterr().out
     assert "nothing to compare of window hot: no reading counted" in said
     assert "\nnothing was compared: " in said
@@ -346,13 +346,13 @@ program.result(program.scan("odd", source=door, scan=odd))
 """
 
 
-def test_where_fleet_and_oracle_both_have_nothing_it_has_not_failed(tmp_path, monkeypatch, capsys):
+def test_where_fleet_and_oracle_both_have_nothing_it_is_no_pass(tmp_path, monkeypatch, capsys):
     (tmp_path / "seldom.py").write_text(SELDOM)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "seldom", raising=False)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     words = ["seldom", "--devices", "2", "--hours", "0.01"]
-    assert run_command("simulate", "simulations.simulate.command", words) == Exit.FINE
+    assert run_command("simulate", "simulations.simulate.command", words) == Exit.NOTHING_COMPARED
     said = capsys.readouterr().out
     assert "nothing to compare of result odd: no reading counted\n" in said
     assert "\nnothing was compared: what the program asks for was not read, so fleet" in said
