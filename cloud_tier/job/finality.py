@@ -32,8 +32,10 @@ class MissingUntil(NamedTuple):
         after_us, until_us: the stretch; the former is excluded.
         devices: the first of their names, as a row has them.
         number: how many there are.
-        left_out: the same of those that are left out of windows which F has passed.
+        left_out: the same of those that are left out of windows as far as F has passed them.
         left_out_number: how many these are.
+        either: the same of those that are one or the other.
+        either_number: how many these are.
     """
 
     after_us: int
@@ -42,6 +44,8 @@ class MissingUntil(NamedTuple):
     number: int
     left_out: str
     left_out_number: int
+    either: str
+    either_number: int
 
 
 class MissingDevices:
@@ -53,10 +57,11 @@ class MissingDevices:
 
     Args:
         awaited: for whom windows wait.
+        frontier: F; None is bottom.
 
     >>> from lasp_edge.protocol.frontier import AwaitedDevice
     >>> devices = (AwaitedDevice("a", 30, 30), AwaitedDevice("b", 12, 12))
-    >>> missing = MissingDevices(AwaitedDevices(devices, 40))
+    >>> missing = MissingDevices(AwaitedDevices(devices, 40), 10)
     >>> for each in missing.stretches(40, [range(10, 60, 10)]):
     ...     print(each.until_us, repr(each.devices))
     12 ''
@@ -65,11 +70,11 @@ class MissingDevices:
     9223372036854775807 ''
     """
 
-    def __init__(self, awaited: AwaitedDevices) -> None:
+    def __init__(self, awaited: AwaitedDevices, frontier: int | None) -> None:
         devices = awaited.devices
         self._formers = sorted((each.former_us, each.device) for each in devices)
         self._lows = sorted((each.low_us, each.device) for each in devices)
-        behind = awaited.behind(AFTER_ALL_US)
+        behind = awaited.behind(BEFORE_ALL_US if frontier is None else frontier)
         self._behind = sorted((at_us, device) for device, at_us in behind)
         promised = (*self._formers, *self._lows, *self._behind)
         self._promised_us = {at_us for at_us, _ in promised}
@@ -95,7 +100,9 @@ class MissingDevices:
             until_us = changes_us[place] if number < len(places) else AFTER_ALL_US
             missing = self._before(end_of[place], lead_us)
             left_out = _promised_before(self._behind, end_of[place])
-            yield MissingUntil(after_us, until_us, *_counted(missing), *_counted(left_out))
+            either = _counted({*missing, *left_out})
+            names = (*_counted(missing), *_counted(left_out), *either)
+            yield MissingUntil(after_us, until_us, *names)
             after_us = until_us
 
     def _before(self, end_us: int, lead_us: int) -> Sequence[tuple[int, str]]:
@@ -104,8 +111,9 @@ class MissingDevices:
         return _promised_before(self._formers, end_us) or _promised_before(self._lows, end_us)
 
 
-def _counted(devices: Sequence[tuple[int, str]]) -> tuple[str, int]:
-    return listed(device for _, device in devices), len(devices)
+def _counted(devices: Iterable[tuple[int, str]]) -> tuple[str, int]:
+    names = {device for _, device in devices}
+    return listed(names), len(names)
 
 
 def _promised_before(promised: Sequence[tuple[int, str]], end_us: int) -> Sequence[tuple[int, str]]:
@@ -145,7 +153,7 @@ def finality_of(
     holding = awaited(*terms).led_by(coverage.frontier)
     led = {n: holding.led_by(waiting.ends_us.get(wait_us)) for n, wait_us in job.waits.items()}
     lead_us = {name: each.lead_us for name, each in led.items()}
-    return StepFinality(coverage, due_us, MissingDevices(holding), lead_us)
+    return StepFinality(coverage, due_us, MissingDevices(holding, coverage.frontier), lead_us)
 
 
 def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:

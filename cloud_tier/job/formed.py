@@ -41,6 +41,8 @@ RECORD: Final = {
     "_missing_devices": pa.int32(),
     "_excluded": pa.string(),
     "_excluded_devices": pa.int32(),
+    "_either": pa.string(),
+    "_either_devices": pa.int32(),
 }
 """What all rows of a window that end in one stretch of time record in one step."""
 _SPANS = pa.schema(

@@ -23,7 +23,8 @@ from lasp_edge.protocol.spans import EVERYTHING, Span
 ALWAYS: Final = 0
 """A row is made if it differs."""
 IF_OPEN: Final = 1
-"""A row is made only in place of a tentative one whose end the frontier has passed."""
+"""A row is made only in place of one whose end the frontier has passed, and that is tentative, or
+whose window had become longer than when it was final."""
 IF_PRESENT: Final = 2
 """A row is made only where some device has a pane of the window."""
 IF_NEW: Final = 3

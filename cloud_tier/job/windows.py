@@ -8,7 +8,9 @@ from the current one:
     status     tentative, final or revised (`lasp_edge.protocol.status`)
 
 Differs means: the status, a column of the partial, or how many devices are in. The last is not
-implied: a further device may leave a minimum as it was.
+implied: a further device may leave a minimum as it was. Names of devices alone make a row where one
+has sent everything since (`cloud_tier.job.completed`), and where the frontier passes the end of a
+window again that is longer than when it was final.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +41,8 @@ _RECORDED: Final = ("_size_us", "_of", *(name for name in RECORD if not name.end
 """What a row takes over from its window's shape."""
 _ENDS_IN_STRETCH: Final = "start_us + _size_us > _after_us AND start_us + _size_us <= _until_us"
 _TENTATIVE: Final = STATUSES.index(TENTATIVE)
+_WAS_SHORT: Final = "_old_frontier < _old_end_us"
+"""Whether the window of a row that is not tentative had become longer, and was not over."""
 _NOW: Final = {
     "end_us": "start_us + _size_us",
     "devices_in": "CAST(coalesce(_devices, 0) AS INT)",
@@ -47,7 +51,8 @@ _NOW: Final = {
 """The values with which a row may differ from its newest revision beside the fold's, as SQL."""
 _WANTED: Final = (
     "window = _at AND (_key IS NULL OR _key = key) AND start_us BETWEEN _first_us AND _last_us "
-    f"AND (_needs = 0 OR (_needs = 1 AND status = {_TENTATIVE} AND _old_end_us <= _frontier) "
+    f"AND (_needs = 0 OR (_needs = 1 AND (status = {_TENTATIVE} OR {_WAS_SHORT}) "
+    "AND _old_end_us <= _frontier) "
     "OR (_needs = 2 AND _devices IS NOT NULL) "
     "OR (_needs = 3 AND _devices IS NOT NULL AND status IS NULL))"
 )
@@ -143,7 +148,10 @@ def current(rows: Selection, columns: Sequence[Column]) -> Selection:
     newest = [
         "max(revision) AS revision",
         f"max_by(CASE status {number} END, revision) AS status",
-        *(f"max_by({name}, revision) AS {name}" for name in ("excluded", *_compared(columns))),
+        *(
+            f"max_by({name}, revision) AS {name}"
+            for name in ("excluded", "frontier", *_compared(columns))
+        ),
     ]
     return rows.grouped(_IDENTITY, newest)
 
@@ -163,6 +171,7 @@ def _beside(
             "old.revision AS _revision",
             "old.status AS status",
             "old.excluded AS _named",
+            "old.frontier AS _old_frontier",
             *(f"old.{name} AS _old_{name}" for name in COMPARED),
             *(f"old.{name} AS _old_{at}" for at, name in enumerate(names)),
             *_RECORDED,
@@ -199,15 +208,18 @@ def _revisions(
     )
     same = [f"_value_{at} <=> _old_{at}" for at in range(len(columns))]
     same += [f"_now_{name} <=> _old_{name}" for name in COMPARED]
-    completed = f"(status <> {_TENTATIVE} AND _is_passed AND {windows.completed.condition})"
-    differs = f"(NOT ({' AND '.join(same)}) OR coalesce({completed}, false))"
     is_open = f"coalesce(status = {_TENTATIVE}, false)"
     is_final = f"(status IS NOT NULL AND status <> {_TENTATIVE})"
     held = f"((_is_passed OR {is_final}) AND _is_held)"
+    excluded, excluded_devices = (
+        f"if({held}, _either{of}, _excluded{of})" for of in ("", "_devices")
+    )
+    names = f"if({_WAS_SHORT}, _named <> {excluded}, {windows.completed.condition})"
+    renamed = f"coalesce({is_final} AND _is_passed AND {names}, false)"
+    differs = f"(NOT ({' AND '.join(same)}) OR {renamed})"
     passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
     after = status_after(passed=passed, differs=differs)
     tentative = f"{after} = {_TENTATIVE}"
-    waited = f"({tentative} OR {held} OR NOT _is_passed)"
     waits, held_back = (
         f"NOT coalesce(_now_end_us <= {due}, false)" for due in ("_due", "_due_anyway")
     )
@@ -215,10 +227,10 @@ def _revisions(
     statuses = ", ".join(map(literal, STATUSES))
     record = {
         **{name: f"_now_{name}" if name in COMPARED else f"_{name}" for name in LAKE_RECORD},
-        "excluded": f"if({waited}, _missing, _excluded)",
+        "excluded": f"if({tentative}, _missing, {excluded})",
         COUNTED[0]: f"if({tentative}, _missing_devices, 0)",
         COVERED: "start_us >= _since",
-        COUNTED[1]: f"if({tentative}, 0, if({waited}, _missing_devices, _excluded_devices))",
+        COUNTED[1]: f"if({tentative}, 0, {excluded_devices})",
         "status": f"element_at(array({statuses}), {after} + 1)",
         "revision": "coalesce(_revision + 1, 0)",
     }
@@ -269,7 +281,7 @@ def _zero(column: Column, zeros: dict[str, dict[str, Any]]) -> str:
 def read_columns(columns: Iterable[Column]) -> list[str]:
     """Return the columns of `windows` that `current` reads."""
     named = (column.name for column in columns)
-    return [*_IDENTITY, "revision", "status", "excluded", *COMPARED, *named]
+    return [*_IDENTITY, "revision", "status", "excluded", "frontier", *COMPARED, *named]
 
 
 def status_after(*, passed: str, differs: str) -> str:

@@ -16,7 +16,7 @@ from lasp_edge.protocol.limits import LATEST_PANE_US
 from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import WindowWaiting
-from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow
+from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow, listed
 from lasp_edge.units import SECOND_US
 
 LostStretch = tuple[int, int]
@@ -127,7 +127,10 @@ class TurnFinality:
         self._stretches = lacking
 
     def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
-        """Return who is left out of a window that is over, or in it with a part of its readings."""
+        """Return who is left out of a window that was final, or in it with a part of its readings.
+
+        As far as windows are passed: one that is longer now may not be over.
+        """
         lacking = self._lacking(window, start_us, end_us)
         behind = [device for device, at_us in self._behind if at_us < end_us]
         return tuple(sorted({*behind, *lacking}) if lacking else behind)
@@ -141,9 +144,54 @@ class TurnFinality:
         found = self._stretches
         return lacking | {at for at, (us, until_us) in found if us < end_us and start_us < until_us}
 
-    def completes(self, row: FleetRow | None, window: Window) -> bool:
+    def named(
+        self, window: Window, row: FleetRow, wait_us: int, *, is_open: bool, is_held: bool
+    ) -> tuple[str, ...]:
+        """Return whom the next row of a window names in place of those of a row that is made.
+
+        Args:
+            window: of X.
+            row: which has the start and the end.
+            wait_us: X.
+            is_open: it is tentative.
+            is_held: devices have not promised past its end under the present log.
+        """
+        if is_open:
+            return self.missing(wait_us, row.end_us)
+        excluded = self.excluded(window, row.at.start_us, row.end_us)
+        return (
+            tuple(sorted({*excluded, *self.missing(wait_us, row.end_us)})) if is_held else excluded
+        )
+
+    def differs(
+        self,
+        current: FleetRow,
+        made: FleetRow,
+        window: Window,
+        named: Callable[[], tuple[str, ...]],
+    ) -> bool:
+        """Return whether a row that is made has another result than the current one.
+
+        Or whether it names others, where the window was final: no more a device that has sent all
+        of it since, and anybody else where the window is over again, as it had become longer.
+
+        Args:
+            current: the newest row.
+            made: the next one.
+            window: of both.
+            named: returns whom the next one names.
+        """
+        if current.result() != made.result():
+            return True
+        if current.status == TENTATIVE or not made.was_over:
+            return False
+        if current.was_over:
+            return self.completes(current, window)
+        return listed(named()) != listed(current.excluded)
+
+    def completes(self, row: FleetRow, window: Window) -> bool:
         """Return whether a device that a row names has sent all of the window since."""
-        if row is None or row.status == TENTATIVE:
+        if row.status == TENTATIVE:
             return False
         sent = {
             device

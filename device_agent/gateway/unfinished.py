@@ -1,8 +1,9 @@
 """The windows of a gateway that are not final: by end, so that a turn looks only at those it ends.
 
 A window is unfinished while its current row is tentative, or while it has panes and no row, since
-it waits for devices (`lasp_edge.protocol.waiting`). Ends are in heaps. An operator may change how
-long a window is: it is pushed again then, and a popped end that is not its own any more is skipped.
+it waits for devices (`lasp_edge.protocol.waiting`); or where it is longer than when it was final,
+until the frontier has passed its end again. Ends are in heaps. An operator may change how long a
+window is: it is pushed again then, and a popped end that is not its own any more is skipped.
 """
 
 from collections import defaultdict
@@ -24,7 +25,7 @@ class UnfinishedWindows:
         waits: window -> X, for how long it waits for devices before it has a row.
 
     Attributes:
-        rows: the current rows that are tentative.
+        rows: the current rows of those that have one.
         waiting: windows that have panes and no row yet -> their ends.
     """
 
@@ -39,7 +40,7 @@ class UnfinishedWindows:
         """Make a row the current one of its window."""
         self.waiting.pop(row.at, None)
         before = self.rows.pop(row.at, None)
-        if row.status == TENTATIVE:
+        if row.status == TENTATIVE or not row.was_over:
             self.rows[row.at] = row
             if before is None or before.end_us != row.end_us:
                 heappush(self._ends, (row.end_us, row.at))

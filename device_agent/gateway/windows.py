@@ -19,6 +19,7 @@ missing.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from operator import itemgetter
 from typing import Final
@@ -94,7 +95,8 @@ class FleetWindows:
         current = self._keeper.current(name, since_us, LATEST_PANE_US)
         rows = {row.at: row for row in current}
         for row in rows.values():
-            if row.stream == stream and row.status == TENTATIVE:
+            is_short = not row.was_over and (passed_us is None or row.end_us > passed_us)
+            if row.stream == stream and (row.status == TENTATIVE or is_short):
                 self.unfinished.put(row)
             if row.stream == stream and not self._has_form(row):
                 self._reformed.append(row.at)
@@ -299,7 +301,7 @@ class FleetWindows:
         self, name: str, key: str, total: WindowTotal, finality: TurnFinality
     ) -> FleetRow | None:
         """Return the next row of a window; None where nothing differs, or it waits."""
-        start_us, end_us, partial, devices_in = total
+        start_us, end_us, combined, devices_in = total
         at, unfinished = WindowStart(name, key, start_us), self.unfinished
         window = self._regimes.windows[name]
         current = unfinished.rows.get(at) or self._keeper.row(at)
@@ -310,7 +312,7 @@ class FleetWindows:
         made = FleetRow(
             at,
             end_us,
-            partial,
+            combined,
             devices_in,
             len(coverage.expected),
             (),
@@ -321,24 +323,20 @@ class FleetWindows:
         )
         before = None if current is None or current.stream != window.stream else current.status
         is_final = before is not None and before != TENTATIVE  # it may be longer now, and not over
-        passed = coverage.frontier is not None and end_us <= coverage.frontier
+        passed = made.was_over
         held = (passed or is_final) and self._is_held(at, end_us, finality.promised_us)
         if held and before != TENTATIVE and not self._is_due_under_log(name, end_us):
             return None
-        is_new = current is None or current.result() != made.result()
-        differs = is_new or (is_final and passed and finality.completes(current, window))
+        wait_us, is_open = self._waits[name], not is_final and (held or not passed)
+        named = partial(finality.named, window, made, wait_us, is_open=is_open, is_held=held)
+        differs = current is None or finality.differs(current, made, window, named)
         status = status_after(before, passed=passed and (is_final or not held), differs=differs)
         if not differs and status == before:
             return None
-        wait_us = self._waits[name]
         if status == TENTATIVE and before is None and not finality.waiting.is_due(wait_us, end_us):
             unfinished.wait(at, end_us)
             return None
-        if status == TENTATIVE or held or not passed:
-            excluded = finality.missing(wait_us, end_us)
-        else:
-            excluded = finality.excluded(window, start_us, end_us)
-        return made._replace(status=status, excluded=excluded)
+        return made._replace(status=status, excluded=named())
 
     def _computed(self, name: str, key: str, starts: list[int]) -> Iterator[WindowTotal]:
         """Yield the totals of windows that start then; zero for one that holds no pane.

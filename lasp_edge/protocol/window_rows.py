@@ -68,7 +68,8 @@ class FleetRow(NamedTuple):
         excluded: the devices that had not promised past its end, or that may lack readings in it,
             as their program was changed or a store lost, or as they were retired before they had
             sent all; in a tentative row, those that are waited for. A further row names a device no
-            more once that has promised past the end.
+            more once that has promised past the end. Where the window is longer than when it was
+            final, its row names those that are missing as far as results are final.
         status: tentative, final or revised (`lasp_edge.protocol.status`).
         revision: 0, 1, 2, ...: how often the row had changed.
         frontier_us: how far results were final when it was made; None for nothing yet.
@@ -85,6 +86,14 @@ class FleetRow(NamedTuple):
     revision: Annotated[int, Recorded("integer")]
     frontier_us: Annotated[int | None, Recorded("long", "frontier", is_printed=False)]
     stream: Annotated[int, Recorded("long", is_result=True, is_served=False)]
+
+    @property
+    def was_over(self) -> bool:
+        """Whether results were final up to the window's end when the row was made.
+
+        Else it is tentative, or its window had been final when it was shorter.
+        """
+        return self.frontier_us is not None and self.end_us <= self.frontier_us
 
     def result(self) -> tuple[object, ...]:
         """Return what makes a later row differ: a new revision is made for nothing else."""

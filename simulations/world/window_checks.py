@@ -8,8 +8,8 @@
 - a window is final at most once, and not before the frontier has passed its end; when it has, no
   row of it is tentative any more
 - a row that is not tentative names nobody who has promised past its end and has all its readings;
-  whom such a row named, the next one names, too, unless that had promised past its end by then (it
-  may promise less later)
+  whom such a row named, the next one names, too, unless that had promised by then past its end, or
+  as far as windows are passed, where it is longer now (it may promise less later)
 """
 
 import itertools
@@ -90,8 +90,9 @@ def dropped_names(lander: LandedState, rows: list[FleetRow]) -> Iterator[str]:
     final = [row for row in rows if row.status != TENTATIVE]
     for before, after in itertools.pairwise(final):
         reached_us = lander.dropped.get((after.at, after.revision), {})
+        until_us = min(before.end_us, after.end_us, after.frontier_us or BOTTOM_US)
         for device in {*before.excluded}.difference(after.excluded, lander.lost):
-            if reached_us.get(device, BOTTOM_US) < min(before.end_us, after.end_us):
+            if reached_us.get(device, BOTTOM_US) < until_us:
                 yield f"{after.at} names {device} no more, which has not promised past its end"
 
 
@@ -123,7 +124,8 @@ def _wrong_history(rows: list[FleetRow], frontier_us: int | None) -> Iterator[st
     if sorted(statuses, key=STATUSES.index) != statuses or statuses.count(FINAL) > 1:
         yield f"{at} was {', '.join(statuses)}"
     for before, after in itertools.pairwise(rows):
-        names = set(before.excluded) - set(after.excluded)
+        gone = set(before.excluded) - set(after.excluded)
+        names = gone if before.was_over else set(before.excluded) ^ set(after.excluded)
         if (before.result(), before.status) == (after.result(), after.status) and not names:
             yield f"{at} was written twice: {after}"
     final_end_us = None

@@ -9,11 +9,15 @@ from cloud_tier import Lake
 from cloud_tier.job.repair import make_outdated
 from cloud_tier.lake.current import write_current
 from cloud_tier.lake.definitions import record
+from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, folds
 from lasp_edge.tool.times import microseconds
 from simulations.oracle import Reading
+from tests.cloud_tier.job.test_gateway import check_counted, lake_rows
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, tick, true_windows
+from tests.device_agent.gateway.support_gateway import GatewayUnderTest
+from tests.device_agent.gateway.test_changed_programs import FOUR, grown
 
 pytestmark = pytest.mark.spark
 
@@ -78,3 +82,22 @@ def _true_rows(program, readings):
         {"start_us": start_us, "end_us": start_us + size_us, "total_q": partial[0]}
         for (_, _, start_us), (partial, _) in sorted(true_windows(program, readings).items())
     ]
+
+
+def test_rows_of_a_window_that_is_longer_now_name_whom_a_gateway_names(spark, tmp_path):
+    gateway = None
+    for plan, steps in grown():
+        keeper = None if gateway is None else gateway.keeper
+        gateway = GatewayUnderTest(plan, keeper, WaitingTerms(FOUR, 60 * SECOND_US))
+        terms = {"roster": FOUR, "dead_after_us": 60 * SECOND_US}
+        lake = LakeUnderTest(spark, plan, tmp_path, **terms)
+        record(plan, lake.lake)
+        if keeper is not None:
+            assert make_outdated(spark, lake.job) > 0
+            lake.restart()
+        for rows in steps:
+            gateway.step(rows)
+            lake.step(rows)
+    kept = [tuple(row) for rows in gateway.keeper.revisions.values() for row in rows]
+    assert sorted(kept, key=lambda row: (row[0], row[-3])) == lake_rows(lake)
+    check_counted(lake)

@@ -10,6 +10,9 @@ from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms,
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest, accepted_of
 from tests.device_agent.gateway.test_core import MINUTE_US, START_US, read
 
+FOUR = [f"pi-{number}" for number in range(4)]
+"""Devices of a roster."""
+
 
 def sums_of(size_s, slide_s, fold=folds.sum):
     """Return a program whose window, and the fold of it, may be others in the next one."""
@@ -136,3 +139,56 @@ def test_a_lost_store_lacks_what_it_had_not_promised_to_this_gateway_or_ever_to_
             lacks &= row.at.start_us < START_US + 70 * SECOND_US
             assert row.excluded == (("pi-0",) if lacks else ()), row
         assert {row.excluded for row in final} == {(), ("pi-0",)}
+
+
+def grown():
+    """Return a program, a further one whose window is longer, and for each what a gateway takes.
+
+    One device of four goes on, one was away and is back before the longer window is over, one falls
+    silent within it, and one never came.
+    """
+    short, long = sums_of(40, 20), sums_of(60, 20)
+    goes_on, back, falls_silent = (Device(short, name) for name in FOUR[:3])
+    later_us, end_us = BEGIN_US + 5 * MINUTE_US, BEGIN_US + 10 * MINUTE_US
+    before = [
+        [
+            back.promise(START_US + 20 * SECOND_US, BEGIN_US),
+            *read(back, 20.0, 5),
+            tick(1, BEGIN_US),
+        ],
+        [
+            *read(goes_on, 3.0, 70),
+            goes_on.promise(START_US + 85 * SECOND_US, later_us),
+            falls_silent.promise(START_US + 90 * SECOND_US, later_us),
+            tick(2, later_us),
+        ],
+    ]
+    behind = [
+        [tick(3, later_us)],
+        read(goes_on, 4.0, 84),
+        [
+            back.promise(START_US + 200 * SECOND_US, end_us),
+            goes_on.promise(START_US + 85 * SECOND_US, end_us),
+            tick(4, end_us),
+        ],
+        [goes_on.promise(START_US + 120 * SECOND_US, end_us), tick(5, end_us)],
+    ]
+    return (short, before), (long, behind)
+
+
+def test_a_final_row_of_a_window_that_is_longer_now_names_whom_it_was_made_without():
+    """Up to F, while that has not passed the new end; and when it does, who is missing then."""
+    gateway = None
+    for plan, steps in grown():
+        keeper = None if gateway is None else gateway.keeper
+        gateway = GatewayUnderTest(plan, keeper, WaitingTerms(FOUR, MINUTE_US))
+        for rows in steps:
+            gateway.step(rows)
+    found = gateway.keeper.revisions["by_room", "attic", START_US + 40 * SECOND_US]
+    lengths = [((row.end_us - row.at.start_us) // SECOND_US, *row[5:7]) for row in found]
+    _, back, silent, absent = FOUR
+    assert lengths == [
+        (40, (back, absent), "final"),
+        *[(60, (back, absent), "revised")] * 2,
+        (60, (silent, absent), "revised"),
+    ]
