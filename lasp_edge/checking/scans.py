@@ -15,7 +15,7 @@ does after a restart. Its timers are rung in the same way.
     ['step from 0 at 1 gives (0, (1,)), and then (0, (2,))']
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lasp_edge.errors import pass_interrupt
@@ -32,6 +32,8 @@ MANY_TIMES = 100
 """A timer that is less than this part of its event's time is in seconds or milliseconds."""
 ENDLESS = "and so its timer: it rings without end; let due give None, or a later time, after it"
 """What a timer does that sets itself again."""
+SHAPE = "must give a state and a list of outputs, such as return state, [output]"
+"""What a step does that gives something else."""
 
 
 def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
@@ -46,11 +48,11 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
         state = _tried(found, "step", f"at {event.value!r}", scan.step, state, event)
         _note_unit(found, scan, state, event.time_us)
         for _ in range(MOST_RINGS):
-            due_us = scan.due(state)
+            due_us = _due_us(found, scan, state)
             if due_us is None or due_us > event.time_us:
                 break
             state = _rung(found, scan, state, due_us)
-    due_us = scan.due(state)
+    due_us = _due_us(found, scan, state)
     if due_us is not None:
         _rung(found, scan, state, due_us)
     return list(found.values())
@@ -58,7 +60,7 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
 
 def _note_unit(found: dict[str, str], scan: Scan, state: Any, time_us: int) -> None:
     """Note a timer that is decades before the event that has set it: it is in another unit."""
-    due_us = scan.due(state)
+    due_us = _due_us(found, scan, state)
     if due_us is not None and due_us * MANY_TIMES < time_us > YEAR_1980_US:
         found.setdefault(
             "due",
@@ -67,10 +69,25 @@ def _note_unit(found: dict[str, str], scan: Scan, state: Any, time_us: int) -> N
         )
 
 
+def _due_us(found: dict[str, str], scan: Scan, state: Any) -> int | None:
+    """Return when a timer rings; note what `due` raises, or gives in place of a time."""
+    try:
+        due_us = scan.due(state)
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+        pass_interrupt(error)
+        found.setdefault("due", f"due for the state {state!r} fails: {reason_of(error)}")
+        return None
+    if due_us is None or isinstance(due_us, int):
+        return due_us
+    needed = f"whole microseconds are needed, or None, not {due_us!r}"
+    found.setdefault("due", f"due for the state {state!r} fails: {needed}")
+    return None
+
+
 def _rung(found: dict[str, str], scan: Scan, state: Any, due_us: int) -> Any:
     """Return the state after a timer, and note a flaw of it; one that sets itself again is one."""
     after = _tried(found, "ring", f"at {due_us}", scan.ring, state, due_us)
-    if encoded(after) == encoded(state) and scan.due(after) == due_us:
+    if encoded(after) == encoded(state) and _due_us(found, scan, after) == due_us:
         found.setdefault("ring", f"ring at {due_us} leaves the state {state!r} as it is, {ENDLESS}")
     return after
 
@@ -87,7 +104,11 @@ def _tried(
     before = encoded(state)
     shown = f"{what} from {state!r} {where}"
     try:
-        after, values = function(state, given)
+        gave = function(state, given)
+        if not _is_step(gave):
+            found.setdefault(what, f"{what} {SHAPE}; {shown} gives {gave!r}")
+            return state
+        after, values = gave
         first = (after, tuple(values))
         check_plain(after)
         check_plain(first[1])
@@ -97,6 +118,19 @@ def _tried(
         pass_interrupt(error)
         found.setdefault(what, f"{shown} fails: {reason_of(error)}")
         return state
+    if len(first[1]) > 1 and values is after:
+        found.setdefault(
+            what,
+            f"{shown} gives its state as the list of outputs, so each of {values!r} is an output "
+            "of its own; for one output, return state, [state]",
+        )
     if encoded(first) != encoded(second):
         found.setdefault(what, f"{shown} gives {first!r}, and then {second!r}")
     return after
+
+
+def _is_step(gave: Any) -> bool:
+    """Return whether a function gave a state and some outputs."""
+    if not isinstance(gave, tuple | list) or len(gave) != 2:  # noqa: PLR2004
+        return False
+    return isinstance(gave[1], Sequence) and not isinstance(gave[1], str | bytes)

@@ -25,10 +25,11 @@ from contextlib import redirect_stdout, suppress
 from random import Random
 from typing import Any
 
+from lasp_edge.checking.outputs import odd_outputs
 from lasp_edge.checking.rates import too_steep
 from lasp_edge.checking.readings import constants, devices_of, made_up_tag, plausible, values_of
 from lasp_edge.checking.replays import replay_ratios
-from lasp_edge.checking.scans import ENDLESS, flaws
+from lasp_edge.checking.scans import ENDLESS, SHAPE, flaws
 from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.trial import Findings
 from lasp_edge.errors import pass_interrupt
@@ -164,26 +165,29 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
         name, stage, sources = node
         asked.user = title(plan, name)
         given = [deltas.get(source, {}) for source in sources]
-        if isinstance(stage, ScanStage) and stage.scan.timed:
-            endless = [flaw for flaw in _flaws(node, given, has_failed=False) if ENDLESS in flaw]
-            found.wrong += [f"{asked.user}: {flaw}" for flaw in endless]
-            if endless:
-                return False
+        seen = _flaws(node, given)
+        if any(ENDLESS in flaw or SHAPE in flaw for flaw in seen):
+            found.wrong += [f"{asked.user}: {flaw}" for flaw in seen]
+            return False
         deltas[name] = stage.push(given, _AFTER_US) | stage.advance(_AFTER_US)
         _show_windows(plan, name, deltas[name], asked)
         count, failed = sum(map(len, given)), stage.failures.total
         found.unreached += [] if count else [name]
         found.doubts += [*_apart(asked.user, node, given), *_mixed_values(plan, name, given)]
+        found.doubts += odd_outputs(plan, node, _by_key(node, given), deltas[name])
         if failed:
             place, why = min(stage.failures.places.items())
             always = failed >= count and not deltas[name]
-            often = "each time" if always else f"{failed:,} of {count:,} times"
+            often = "each time" if failed >= count else f"{failed:,} of {count:,} times"
             line = ("" if always else too_steep(plan, name, why)) or (
                 f"{asked.user} fails {often}: {why}, for {_shown(given, place)}"
             )
             (found.wrong if always else found.doubts).append(line)
         found.wrong += [
-            f"{asked.user}: {flaw}" for flaw in _flaws(node, given, has_failed=bool(failed))
+            # What fails is named where no failure was found, as a state that is a list.
+            f"{asked.user}: {flaw}"
+            for flaw in seen
+            if not failed or " fails: " not in flaw
         ]
         scan = plan.functions.streams.get(name)
         if isinstance(scan, Synchronised) and not failed:
@@ -251,23 +255,18 @@ def _shown(given: list[Delta], place: Place) -> str:
     return "a timer"
 
 
-def _flaws(node: StreamNode, given: list[Delta], *, has_failed: bool) -> Iterator[str]:
-    """Yield where a stream's functions give something else when they are called again.
-
-    What fails is named where no failure was found, as a state that is a list.
-    """
+def _flaws(node: StreamNode, given: list[Delta]) -> list[str]:
+    """Return where a stream's functions give something else when they are called again."""
     stage = node.stage
     if isinstance(stage, StatelessStage):
-        yield from _twice("its function", stage.outputs, _tried_items(given))
-    if isinstance(stage, ScanStage):
-        key = stage.key
-        if key is not None:
-            yield from _twice("its key", lambda _place, event: key(event), _tried_items(given))
-        for events in _by_key(node, given).values():
-            found = flaws(stage.scan, events)
-            yield from (flaw for flaw in found if " fails: " not in flaw or not has_failed)
-            if found:
-                return
+        return [*_twice("its function", stage.outputs, _tried_items(given))]
+    if not isinstance(stage, ScanStage):
+        return []
+    key, found = stage.key, list[str]()
+    if key is not None:
+        found += _twice("its key", lambda _place, event: key(event), _tried_items(given))
+    several = (flaws(stage.scan, events) for events in _by_key(node, given).values())
+    return found + next(filter(None, several), [])
 
 
 def _tried_items(given: list[Delta]) -> list[tuple[Place, Event]]:

@@ -104,18 +104,21 @@ class InSteps(Scan):
     Args:
         scan: the scan.
         step: of its values.
+
+    Attributes:
+        inner: the scan.
     """
 
     def __init__(self, scan: Scan, step: Resolution) -> None:
         self.name, self.version, self.zero = scan.name, scan.version, scan.zero
         self.parts, self.resolution, self.due = scan.parts, step, scan.due  # type: ignore[method-assign]
-        self._scan = scan
+        self.inner = scan
 
     def step(self, state: Any, event: Event[Any]) -> Stepped:
-        return self._rounded(*self._scan.step(state, event))
+        return self._rounded(*self.inner.step(state, event))
 
     def ring(self, state: Any, at_us: int) -> Stepped:
-        return self._rounded(*self._scan.ring(state, at_us))
+        return self._rounded(*self.inner.ring(state, at_us))
 
     def _rounded(self, state: Any, values: Sequence[Any]) -> Stepped:
         assert self.resolution is not None
@@ -123,8 +126,8 @@ class InSteps(Scan):
 
     @property
     def timed(self) -> bool:
-        return self._scan.timed
+        return self.inner.timed
 
     @property
     def fingerprint(self) -> str:
-        return self._scan.fingerprint
+        return self.inner.fingerprint

@@ -1,0 +1,109 @@
+"""Scans whose steps, timers and outputs are hardly what their author means are named."""
+
+import pytest
+
+from lasp_edge import Program, scans
+from lasp_edge.checking.streams import tried_streams
+
+
+def found_of(scan, resolution="0.1", above=None, **limits):
+    """Return what check finds of a scan over an event, and of a filter of what is at least one."""
+    program = Program("water")
+    litres = program.event("litres", resolution=resolution, **limits)
+    source = program.scan("scanned", source=litres, scan=scan, per_device=True)
+    if above is not None:
+        source = program.filter(source, lambda event: event.value >= above, "some")
+    program.result(source, parts={"it": "0.1"})
+    found = tried_streams(program.plan())
+    return found.wrong + found.doubts
+
+
+def stepping(step, first=0, due=None):
+    """Return a scan of these functions."""
+    methods = {"name": "own", "zero": first, "step": lambda _self, state, event: step(state, event)}
+    if due is not None:
+        methods["due"] = lambda _self, state: due(state)
+        methods["ring"] = lambda _self, _state, _at_us: (first, [1])
+    return type("Own", (scans.Scan,), methods)()
+
+
+@pytest.mark.parametrize(
+    ("step", "given"),
+    [
+        (lambda state, event: ([state], state), "([0], 0)"),
+        (lambda state, event: (state, state), "(0, 0)"),
+        (lambda state, event: (state, None), "(0, None)"),
+        (lambda state, event: (state, "open"), "(0, 'open')"),
+        (lambda state, event: (state, (each for each in "a")), "(0, <generator object"),
+        (lambda state, event: state, "gives 0"),
+        (lambda state, event: None, "gives None"),
+    ],
+)
+def test_a_step_that_gives_no_state_and_outputs_is_told_what_to_return(step, given):
+    (line,) = found_of(stepping(step))
+    assert line.startswith(
+        "scan scanned: step must give a state and a list of outputs, such as return state, [output]"
+    )
+    assert given in line
+
+
+def test_a_state_that_is_given_as_the_outputs_is_named():
+    def widest(state, event):
+        new = min(state[0], round(event.value)), max(state[1], round(event.value))
+        return new, new
+
+    (line,) = found_of(stepping(widest, (0, 0)))
+    assert line.endswith("for one output, return state, [state]")
+    assert not found_of(stepping(lambda state, event: (state, (1, 2))))
+
+
+@pytest.mark.parametrize(
+    ("due", "found"),
+    [
+        (lambda state: {}[state], "fails each time: KeyError: "),
+        (
+            lambda state: state and 1.5,
+            "fails each time: ValueError: due must give whole microseconds, not 1.5",
+        ),
+    ],
+)
+def test_a_due_that_raises_or_gives_no_time_is_named(due, found):
+    lines = found_of(stepping(lambda state, event: (event.time_us, []), due=due))
+    assert any(found in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("after", "is_odd"), [(480, True), (86_400, True), (480_000_000, False), (200_000, False)]
+)
+def test_a_timer_of_so_many_microseconds_is_one_of_seconds(after, is_odd):
+    def due(state):
+        return state + after if state else None
+
+    lines = found_of(stepping(lambda state, event: (event.time_us, []), due=due))
+    assert any(f"write event.time_us + {after} * 1_000_000" in line for line in lines) == is_odd
+
+
+@pytest.mark.parametrize(
+    ("first", "least", "is_odd"), [(0, 0, True), (None, 0, False), (0, -10, False)]
+)
+def test_a_running_state_that_never_leaves_its_first_one_is_named(first, least, is_odd):
+    def running(state, event):
+        return event.value if state is None else min(state, event.value)
+
+    lines = found_of(scans.running(running, first), least=least)
+    assert any("write zero=None" in line for line in lines) == is_odd
+
+
+@pytest.mark.parametrize(
+    ("add", "resolution", "above", "is_odd"),
+    [
+        (lambda total, event: total + event.value, "0.1", 1, True),
+        (lambda total, event: total + event.value, "0.1", None, False),  # its rows are rounded
+        (lambda total, event: total + event.value, "0.5", 1, False),  # doubles have that step
+        (lambda total, event: total + round(event.value / 0.1), "0.1", 10, False),
+        (lambda mean, event: 0.9 * mean + 0.1 * event.value, "0.1", 1, False),
+    ],
+)
+def test_a_sum_of_doubles_that_is_compared_is_named(add, resolution, above, is_odd):
+    lines = found_of(scans.running(add), resolution, above, least=0, most=100)
+    assert any("filter some compares" in line for line in lines) == is_odd
