@@ -2,15 +2,15 @@
 
 An agent whose broker is reached without TLS does not use them, but `hashlib` and paho import them.
 So the command starts itself again, as this module and in the same process, before it imports what
-an agent needs, and keeps them out while the agent's own modules are imported: `hashlib` takes the
-interpreter's own SHA-256; paho finds a module `ssl` with only the names of the errors that it looks
-for, and, unless the environment names a proxy for MQTT, neither PySocks nor `urllib.request`, which
-it uses for proxies alone. Then all are let in again: a user's program that imports them gets them,
-and pays for them.
+an agent needs, and keeps them out while the agent's own modules are imported: paho finds a module
+`ssl` with only the names of the errors that it looks for, and, unless the environment names a proxy
+for MQTT, neither PySocks nor `urllib.request`, which it uses for proxies alone. Then all are let in
+again: a user's program that imports them gets them, and pays for them.
 
-Some other modules, 1 MiB with what they import, are imported by Python's own and by paho for what
-an agent seldom does. They are put off: each is run at the first use of a name in it. From Python
-3.12 on that keeps out less, as each dataclass uses `inspect`.
+Some other modules, 2 MiB with what they import, are imported by Python's own and by paho for what
+an agent seldom does. They are put off: each is run at the first use of a name in it. Of two of them
+an agent uses one name, and has it without the module: SHA-256 is the interpreter's own, not that of
+OpenSSL. From Python 3.12 on that keeps out less, as each dataclass uses `inspect`.
 
 The link has a thread of its own, and glibc gives each thread an arena of its own: what one of them
 gives back the other cannot use, 1 MiB after a day's replay. So a small process has one arena, and
@@ -36,9 +36,11 @@ _SMALL_HEAP = {
 """Settings of glibc, in bytes but for the arenas; other C libraries do not read them."""
 _SECURED = {"LASP_EDGE_AGENT_BROKER": "mqtts"}
 """Keeps a process from starting again as a small one."""
-_SELDOM = ("ast", "inspect", "ipaddress", "uuid")
-"""Modules that the command line, `dataclasses`, `urllib.parse` and paho import: for the overview of
-commands, classes without a docstring, an address in brackets, a client without an id."""
+_SELDOM = ("ast", "base64", "inspect", "ipaddress", "selectors", "traceback", "uuid")
+"""What the command line, `dataclasses`, `logging`, `socket`, `urllib.parse` and paho import for the
+overview of commands, classes without a docstring, errors, files that are sent, addresses in
+brackets, and (paho) WebSockets and a client without an id."""
+_SHA_256 = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
 
 
@@ -95,21 +97,21 @@ def _keep_out() -> None:
         setattr(named, name, type(name, (OSError,), {}))
     named.SSLSocket = type("SSLSocket", (), {})  # type: ignore[attr-defined]
     sys.modules["ssl"] = named
-    away: list[str] = ["_hashlib"]
     if "mqtt_proxy" not in map(str.lower, os.environ):
         sys.modules["urllib.request"] = ModuleType("urllib.request")
-        away.append("socks")
-    for name in away:
-        sys.modules[name] = None  # type: ignore[assignment]  # what Python takes for "not there"
+        sys.modules["socks"] = None  # type: ignore[assignment]  # Python takes it for "not there"
 
 
-def _put_off(name: str) -> None:
-    """Have a module imported when somebody first takes a name from it."""
+def _put_off(name: str, **at_hand: Any) -> None:
+    """Have a module imported when somebody first takes another name from it than those at hand."""
     if name in sys.modules:
         return
     stand_in = ModuleType(name, "Stands for a module until it is used.")
+    vars(stand_in).update(at_hand)
 
     def become_it(wanted: str) -> Any:
+        if wanted == "__path__":  # Each `from ... import` asks whether it is a package.
+            raise AttributeError(wanted)
         if sys.modules.get(name) is stand_in:
             del sys.modules[name]
         vars(stand_in).update(vars(import_module(name)))
@@ -123,7 +125,7 @@ def _put_off(name: str) -> None:
 def _let_in() -> None:
     """Forget what was imported without OpenSSL, but for paho: the next import finds the real."""
     named = sys.modules.pop("ssl")
-    for name in ("_hashlib", "hashlib", "socks", "urllib.request"):
+    for name in ("socks", "urllib.request"):
         sys.modules.pop(name, None)
     for name, module in list(sys.modules.items()):
         if getattr(module, "__dict__", {}).get("ssl") is named and not name.startswith("paho."):
@@ -136,6 +138,8 @@ if __name__ == "__main__":
     _keep_out()
     for _name in _SELDOM:
         _put_off(_name)
+    _put_off("hashlib", sha256=import_module(_SHA_256).sha256)
+    _put_off("platform", system=lambda: os.uname().sysname)
     from lasp_edge.tool.command_line import run_command
 
     import_module("device_agent.console.command.run_agent")
