@@ -24,6 +24,7 @@ from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.publication import Publication
 from simulations.world.acting import ActingChecks
 from simulations.world.age_checks import check_ages
+from simulations.world.answer_checks import unanswered
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.delivery_checks import check_connection, check_delivery
@@ -157,7 +158,7 @@ class Checks:
         for sink in world.sinks:
             world.stores.add(sink.lander.lake)
             world.trouble += self._frontiers.wrong(sink, world.step_number)
-            world.trouble += _not_durable(sink)
+            world.trouble += [*unanswered(world, sink, world.step_number), *_not_durable(sink)]
         if world.scenario.ordered:
             self._order.stepped(world)
         devices = world.running()

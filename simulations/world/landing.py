@@ -26,6 +26,7 @@ from simulations.world.clock import Clock
 from simulations.world.decoding import decoded
 from simulations.world.landed import LandedState
 from simulations.world.lander import TERMS, SimulatedLander
+from simulations.world.questions import Questions, answered_by
 
 BEATS = f"/{FRAME_KINDS[BeatFrame.kind].topic}/"
 """Stands in the topics of beats."""
@@ -72,6 +73,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         done: device -> which of its beats stated that it has ended, as far as this sink goes.
         ended: its process ended in this step.
         wrong: what it has done wrong in its last turn.
+        questions: the frames of panes that came, and were not answered yet.
         unsent: the devices for which an answer did not leave, and has not since: what was in it.
         true_us, second: the true time, and the same in seconds since the world began.
         listens_from: the second from which on it has listened without a long break.
@@ -95,6 +97,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self.has_broker, self.ended = True, False
         self.unsent: dict[str, set[EntryKey]] = {}
         self.wrong: list[str] = []
+        self.questions = Questions()
         self._members: dict[str, Member] = {}
         self._owed: dict[str, set[EntryKey]] = {}
         self.true_us = self.second = self.listens_from = self._left = 0
@@ -120,6 +123,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         if step < max(self.down_until, self.cut_until, self.away_until):
             return
         self.inbox.append((topic, payload, retained))
+        self.questions.hear(topic, payload)
         if BEATS in topic and not retained:
             self._note_beat(payload)
 
@@ -141,7 +145,7 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
         self._taken_by_link += 1
         if not self.is_connected or (self._is_full and self._taken_by_link > FULL_TAKES):
             if type(frame) is AckFrame:
-                self.unsent.setdefault(about, set()).update(_answered(frame))
+                self.unsent.setdefault(about, set()).update(answered_by(frame))
             return False
         if about in self.unsent:
             self._owed[about] = self.unsent.pop(about) | self._owed.get(about, set())
@@ -167,8 +171,8 @@ class VirtualSink(ABC, Generic[AnyLanded_co]):
                 if message.frame.not_taken:
                     self._note(message.frame)
             yield message
-        if self._owed:
-            self.wrong += _lacking(self, self._owed, answers)
+        self.questions.answer(answers, is_whole=was_connected and self.is_connected)
+        self.wrong += _lacking(self, self._owed, answers)
         if self.is_connected and not was_connected:
             self._note_connection()
 
@@ -256,20 +260,10 @@ def _lacking(
         if device in sink.unsent:
             sink.unsent[device] |= entries  # the rest of the answer follows
             continue
-        lacking = entries.difference(*(_answered(each) for each in answers if each.about == device))
+        left = [answered_by(each) for each in answers if each.about == device]
+        lacking = entries.difference(*left)
         if lacking:
             yield f"{sink.name} never answers {min(lacking)} of {device}"
-
-
-def _answered(answer: AckFrame) -> set[EntryKey]:
-    """Return the entries for which a frame answers."""
-    every = [*answer.taken, *(seqs for _, seqs in answer.not_taken)]
-    return {
-        EntryKey(incarnation, nonce, seq)
-        for incarnation, nonce, runs in every
-        for first, last in runs
-        for seq in range(first, last + 1)
-    }
 
 
 class VirtualLander(VirtualSink[SimulatedLander]):
