@@ -35,20 +35,18 @@ def wrong_results(world: World, gateway: VirtualGateway) -> Iterator[str]:
         window = gateway.running.windows[name]
         topic = world.topics.result(name, gateway.sink, key if window.keyed else None)
         expected = _expected(current)
-        if expected is None:
-            continue
         found = _found(json.loads(shown.get(topic) or b"{}"))
         if found != expected:
             yield f"{gateway.name} shows {found} of {name} {key!r}, and has {expected}"
 
 
-def _expected(rows: Sequence[FleetRow]) -> tuple[Any, ...] | None:
-    """Return start and revision of what is shown of a key's current rows; None for nothing."""
+def _expected(rows: Sequence[FleetRow]) -> tuple[Any, ...]:
+    """Return start and revision of what is shown of a key's current rows; () for nothing."""
     left = [row for row in rows if row.devices_in]
     final = [row for row in left if row.status != TENTATIVE]
     newest = max(final or left, key=_start_of, default=None)
     if newest is None:
-        return None
+        return ()
     later = [row for row in left if row.status == TENTATIVE and _start_of(row) > _start_of(newest)]
     tentative = max(later, key=_start_of) if final and later else None
     return (_mark(newest), None if tentative is None else _mark(tentative))

@@ -79,6 +79,8 @@ that short runs come to the end of it: later ones are left out, and panes are pr
 SILENT, SILENT_S, SILENT_STEPS = 0.1, 3, 45
 """The part of the seeds without any streams in which the promise of a silent source follows the
 clock, after how many seconds, and the least steps of these."""
+OPERATED = 0.08
+"""The part of the seeds in which operators change a window."""
 ORDERED = 0.12
 """The part of the seeds with streams over the fleet; half of their sinks at least are gateways."""
 LONG_COMMIT_S = 10
@@ -230,6 +232,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         acting=random.random() < 0.15,  # noqa: PLR2004
         scans=random.random() < 0.1,  # noqa: PLR2004
         narrow=later.random() < 0.15,  # noqa: PLR2004
+        operated=Random(f"{seed} operated").random() < OPERATED,
     )
     torn = Random(f"{seed} torn")
     if scenario.scans and "torn_commit" in kinds and torn.random() < TORN:
