@@ -13,6 +13,9 @@ from lasp_edge.units import SECOND_US
 
 MOST_WAIT_US = 600 * SECOND_US
 """Microseconds from an ask that brought nothing to the next one, at most."""
+MOST_WAITS = 16
+"""The same in times that a digest has to differ: what is lost while all that changes is asked for
+in vain is lacking for a minute, where beats come every two seconds, and not for ten."""
 
 
 class Digested(Protocol):
@@ -48,6 +51,7 @@ class Differences:
 
     def __init__(self, device: str, states: Mapping[str, Digested], settled_us: int) -> None:
         self._device, self._states, self._settled_us = device, states, settled_us
+        self._most_us = min(MOST_WAITS * settled_us, MOST_WAIT_US)
         self._differing: dict[tuple[str, str], Difference] = {}
         self._asked: dict[str, LastAsk] = {}
         self._fresh = set(states)
@@ -103,6 +107,6 @@ class Differences:
         asked = self._asked.get(name)
         if asked is not None and abs(now_us - asked.at_us) < asked.wait_us:
             return False
-        wait_us = self._settled_us if asked is None else min(2 * asked.wait_us, MOST_WAIT_US)
+        wait_us = self._settled_us if asked is None else min(2 * asked.wait_us, self._most_us)
         self._asked[name] = LastAsk(now_us, wait_us)
         return True

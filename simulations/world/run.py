@@ -189,8 +189,7 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
     # Where a share follows from the one before, each event in order takes an exchange.
     refuses = refuses or world.scenario.synced
     sweeps = world.scenario.narrow  # what is in the store alone waits for its turn
-    waits_longer = world.seen["hours"] and not reconnects(world.scenario)  # by then waits are long
-    if refuses or sweeps or waits_longer:
+    if refuses or sweeps:
         return
     most = ROUNDS * ROUND_STEPS if reconnects(world.scenario) else AGAIN_STEPS
     late = agreed - most - world.scenario.faults.delay_steps

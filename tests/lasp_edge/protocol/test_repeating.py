@@ -47,12 +47,15 @@ def test_who_does_not_know_a_store_is_greeted_more_often(is_ours, again_us):
     ]
 
 
-def test_an_ask_that_brings_nothing_makes_the_next_one_wait_twice_as_long():
-    differences, asked = Differences("me", {"total": Held(1)}, 4 * SECOND_US), []
+@pytest.mark.parametrize(("settled_s", "most_s"), [(4, 64), (120, 600)])
+def test_an_ask_that_brings_nothing_makes_the_next_one_wait_twice_as_long(settled_s, most_s):
+    """Four times in a row, and ten minutes at most."""
+    differences, asked = Differences("me", {"total": Held(1)}, settled_s * SECOND_US), []
     differs = replace(beat(1, None, replica=PEER), reports=(VariableReport("total", 1, 2),))
-    for second in range(0, 200, 2):
+    for second in range(0, 4_000, 2):
         differences.take_reports(differs, second * SECOND_US)
         asked += [second for _ in differences.due(second * SECOND_US)]
     waits = [later - before for before, later in pairwise(asked)][1:]
-    assert len(waits) > 2
-    assert all(later == 2 * before for before, later in pairwise(waits))
+    assert len(waits) > 4
+    assert max(waits) == waits[-1] == most_s
+    assert all(later == min(2 * before, most_s) for before, later in pairwise(waits))
