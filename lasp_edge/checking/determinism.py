@@ -200,7 +200,7 @@ def _functions(function: Any, seen: set[int]) -> Iterator[FunctionType]:
         return
     seen.add(id(function))
     yield function
-    package, names = _package_of(function), {*_names(function.__code__)}
+    package, names = _package_of(function), {*names_read(function.__code__)}
     attributes = {name for code in _codes(function.__code__) for name in code.co_names}
     for value in [value for name, value in _outer_values(function) if name in names]:
         named = inspect.unwrap(value) if callable(value) else value
@@ -219,7 +219,7 @@ def _without_arguments(function: Any) -> Any:
     return getattr(function, "__func__", function)
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_read(code: CodeType) -> Iterator[str]:
     """Yield the globals and closed-over variables that a code reads, but no attributes."""
     for each in _codes(code):
         yield from each.co_freevars
@@ -329,7 +329,7 @@ def _in_text(function: FunctionType) -> Iterator[str]:
     for each in ast.walk(node) if node is not None else ():
         if isinstance(each, ast.Call):
             yield from (f"{ast.unparse(each)}: {risk}" for risk in _risks_of_call(each, known))
-    names = {*_names(function.__code__)}
+    names = {*names_read(function.__code__)}
     made = (f"{name}, made at import of {risk}" for name, risk in _risks_at_import(function))
     yield from (risk for risk in made if not risk.endswith(_FILE))  # it was read once
     yield from settings_of(function, {name: known.get(name) for name in names})
@@ -345,7 +345,7 @@ def _risks_of_call(call: ast.Call, known: Mapping[str, Any]) -> Iterator[str]:
 
 def _risks_at_import(function: FunctionType) -> Iterator[tuple[str, str]]:
     """Yield the globals that a function names and its module assigns, with each risk of theirs."""
-    names = {*_names(function.__code__)}
+    names = {*names_read(function.__code__)}
     for name, value in _made_at_import(function):
         if name in names:
             code = compile(ast.Expression(value), "<import>", "eval")

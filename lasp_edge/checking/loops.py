@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from lasp_edge.checking.determinism import functions_of, inner_functions
+from lasp_edge.checking.determinism import functions_of, inner_functions, names_read
 from lasp_edge.checking.texts import named_values, node_of, tree_of
 from lasp_edge.language.plan import Plan
 from lasp_edge.reasons import shown_place
@@ -96,6 +96,7 @@ def _last_turn(functions: list[FunctionType]) -> Iterator[tuple[str, Any]]:
     if node is None or tree is None:
         return
     turning = {name for loop in _loops_around(tree, node) for name in _turning(loop)}
+    turning &= {*names_read(first.__code__)}  # and no name of its decorator or defaults
     for name, value in named_values(first, node):
         if name in turning and all(
             _place_of(each, name) is _place_of(first, name) for each in others
@@ -128,9 +129,11 @@ def _turning(loop: ast.AST) -> set[str]:
     found = {name for target in targets for name in _names(target)}
     for each in ast.walk(loop):
         if isinstance(each, ast.Assign) and found & _names(each.value):
-            found |= {name for target in each.targets for name in _names(target)}
+            found |= {name for target in each.targets for name in _names(target, bound=True)}
     return found
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+def _names(node: ast.AST, *, bound: bool = False) -> set[str]:
+    """Return the names in a text, or those that it binds: `table[name] = ..` binds none."""
+    names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return {each.id for each in names if not bound or isinstance(each.ctx, ast.Store)}

@@ -165,7 +165,8 @@ def named_values(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, A
     for name, cell in zip(closed, function.__closure__ or (), strict=True):
         if cell != CellType():  # else not yet assigned
             yield name, cell.cell_contents
-    for name in names.intersection(function.__globals__).difference(closed, bound_names(node)):
+    known = names.intersection(function.__globals__).difference(closed, bound_names(node))
+    for name in sorted(known):
         yield name, function.__globals__[name]
 
 

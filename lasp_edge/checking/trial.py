@@ -23,10 +23,14 @@ from crdts import ControlLog, Lattice, Replica
 from lasp_edge.checking.readings import (
     MADE_UP_TAG,
     VALUES,
+    constants,
     devices_of,
     made_up_tag,
     plausible,
+    table_keys,
+    tag_choices,
     texts_of,
+    values_of,
 )
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
@@ -42,6 +46,11 @@ from lasp_edge.reasons import reason_of
 
 MOST_TAGS = 64
 """Tags that a function may ask for, one after the other."""
+MORE_READINGS = 60
+"""Readings of each event, with other tags each, where a function was not reached; of a set that is
+to have more elements, twice as many as these."""
+MOST_READINGS = 2_000
+"""Such readings of each event, at most."""
 _KEY = "made-up key"
 _FIRST_US = 1_700_000_000_000_000
 
@@ -115,6 +124,8 @@ class _Trial:
             if variable.bottom is not None
         }
         self._reached: list[tuple[int, Any]] = []
+        self._turn: int | None = None
+        self._choices: dict[str, tuple[tuple[str, ...], bool]] = {}
         self._flow = self._dataflow() if plan.followed else None
         self._regimes = [
             WindowRegimes(window, plan.functions, ControlLog())
@@ -138,12 +149,52 @@ class _Trial:
                 example = f"the value {value.number if value.number is not None else value.parts}"
                 self._try(what, example, partial(self._changed, handler, value, update))
         self._react()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Give more readings, whose values and tags differ, until each function was reached.
+
+        What these readings bring to functions that were reached before is not noted.
+        """
+        counts = [getattr(threshold, "number", 0) for _, threshold in self._plan.awaited]
+        most = min(max([MORE_READINGS, *[2 * count for count in counts]]), MOST_READINGS)
+        texts, numbers = constants(self._plan)
+        several = [
+            (event, values_of(event, texts, numbers)) for event in self._plan.events.values()
+        ]
+        for self._turn in range(most):
+            if all(record.times for record in self._records.values()):
+                return
+            for event, values in several:
+                value = values[self._turn % len(values)]
+                if event.text and not event.examples and self._turn >= len(values):
+                    value = f"{self._turn} {MADE_UP_TAG}"
+                quantised = 0 if event.text else event.resolution.quantise(value)
+                time_us = _FIRST_US + (len(VALUES) + self._turn) * 1_000_000
+                self._read(event, value, quantised, time_us)
+
+    def _tag(self, name: str) -> str:
+        """Return what a reading has for a tag: at first the same, then another one each turn."""
+        if self._turn is None:
+            return made_up_tag(self._plan, name)
+        if name not in self._choices:
+            known = tag_choices(self._plan, {name})[name]
+            self._choices[name] = known, bool(table_keys(self._plan, name))
+        known, is_table = self._choices[name]
+        if self._turn < len(known) or is_table:
+            return known[self._turn % len(known)]
+        return f"{self._turn}"
 
     def found(self) -> Findings:
         """Return the findings."""
         result = Findings(tags={event: tags for event, tags in self._tags.items() if tags})
         for what, record in self._records.items():
-            if not record.times:
+            if not record.times and what.startswith("on_threshold ") and self._given is None:
+                result.doubts.append(
+                    f"{what}: no made-up readings reach it, however many and with whatever tags; "
+                    "is it possible? If so, try it in a test, by lasp_edge.testing.replay"
+                )
+            elif not record.times:
                 result.untried.append(f"{what}: nothing made-up reaches it")
             elif record.failed:
                 always = record.failed == record.times
@@ -240,7 +291,7 @@ class _Trial:
                 function(made(tags))
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 if tags.lacking and tags.lacking not in known and self._given is None:
-                    known[tags.lacking] = made_up_tag(self._plan, tags.lacking)
+                    known[tags.lacking] = self._tag(tags.lacking)
                     continue
                 event = made(known)
                 has = f" with the tags {known}" if known else " without tags"
@@ -272,6 +323,8 @@ class _Trial:
 
     def _note(self, what: str, example: str = "", error: BaseException | None = None) -> None:
         record = self._records.setdefault(what, _Record())
+        if self._turn is not None and record.times:
+            return
         record.times += 1
         if error is not None:
             pass_interrupt(error)

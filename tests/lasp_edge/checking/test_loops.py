@@ -114,6 +114,27 @@ def by_default():
     return program
 
 
+TABLE = """
+from crdts import GSet
+from lasp_edge import Program, folds
+program, rooms, tables = Program("house"), {}, {}
+for room in ("attic", "cellar", "hall"):
+    kind = program.event(room, resolution="1")
+    rooms[room], tables[room] = program.declare(GSet(), f"of_{room}"), room
+
+    @program.on_event(kind)
+    def came(event, update, room=room):
+        update(rooms[room], GSet.add, event.device)
+
+warm = program.event("warm", resolution="0.1")
+for room in tables:
+    program.window(
+        f"in_{room}", source=warm, fold=folds.count(), size_s=60,
+        where=lambda event, room=room: event.tags["room"] == tables[room],
+    )
+"""
+
+
 RIGHT = {"a function that makes it": lambda: counted_by(is_in), "a default": by_default}
 
 
@@ -126,6 +147,15 @@ def test_a_function_that_keeps_its_turn_is_right_and_counts(made):
     assert [found.window(f"in_{room}")[0]["count"] for room in ROOMS] == [1, 1, 1]
     tried = all_tried(program.plan())
     assert (tried.wrong, tried.doubts) == ([], []), "made-up readings are of these rooms"
+
+
+def test_a_table_and_what_the_decorator_names_are_no_mistake(tmp_path, monkeypatch):
+    (tmp_path / "planted_table.py").write_text(TABLE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "planted_table", raising=False)
+    found = captured(importlib.import_module("planted_table").program.plan())
+    monkeypatch.delitem(sys.modules, "planted_table")
+    assert found == []
 
 
 def test_what_is_the_same_in_all_turns_is_no_mistake():

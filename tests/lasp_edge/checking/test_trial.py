@@ -127,7 +127,8 @@ def test_filters_and_thresholds_see_what_handlers_add(house):
     texts = sorted(found.wrong + found.doubts)
     assert texts[0].startswith("function of odd fails 1 of 6 times: ZeroDivisionError")
     assert texts[1].startswith("on_threshold of odd fails each time: ValueError: update: 'odd' is")
-    assert found.untried == ["on_threshold of seen: nothing made-up reaches it"]
+    assert texts[2].startswith("on_threshold of seen: no made-up readings reach it, however many")
+    assert len(texts) == 3
 
 
 PROGRAM = """
@@ -236,3 +237,28 @@ def test_a_step_that_raises_at_times_is_wrong_of_a_device_and_of_the_fleet(per_d
     )
     found = all_tried(program.plan())
     assert [line for line in found.wrong if line.startswith("failed: odd: ZeroDivisionError")]
+
+
+FLOORS = {"attic": 3, "cellar": 0}
+
+
+@pytest.mark.parametrize(
+    ("add", "threshold", "is_reached"),
+    [
+        (lambda event: event.tags["room"], cardinality(3), True),
+        (lambda event: event.tags["room"], cardinality(700), True),
+        (lambda event: event.tags["room"], GSet({"attic"}), True),
+        (lambda event: FLOORS[event.tags["room"]], cardinality(2), True),
+        (lambda event: round(event.value) * (event.value > 500), cardinality(2), True),
+        (lambda event: int(event.value > 1), cardinality(4), False),
+    ],
+)
+def test_a_threshold_is_tried_on_readings_that_reach_it(house, add, threshold, is_reached):
+    @house.on_event("temperature")
+    def added(event, update):
+        update(house.seen, GSet.add, add(event) if event.tags["room"] != "attic" else "attic")
+
+    house.on_threshold(house.seen, threshold)(lambda value, update: min(value, key=value))
+    (line,) = lines(house)
+    reached = "on_threshold of seen fails each time: TypeError: 'frozenset' object is not callable"
+    assert line.startswith(reached if is_reached else "on_threshold of seen: no made-up readings")
