@@ -249,9 +249,8 @@ class TimedRows(RevisedRows):
         columns: Sequence[str] | None = None,
         all_revisions: bool = False,
     ) -> pa.Table:
-        time = self._shape.time
-        found = [] if since is None else [f"{time} >= {microseconds(since)}"]
-        found += [] if until is None else [f"{time} < {microseconds(until)}"]
+        found = [] if since is None else [f"{self._shape.time} >= {microseconds(since)}"]
+        found += [] if until is None else [f"{self._shape.time} < {microseconds(until)}"]
         found += [] if as_of is None else [known_at(microseconds(as_of))]
         return self._of_key(key, found, columns, all_revisions=all_revisions)
 
@@ -322,6 +321,7 @@ class StreamRows(TimedRows):
     | `revision` | int32 | 0, 1, 2, ...: how often the row had changed |
     | `frontier` | int64 | how far results were final when the row was written, in microseconds; \
 null before anything was |
+    | `excluded`, and two counts | as in `WindowRows` | devices missing in a row over the fleet |
 
     Attributes:
         columns: the names, in this order.

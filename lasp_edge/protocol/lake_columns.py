@@ -10,7 +10,7 @@ rows have too, are declared in `lasp_edge.protocol.window_rows`.
 from collections.abc import Mapping
 from typing import Final
 
-from lasp_edge.protocol.window_rows import LAKE_RECORD, WINDOW_IDENTITY
+from lasp_edge.protocol.window_rows import COUNTED, LAKE_RECORD, WINDOW_IDENTITY, WINDOW_RECORD
 
 IDENTITY: Final[Mapping[str, str]] = {
     "kind": "string",
@@ -93,8 +93,11 @@ ROW_RECORD: Final[Mapping[str, str]] = {
     "revision": "integer",
     "frontier": "long",
     "stream": "long",
+    "excluded": WINDOW_RECORD["excluded"],
+    **dict.fromkeys(COUNTED, "integer"),
 }
-"""The columns of its record, which follow the parts."""
+"""The columns of its record, which follow the parts. The last ones say who is missing; they are
+NULL in rows that a former release has made, and in those of one device."""
 
 LAKE_COLUMNS: Final = frozenset(
     {PANE_DATE, RESULT_ROW, ITEMS, CONTROL_ENTRY}.union(

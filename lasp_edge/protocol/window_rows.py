@@ -11,7 +11,7 @@ where a gateway makes rows (`device_agent.gateway.windows`) and where Spark does
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple, get_args
@@ -102,10 +102,8 @@ class FleetRow(NamedTuple):
     def record(self) -> dict[str, Any]:
         """Return the record by column, as a lake holds it."""
         values = dict(zip(WINDOW_RECORD, self[-len(WINDOW_RECORD) :], strict=True))
-        is_open, count = self.status == TENTATIVE, len(self.excluded)
-        values |= {"excluded": listed(self.excluded)}
         values[COVERED] = None
-        return values | dict(zip(COUNTED, (count, 0) if is_open else (0, count), strict=True))
+        return values | missing_record(self.excluded, self.status)
 
     @classmethod
     def stored(
@@ -118,6 +116,12 @@ class FleetRow(NamedTuple):
             for name, value in zip(FIELDS, plain, strict=True)
         )
         return cls._make((at, end_us, partial, *fields))
+
+
+def missing_record(excluded: Sequence[str], status: str) -> dict[str, Any]:
+    """Return the columns that say who is missing in a row of a status."""
+    counts = (len(excluded), 0) if status == TENTATIVE else (0, len(excluded))
+    return {"excluded": listed(excluded), **dict(zip(COUNTED, counts, strict=True))}
 
 
 def listed(names: Iterable[str]) -> str:
