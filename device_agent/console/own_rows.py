@@ -10,7 +10,7 @@ from device_agent.agent.state.store import Store, existing_store
 from device_agent.console.own_windows import OwnWindow, known_from_us, own_windows
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import NotFound, UsageError
-from lasp_edge.evaluation.rows import stored_rows
+from lasp_edge.evaluation.history import stored_rows
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.described import (
     RESULT,

@@ -19,7 +19,8 @@ from crdts.control_log import FLEET
 from device_agent.gateway.failures import count_failure
 from device_agent.outputs.retained import Content
 from lasp_edge.evaluation.conditions import TriggerState
-from lasp_edge.evaluation.rows import Newest, exact_row_part
+from lasp_edge.evaluation.history import exact_row_part
+from lasp_edge.evaluation.rows import Newest
 from lasp_edge.folds.exactly import exact_part
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.lowered import lowered

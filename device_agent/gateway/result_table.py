@@ -22,6 +22,7 @@ from lasp_edge.ordered.log import BEFORE_ALL_US as EARLIEST_US
 from lasp_edge.ordered.places import Place, place_text
 from lasp_edge.ordered.results import ResultRow
 from lasp_edge.protocol.lake_columns import ROW_IDENTITY, ROW_RECORD
+from lasp_edge.protocol.window_rows import missing_record
 from lasp_edge.tool.printing import FoundRows, RowsWanted
 
 _NOT_SHOWN = frozenset({"result", "frontier", "stream"})
@@ -96,6 +97,7 @@ def _plain(
         "present": row.event is not None,
         "status": row.status,
         "revision": row.revision,
+        **missing_record(row.excluded, row.status),
     }
     if row.event is None:
         return found

@@ -17,6 +17,7 @@ from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET, StreamRow
+from lasp_edge.ordered.absences import RowAbsences
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
@@ -210,19 +211,26 @@ class FleetEvaluator:
             self._wait_for((at, _from(cell, until_us)) for at, cell in cells)
         return ready
 
-    def compare(self, rebuilt: Rebuilt, before_us: int, frontier_us: int | None) -> None:
+    def compare(
+        self,
+        rebuilt: Rebuilt,
+        before_us: int,
+        frontier_us: int | None,
+        absences: RowAbsences | None = None,
+    ) -> None:
         """Bring what streams say again to the rows that differ.
 
         Args:
             rebuilt: what they say.
             before_us: the last cut before that.
             frontier_us: rows before this time are final.
+            absences: who is missing in rows; None: rows name whom they named.
         """
         deltas, *span_us = rebuilt
         changed = {
             name: book.changed(deltas.get(name, {}), *span_us) for name, book in self.books.items()
         }
-        self._bring(changed, before_us, frontier_us)
+        self._bring(changed, before_us, frontier_us, absences)
 
     def advance(
         self,
@@ -233,6 +241,7 @@ class FleetEvaluator:
         is_over: bool = False,
         promises: Mapping[str, Promised | None] = NOBODY,
         answers_due_us: int | None = None,
+        absences: RowAbsences | None = None,
     ) -> None:
         """Evaluate what came, and bring it to the rows; see `step`.
 
@@ -243,6 +252,7 @@ class FleetEvaluator:
             is_over: see `step`.
             promises: of the devices that count, whose answers scans with local events wait for.
             answers_due_us: for answers before this time they wait no longer.
+            absences: who is missing in rows; None: rows name whom they named.
         """
         before_us = self._engine.since_us
         deltas = self.step(came, frontier_us, due_us=due_us, is_over=is_over)
@@ -250,8 +260,8 @@ class FleetEvaluator:
             deltas = deltas or {}
             self._history.taken()
             self.settle(deltas, promises, answers_due_us)
-        if deltas is not None:
-            self._bring(deltas, before_us, self._engine.frontier_us)
+        if deltas is not None or (absences is not None and absences.again):
+            self._bring(deltas or {}, before_us, self._engine.frontier_us, absences)
 
     def settle(
         self,
@@ -298,12 +308,18 @@ class FleetEvaluator:
         self._history.put_taken(until_us)
         return found
 
-    def _bring(self, deltas: dict[str, Delta], before_us: int, frontier_us: int | None) -> None:
+    def _bring(
+        self,
+        deltas: dict[str, Delta],
+        before_us: int,
+        frontier_us: int | None,
+        absences: RowAbsences | None,
+    ) -> None:
         """Bring the outputs of streams to their rows."""
         for name, book in self.books.items():
             unfit = book.unfit
             terms = self._terms(name, before_us, frontier_us)
-            final = book.take(book.fitting(deltas.get(name, {})), *terms)
+            final = book.take(book.fitting(deltas.get(name, {})), *terms, absences)
             if name in self._watched:
                 self.final += [book.shown(*each) for each in final]
             if book.unfit > unfit:

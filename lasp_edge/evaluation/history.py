@@ -9,11 +9,22 @@ and that of a cell is at least the end of its block: what a late reading may nee
 """
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, place_of, rows_in
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import events_of, items_stream, standing_stream, states_stream
+from lasp_edge.language.streaming import (
+    StreamRow,
+    events_of,
+    items_stream,
+    parts_of,
+    shown_parts,
+    standing_stream,
+    states_stream,
+)
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of, packed, unpacked
 from lasp_edge.ordered.inputs import InputCell
 from lasp_edge.ordered.item_store import FOR_EVER_US, Cut, EngineProgress
@@ -24,6 +35,9 @@ from lasp_edge.ordered.results import ResultRow
 from lasp_edge.units import SECOND_US
 
 _LOOK_US = 3_600 * SECOND_US
+
+LAST_US = 86_400_000_000
+"""Microseconds before the newest reading of which people are shown rows, if there are any."""
 
 Read = Callable[[int, int, int], list[tuple[int, HistoryRow]]]
 """Returns the rows of a stream from one time to another, each with its time."""
@@ -154,3 +168,32 @@ class StreamHistory:
             if of == stream and least_us <= at_us < end_us
         }
         return sorted(found.items())
+
+
+def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:
+    """Return a row of a result as handlers and people see it."""
+    event = row.event
+    parts = {} if event is None else shown_parts(result, parts_of(result, event.value))
+    named = (result.name, row.key, place[0], parts, row.status, row.revision)
+    return StreamRow(*named, place, row.excluded)
+
+
+def exact_row_part(result: StreamResult, row: StreamRow, part: str) -> Fraction:
+    """Return a part of a row that is a number, exactly."""
+    step = Resolution(dict(result.parts)[part])
+    return step.quantise(row.parts[part]) * step.exact
+
+
+def stored_rows(read: Read, result: StreamResult, high_us: int, count: int) -> list[StreamRow]:
+    """Return the last rows of a result.
+
+    Args:
+        read: reads the store.
+        result: of the program.
+        high_us: how far the readings have come.
+        count: how many, at most.
+    """
+    cells = read(result.stream, high_us - LAST_US, FOR_EVER_US)
+    cells = cells or read(result.stream, 0, FOR_EVER_US)
+    rows = [found for _, cell in cells for found in rows_in(result, cell.content).items()]
+    return [shown_row(result, place, row) for place, row in sorted(rows, key=place_of)[-count:]]

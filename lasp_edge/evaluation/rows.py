@@ -7,18 +7,16 @@ the newest that still counts is looked for in the store.
 
 import json
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lasp_edge.evaluation.history import Read, StreamHistory
-from lasp_edge.evaluation.packed_rows import place_of, rows_in
+from lasp_edge.evaluation.history import StreamHistory, shown_row
+from lasp_edge.evaluation.packed_rows import ChangedRows
 from lasp_edge.event import Event
-from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.row_limits import quick_rounding
-from lasp_edge.language.streaming import StreamRow, parts_of, rounded, shown_parts, unchanged
-from lasp_edge.ordered.cells import CELL_US
+from lasp_edge.language.streaming import StreamRow, rounded, unchanged
+from lasp_edge.ordered.cells import CELL_US, cell_of
 from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -27,15 +25,16 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow, ResultRows
 from lasp_edge.protocol.status import TENTATIVE
 
+if TYPE_CHECKING:
+    from lasp_edge.ordered.absences import RowAbsences
+
 MOST_KEYS = 1_000
 """Keys of a result of which the newest rows are remembered: who has more shows the last ones."""
 
 LOOK_US = 60_000_000
 """Microseconds of rows that are read first where the newest one of a key is looked for."""
 
-LAST_US = 86_400_000_000
-"""Microseconds before the newest reading of which people are shown rows, if there are any."""
-
+HOUR_US = 3_600_000_000
 
 PlacedRow = tuple[Place, ResultRow]
 """A row, and where it stands."""
@@ -131,7 +130,12 @@ class ResultBook:
         return self._live.due_us
 
     def take(
-        self, delta: Delta, since_us: int, before_us: int, frontier_us: int | None
+        self,
+        delta: Delta,
+        since_us: int,
+        before_us: int,
+        frontier_us: int | None,
+        absences: "RowAbsences | None" = None,
     ) -> Iterator[PlacedRow]:
         """Take how the stream has changed; return the rows that are final, or revised, by that.
 
@@ -142,6 +146,7 @@ class ResultBook:
             since_us: the last cut, now.
             before_us: the last cut before the change was made.
             frontier_us: nothing older is expected.
+            absences: who is missing in rows; None: rows name whom they named.
         """
         past, here = dict[Place, Any](), delta
         if min(delta, default=(before_us,))[0] < before_us:
@@ -149,16 +154,13 @@ class ResultBook:
             here = {place: change for place, change in delta.items() if place not in past}
         cells = {place[0] // CELL_US * CELL_US for place in past}
         cells |= self._overdue_cells(before_us, frontier_us)
-        changed = self._past(past, cells, frontier_us) if cells else []
-        self._live.push(here, frontier_us)
-        if frontier_us is not None:
-            self._live.advance(frontier_us)
-        live = self._live.take_changed()
-        self.written += len(changed) + len(live)
-        self._history.put_rows(self.result.name, live, self._live.rows)
+        changed = self._past(past, cells, frontier_us, absences) if cells else []
+        if absences is not None:
+            self._complete(before_us, frontier_us, absences)
+        changed += self._changed(self._live, here, frontier_us, absences)
+        self.written += len(changed)
         if since_us > before_us:
             self._live.cut(since_us)
-        changed += live
         if self._remembers:
             back = {old.key for old, new in delta.values() if old and new is None}
             shown = {key: self.newest.get(key) for key in back}
@@ -203,19 +205,47 @@ class ResultBook:
                 self._first_us[key] = FOR_EVER_US
 
     def _past(
-        self, delta: Delta, cells: set[int], frontier_us: int | None
-    ) -> list[tuple[Place, ResultRow | None]]:
+        self, delta: Delta, cells: set[int], frontier_us: int | None, absences: "RowAbsences | None"
+    ) -> ChangedRows:
         """Change rows that are in the store alone, in some cells."""
         rows = ResultRows()
         for cell_us in sorted(cells):
             for _, stored in self._history.rows(self.result.name, cell_us, cell_us + CELL_US):
                 rows.restore(stored)
+        changed = self._changed(rows, delta, frontier_us, absences)
+        self._overdue |= rows.first_tentative()
+        return changed
+
+    def _complete(self, before_us: int, frontier_us: int | None, absences: "RowAbsences") -> None:
+        """Change rows in the store alone that name a device which has caught up.
+
+        Their values stay, so nobody but who shows them looks at them: they are not all in memory.
+        """
+        first_us, end_us = absences.again.start, min(before_us, absences.again.stop)
+        for at_us in range(cell_of(first_us), end_us, HOUR_US):
+            rows, until_us = ResultRows(), min(at_us + HOUR_US, end_us)
+            for _, stored in self._history.rows(self.result.name, at_us, until_us):
+                rows.restore(stored)
+            changed = self._changed(rows, {}, frontier_us, absences)
+            self.written += len(changed)
+            if self._remembers:
+                self._remember(changed)
+
+    def _changed(
+        self,
+        rows: ResultRows,
+        delta: Delta,
+        frontier_us: int | None,
+        absences: "RowAbsences | None",
+    ) -> ChangedRows:
+        """Change rows, under a frontier; store and return those that differ."""
         rows.push(delta, frontier_us)
         if frontier_us is not None:
             rows.advance(frontier_us)
+        if absences is not None:
+            rows.name(absences, frontier_us)
         changed = rows.take_changed()
         self._history.put_rows(self.result.name, changed, rows.rows)
-        self._overdue |= rows.first_tentative()
         return changed
 
     def _overdue_cells(self, before_us: int, frontier_us: int | None) -> set[int]:
@@ -368,31 +398,3 @@ def _later(known: PlacedRow | None, found: PlacedRow | None) -> PlacedRow | None
     if known is None or found is None:
         return found or known
     return found if known[0] <= found[0] else known
-
-
-def shown_row(result: StreamResult, place: Place, row: ResultRow) -> StreamRow:
-    """Return a row of a result as handlers and people see it."""
-    event = row.event
-    parts = {} if event is None else shown_parts(result, parts_of(result, event.value))
-    return StreamRow(result.name, row.key, place[0], parts, row.status, row.revision, place)
-
-
-def exact_row_part(result: StreamResult, row: StreamRow, part: str) -> Fraction:
-    """Return a part of a row that is a number, exactly."""
-    step = Resolution(dict(result.parts)[part])
-    return step.quantise(row.parts[part]) * step.exact
-
-
-def stored_rows(read: Read, result: StreamResult, high_us: int, count: int) -> list[StreamRow]:
-    """Return the last rows of a result.
-
-    Args:
-        read: reads the store.
-        result: of the program.
-        high_us: how far the readings have come.
-        count: how many, at most.
-    """
-    cells = read(result.stream, high_us - LAST_US, FOR_EVER_US)
-    cells = cells or read(result.stream, 0, FOR_EVER_US)
-    rows = [found for _, cell in cells for found in rows_in(result, cell.content).items()]
-    return [shown_row(result, place, row) for place, row in sorted(rows, key=place_of)[-count:]]

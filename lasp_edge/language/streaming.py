@@ -58,6 +58,7 @@ from lasp_edge.ordered.stages import (
     UnionStage,
 )
 from lasp_edge.protocol.streams import stream_id
+from lasp_edge.protocol.window_rows import MOST_NAMES
 
 FLEET = ""
 """In place of a device: the order is over all of them."""
@@ -345,6 +346,7 @@ class StreamRow(NamedTuple):
         status: "tentative", "final" or "revised".
         revision: 0 at first, one more with each change.
         place: where it stands in the order; it names the row.
+        excluded: over a fleet, the devices that are missing in it; see `docs/order.md`.
     """
 
     name: str
@@ -354,8 +356,10 @@ class StreamRow(NamedTuple):
     status: str
     revision: int
     place: Place
+    excluded: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """Return it for JSON."""
         found = {"time_us": self.time_us, "status": self.status, "revision": self.revision}
-        return {"key": self.key, **found, **self.parts}
+        missing = {"excluded": list(self.excluded[:MOST_NAMES])} if self.excluded else {}
+        return {"key": self.key, **found, **missing, **self.parts}

@@ -14,7 +14,8 @@
 - `cells`: items, packed in cells of ten seconds; `item_store`: what an evaluator stores of them
 - `engine`: the live end of a graph, and what came late, block by block; `cutting`: where it cuts;
   `waiting_cells`: what it takes once an event in order behind it is known
-- `results`: what leaves: rows that are tentative, final or revised
+- `results`: what leaves: rows that are tentative, final or revised; `absences`: who is missing in
+  those over a fleet
 - `inputs`: what an engine takes; `sent_items`, `sent_outputs`: how it travels
 - `sent_rows`: how rows of results travel and land
 - `oracle`: all of it by definition, from scratch

@@ -20,13 +20,17 @@ is taken back after it was final stays, without an event. Tentative rows may cha
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lasp_edge.event import Event
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Content, Delta, same_event
 from lasp_edge.ordered.places import Place
-from lasp_edge.protocol.status import TENTATIVE, status_after
+from lasp_edge.protocol.status import REVISED, TENTATIVE, status_after
+from lasp_edge.protocol.window_rows import MOST_NAMES
+
+if TYPE_CHECKING:
+    from lasp_edge.ordered.absences import RowAbsences
 
 
 class ResultRow(NamedTuple):
@@ -37,12 +41,16 @@ class ResultRow(NamedTuple):
         status: "tentative", "final" or "revised".
         revision: 0 at first, one more with each change of the row.
         gone_key: the key that a row had which is gone; else "".
+        excluded: over a fleet, the devices that had not promised past its time, or that may lack
+            readings of then; in a tentative row, those that it did not wait for
+            (`lasp_edge.ordered.absences`). Sorted; of a stored row the first ones.
     """
 
     event: Event[Any] | None
     status: str
     revision: int
     gone_key: str = ""
+    excluded: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -72,6 +80,7 @@ class ResultRows:
         self._tentative: dict[int, list[Place]] = {}
         self._due_us: int | None = None
         self._changed: dict[Place, ResultRow | None] = {}
+        self._naming: set[Place] = set()
 
     def push(self, delta: Delta, frontier_us: int | None) -> None:
         """Take how the stream has changed, under a frontier."""
@@ -85,7 +94,7 @@ class ResultRows:
                 if before is None:
                     continue
             else:
-                row = made_row((new, _FIRST[passed], 0, ""))
+                row = made_row((new, _FIRST[passed], 0, "", ()))
                 before = rows.setdefault(place, row)
                 if before is row:
                     changed[place] = row
@@ -95,7 +104,7 @@ class ResultRows:
             if not same_event(before.event, new):
                 status = status_after(before.status, passed=passed, differs=True)
                 gone_key = before.key if new is None else ""
-                row = made_row((new, status, before.revision + 1, gone_key))
+                row = made_row((new, status, before.revision + 1, gone_key, before.excluded))
                 rows[place] = changed[place] = row
         self._expect(tentative)
 
@@ -126,7 +135,7 @@ class ResultRows:
                 del rows[place]
                 changed[place] = None
             else:
-                rows[place] = changed[place] = made_row((row[0], _PASSED, row[2] + 1, ""))
+                rows[place] = changed[place] = made_row((row[0], _PASSED, row[2] + 1, "", row[4]))
 
     def _taken_before(self, frontier_us: int) -> list[Place]:
         """Return the places before the frontier where a row was tentative, and forget them."""
@@ -143,6 +152,34 @@ class ResultRows:
         self._expect(left)
         return found
 
+    def name(self, absences: "RowAbsences", frontier_us: int | None) -> None:
+        """Let rows that have changed name who is missing, and others nobody who has caught up.
+
+        Args:
+            absences: who is missing.
+            frontier_us: rows before this time are final.
+        """
+        rows, changed, naming = self.rows, self._changed, self._naming
+        if naming and absences.again:
+            self._complete(absences)
+        wanted = changed.keys() if absences.any_before(frontier_us) else changed.keys() & naming
+        for place in list(wanted):
+            found = changed[place]
+            excluded = () if found is None else absences.names(place, found.status)
+            (naming.add if excluded else naming.discard)(place)
+            if found is not None and (excluded or found.excluded):
+                rows[place] = changed[place] = found._replace(excluded=excluded)
+
+    def _complete(self, absences: "RowAbsences") -> None:
+        """Let rows change that are final, and that name a device which is no longer missing."""
+        rows, changed = self.rows, self._changed
+        for place in self._naming - changed.keys():
+            row = rows[place]
+            if place[0] not in absences.again or row.status == TENTATIVE:
+                continue
+            if not set(row.excluded[:MOST_NAMES]) <= set(absences.names(place, row.status)):
+                changed[place] = row._replace(status=REVISED, revision=row.revision + 1)
+
     def take_changed(self) -> list[tuple[Place, ResultRow | None]]:
         """Return the rows that changed since the last time, in no order; None: it is gone."""
         taken, self._changed = self._changed, {}
@@ -151,10 +188,12 @@ class ResultRows:
     def cut(self, time_us: int) -> None:
         """Let go the rows before a time."""
         self.rows = {place: row for place, row in self.rows.items() if place[0] >= time_us}
+        self._naming = {place for place in self._naming if place[0] >= time_us}
 
     def restore(self, rows: Mapping[Place, ResultRow]) -> None:
         """Take rows as they were."""
         self.rows |= rows
+        self._naming.update([place for place, row in rows.items() if row.excluded])
         self._expect([place for place, row in rows.items() if row.status == TENTATIVE])
 
     def first_tentative(self) -> dict[int, int]:

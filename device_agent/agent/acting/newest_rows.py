@@ -6,7 +6,8 @@ from typing import Any
 from device_agent.agent.acting.current import CurrentValues
 from device_agent.agent.agent import Agent
 from device_agent.agent.scans.streams import Streams
-from lasp_edge.evaluation.rows import Newest, exact_row_part
+from lasp_edge.evaluation.history import exact_row_part
+from lasp_edge.evaluation.rows import Newest
 from lasp_edge.language.acting import FoldValue, Watched
 from lasp_edge.language.raising import has_keys
 from lasp_edge.language.streaming import StreamRow

@@ -296,7 +296,7 @@ def _notices(status: dict[str, Any]) -> list[str]:
 
 def _results(store: Store, plan: Plan) -> dict[str, list[dict[str, Any]]]:
     """Return the last rows of each result."""
-    from lasp_edge.evaluation.rows import stored_rows  # noqa: PLC0415 - of programs with streams
+    from lasp_edge.evaluation.history import stored_rows  # noqa: PLC0415 - of programs with streams
 
     high_us = store.restored().facts.high_us or 0
     return {

@@ -4,7 +4,12 @@ from lasp_edge import Program, scans
 from lasp_edge.evaluation.packed_rows import packed_rows, rows_in
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.event import Event
+from lasp_edge.ordered.absences import RowAbsences
 from lasp_edge.ordered.cells import cell_of
+from lasp_edge.ordered.log import BEFORE_ALL_US
+from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.results import ResultRow
+from lasp_edge.protocol.frontier import AwaitedDevices
 
 CUT_US = 100_000_000
 LATE_US = 40_000_000
@@ -54,3 +59,35 @@ def test_a_late_row_behind_the_cut_becomes_final_once_its_place_is_settled():
     ((at, row),) = book.take({}, CUT_US, CUT_US, CUT_US)
     assert (at, row.status) == (place, "final")
     assert store.statuses() == ["final"]
+
+
+def silent(promised_us, **more):
+    return RowAbsences(lambda: AwaitedDevices((), 2**40, (("attic", promised_us),)), **more)
+
+
+def test_a_row_behind_the_cut_is_written_again_once_the_device_that_it_names_has_caught_up():
+    result = changes()
+    store = Store(result)
+    book = ResultBook(result, store)
+    place = (LATE_US, "pi-1", ("door", "", 1), ())
+    event = Event("room", 1, LATE_US, "pi-1", {}, "")
+    delta = {place: (None, event)}
+    book.take(delta, CUT_US, BEFORE_ALL_US, CUT_US, silent(LATE_US))
+    stored = [row for _, rows in store.rows("", 0, 2**62) for row in rows.values()]
+    assert [(row.excluded, row.revision) for row in stored] == [(("attic",), 0)]
+    again = range(LATE_US + 1, CUT_US + 1)
+    book.take({}, CUT_US, CUT_US, CUT_US, silent(CUT_US, caught_up=again))
+    ((row,),) = [rows.values() for _, rows in store.rows("", 0, 2**62)]
+    assert (row.excluded, row.status, row.revision) == ((), "revised", 1)
+    assert book.newest[""].shown_final.excluded == ()
+
+
+def test_rows_that_name_nobody_are_stored_as_they_always_were():
+    place = (LATE_US, "pi-1", ("door", "", 1), ())
+    row = ResultRow(Event("room", 1, LATE_US, "pi-1", {}, ""), "final", 3)
+    former = encoded([(place, (1, "pi-1", ""), "final", 3)])
+    assert packed_rows([(place, row)]) == former
+    assert rows_in(changes(), former) == {place: row}
+    names = tuple(f"pi-{number}" for number in range(10))
+    named = rows_in(changes(), packed_rows([(place, row._replace(excluded=names))]))
+    assert named[place].excluded == names[:8]

@@ -6,7 +6,7 @@ import pytest
 
 from device_agent.agent.stored_rows import Retraction
 from lasp_edge import Program, scans
-from lasp_edge.evaluation.rows import stored_rows
+from lasp_edge.evaluation.history import stored_rows
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.sent_rows import SentRow
 from lasp_edge.protocol.acceptance import Record

@@ -1,0 +1,127 @@
+"""Who is missing in rows of results over the fleet, by the rows' times: the rule of windows.
+
+A row is that of a window which ends behind its time. One that the frontier has passed names the
+devices that had not promised past it, and those of which a stretch of readings may be missing. A
+tentative one names those that it was not waited for, where X is over for it. Of a row only its own
+time counts, not the past that its state came from.
+
+    >>> from lasp_edge.protocol.frontier import AwaitedDevices
+    >>> devices = AwaitedDevices((), 90, (("attic", 20), ("cellar", 90)))
+    >>> absences = RowAbsences(lambda: devices)
+    >>> absences.any_before(20), absences.any_before(21)
+    (False, True)
+    >>> absences.names((19, "", (), ()), "final"), absences.names((20, "", (), ()), "final")
+    ((), ('attic',))
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Final
+
+from lasp_edge.ordered.places import Place
+from lasp_edge.protocol.frontier import AwaitedDevices
+from lasp_edge.protocol.limits import LATEST_PANE_US
+from lasp_edge.protocol.status import TENTATIVE
+
+Stretch = tuple[str, tuple[int, int]]
+"""A device, and from when until when readings of it may be missing; the end is excluded."""
+
+NO_TIMES: Final = range(0)
+
+
+class RowAbsences:
+    """Who is missing in the rows of a turn, and which rows name a device that has come back.
+
+    Args:
+        awaited: returns for whom rows wait; it is asked once, and only where a row needs it.
+        lacking: of which devices a stretch of readings may be missing, and until when.
+        tentative: up to which time F has come and up to which rows are due, where rows wait for X;
+            else rows that are not final name nobody.
+        caught_up: the ends of windows that devices have promised past since F has passed them; see
+            `lasp_edge.protocol.frontier.caught_up`.
+        floor_us: what is older stays as it is: late readings are not taken there any more.
+
+    Attributes:
+        again: the times of the rows that may name a device which has caught up in this turn.
+    """
+
+    def __init__(
+        self,
+        awaited: Callable[[], AwaitedDevices],
+        lacking: Iterable[Stretch] = (),
+        *,
+        tentative: tuple[int | None, int | None] = (None, None),
+        caught_up: range = NO_TIMES,
+        floor_us: int = 0,
+    ) -> None:
+        self._awaited, self._lacking, self._tentative = awaited, tuple(lacking), tentative
+        self.again = NO_TIMES
+        if caught_up:
+            self.again = range(max(floor_us, caught_up.start - 1), caught_up.stop - 1)
+
+    @cached_property
+    def _devices(self) -> AwaitedDevices:
+        frontier_us, due_us = self._tentative
+        return self._awaited().led_by(frontier_us, due_us)
+
+    @cached_property
+    def _stretches(self) -> list[Stretch]:
+        behind = [(device, (at_us, LATEST_PANE_US)) for device, at_us in self._devices.promised]
+        return [*behind, *self._lacking]
+
+    @cached_property
+    def _first_us(self) -> int:
+        """The first time at which somebody is missing."""
+        return min([since_us for _, (since_us, _) in self._stretches], default=LATEST_PANE_US)
+
+    @cached_property
+    def _passed(self) -> "_NamesByTime":
+        times_us = {time_us for _, span_us in self._stretches for time_us in span_us}
+        return _NamesByTime(times_us, self._missing_at)
+
+    def _missing_at(self, time_us: int) -> tuple[str, ...]:
+        found = {at for at, (since_us, end_us) in self._stretches if since_us <= time_us < end_us}
+        return tuple(sorted(found))
+
+    @cached_property
+    def _waited(self) -> "_NamesByTime":
+        devices = self._devices
+        times_us = {each.low_us for each in devices.devices} | {devices.lead_us}
+        times_us.update(each.former_us for each in devices.devices)
+        return _NamesByTime(times_us, lambda time_us: devices.before(time_us + 1))
+
+    def any_before(self, frontier_us: int | None) -> bool:
+        """Return whether a row before the frontier may name somebody, or a tentative one."""
+        passed_us, due_us = self._tentative
+        if due_us is not None and (passed_us is None or due_us > passed_us):
+            return True
+        return frontier_us is not None and self._first_us < frontier_us
+
+    def names(self, place: Place, status: str) -> tuple[str, ...]:
+        """Return who is missing in a row of a status, sorted."""
+        if status != TENTATIVE:
+            return self._passed.at(place[0])
+        due_us = self._tentative[1]
+        return self._waited.at(place[0]) if due_us is not None and place[0] < due_us else ()
+
+
+class _NamesByTime:
+    """Names that change at few times.
+
+    Args:
+        times_us: when they may change.
+        names: gives those at a time.
+    """
+
+    def __init__(self, times_us: Iterable[int], names: Callable[[int], tuple[str, ...]]) -> None:
+        self._times_us, self._names = sorted(times_us), names
+        self._found: dict[int, tuple[str, ...]] = {}
+
+    def at(self, time_us: int) -> tuple[str, ...]:
+        """Return the names at a time."""
+        number = bisect_right(self._times_us, time_us)
+        found = self._found.get(number)
+        if found is None:
+            found = self._found[number] = self._names(time_us)
+        return found
