@@ -204,12 +204,17 @@ class GatewayCore:
             self._promised(),
             self._begun,
             self.promises,
-            caught_up(before_liveness, self._liveness, self._terms.roster, before_us),
+            caught_up(
+                before_liveness,
+                self._liveness,
+                self._terms.roster,
+                before_us if self.streams is None else self.streams.passed_us(before_us),
+            ),
             lacking_stretches(self._lost, self._owed, self.coverage.expected, self._liveness),
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
         if self.streams is not None:
-            self._advance(self.streams, changes, listening)
+            self._advance(self.streams, changes, listening, finality)
         self._state = self._state_after(accepted)
         if self._state != before:
             changes.state = self._state
@@ -218,24 +223,17 @@ class GatewayCore:
         return GatewayTurn(changes, accepted, self.coverage, too_late)
 
     def _advance(
-        self, streams: "FleetStreams", changes: FleetChanges, listening: Listening | None
+        self,
+        streams: "FleetStreams",
+        changes: FleetChanges,
+        listening: Listening | None,
+        finality: TurnFinality,
     ) -> None:
         """Evaluate the streams over the fleet."""
-        frontier_us = self.coverage.frontier
-        wait_us = self._terms.tentative_after_us
-        due_us = self.waiting.due_us(wait_us)
         if listening is not None:
             streams.parted.least = max(1, listening.now_us // SECOND_US)
-        streams.advance(
-            frontier_us,
-            changes,
-            due_us=due_us,
-            is_over=_is_over(self.promises, self.coverage),
-            promises=streams.promised(self.promises, self.coverage),
-            # Who does not wait at all waits for answers all the same: each one that is late would
-            # change a share, and all that devices make of it.
-            answers_due_us=due_us if wait_us else None,
-        )
+        terms = streams.terms(self.promises, finality, self._terms.tentative_after_us)
+        streams.advance(self.coverage.frontier, changes, **terms)
 
     def _state_after(self, accepted: Accepted) -> FleetState:
         """Return the state after a turn; what was not touched is the same object as before."""
@@ -382,13 +380,6 @@ class GatewayCore:
         changes.panes_below = {**floors, **items_us}
         kept_us = max(self._terms.history_us, self._terms.retain_us) + longest_us
         changes.rows_below = frontier_us - kept_us
-
-
-def _is_over(promises: Mapping[str, Promise], coverage: Coverage) -> bool:
-    """Return whether all that are waited for have read their last reading, and sent it."""
-    _, expected, excluded = coverage
-    left = [promises.get(device) for device in expected if device not in excluded]
-    return bool(left) and all(promise is not None and promise.done for promise in left)
 
 
 def _streams(plan: Plan, keeper: FleetKeeper, terms: WaitingTerms) -> "FleetStreams | None":

@@ -1,7 +1,7 @@
 """How far windows are final: in a turn, after a restart, and while rows are held back."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from heapq import nsmallest
 
 from crdts.frontier import BOTTOM_US, Promise
@@ -120,11 +120,11 @@ class TurnFinality:
         lacking: list[tuple[str, LostStretch]],
     ) -> None:
         self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
-        self._awaited, self._promises, self.caught_up = awaited, promises, caught_up
+        self.awaited, self._promises, self.caught_up = cache(awaited), promises, caught_up
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
-        self._stretches = lacking
+        self.lacking = lacking
 
     def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is left out of a window that was final, or in it with a part of its readings.
@@ -141,7 +141,7 @@ class TurnFinality:
             for device, begun in self._begun.items()
             if begun.get(window.stream, start_us) > start_us
         }
-        found = self._stretches
+        found = self.lacking
         return lacking | {at for at, (us, until_us) in found if us < end_us and start_us < until_us}
 
     def named(
@@ -202,7 +202,7 @@ class TurnFinality:
 
     @cached_property
     def _devices(self) -> AwaitedDevices:
-        return self._awaited()
+        return self.awaited()
 
     @cached_property
     def _behind(self) -> tuple[tuple[str, int], ...]:

@@ -10,10 +10,11 @@ acknowledged.
 
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 from crdts.frontier import Promise
 from device_agent.gateway.failures import MOST_FAILURES
+from device_agent.gateway.finality import TurnFinality
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
 from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator
@@ -22,6 +23,7 @@ from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.raising import fleet_alerts
 from lasp_edge.language.streaming import FLEET, StreamRow, cell_in, plain_parts, stream_plan
+from lasp_edge.ordered.absences import RowAbsences
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.engine import StreamEngine
 from lasp_edge.ordered.gathering import Promised
@@ -32,7 +34,6 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow
 from lasp_edge.ordered.sent_rows import SentRow
 from lasp_edge.protocol.acceptance import PaneRows
-from lasp_edge.protocol.frontier import Coverage
 
 MOST_CELLS: Final = 20_000
 """Cells whose entries are known by their seq in memory; of others the store is asked."""
@@ -149,6 +150,11 @@ class FleetStreams:
         """How far rows are final; None for nothing yet."""
         return self._engine.frontier_us
 
+    def passed_us(self, frontier_us: int | None) -> int | None:
+        """Return how far rows are final under F: once all devices are done, behind it, too."""
+        ends_us = (each for each in (frontier_us, self.frontier_us) if each is not None)
+        return max(ends_us, default=None)
+
     @property
     def is_settled(self) -> bool:
         """Whether nothing waits to be taken, and all events in order are answered."""
@@ -158,11 +164,34 @@ class FleetStreams:
         """Return the time before which the rows of a result are final."""
         return self._evaluator.settled_us(name)
 
-    def promised(
-        self, promises: Mapping[str, Promise], coverage: Coverage
-    ) -> Mapping[str, Promised | None]:
-        """Return the newest promises of the devices whose answers are waited for."""
-        return promises_of(promises, coverage) if self.parted.scans else NOBODY
+    def terms(
+        self, promises: Mapping[str, Promise], finality: TurnFinality, wait_us: int
+    ) -> dict[str, Any]:
+        """Return for whom rows wait in a turn, and who is missing in them; see `advance`.
+
+        Args:
+            promises: the newest of each device.
+            finality: how far they are final, and for whom that waits.
+            wait_us: X.
+        """
+        coverage, due_us = finality.coverage, finality.waiting.due_us(wait_us)
+        # Who does not wait at all waits for answers all the same: each one that is late would
+        # change a share, and all that devices make of it.
+        waited_us = due_us if wait_us else None
+        left = [promises.get(at) for at in coverage.expected if at not in coverage.excluded]
+        return {
+            "due_us": due_us,
+            "is_over": bool(left) and all(each is not None and each.done for each in left),
+            "promises": promises_of(promises, coverage) if self.parted.scans else NOBODY,
+            "answers_due_us": waited_us,
+            "absences": RowAbsences(
+                finality.awaited,
+                finality.lacking,
+                tentative=(coverage.frontier, waited_us),
+                caught_up=finality.caught_up,
+                floor_us=self.floor_us(self.frontier_us or 0),
+            ),
+        }
 
     def advance(
         self,
@@ -173,6 +202,7 @@ class FleetStreams:
         is_over: bool = False,
         promises: Mapping[str, Promised | None] = NOBODY,
         answers_due_us: int | None = None,
+        absences: RowAbsences | None = None,
     ) -> None:
         """Evaluate what was taken, and add what is to be kept to the changes of a turn.
 
@@ -183,6 +213,7 @@ class FleetStreams:
             is_over: nothing more is expected at all: timers ring ahead of time.
             promises: of the devices that count.
             answers_due_us: for their answers before this time nobody waits any longer.
+            absences: who is missing in rows.
         """
         changes.entries += self._entries
         self._history.committed()
@@ -197,6 +228,7 @@ class FleetStreams:
             is_over=is_over,
             promises=promises,
             answers_due_us=answers_due_us,
+            absences=absences,
         )
         self._store_failed()
         changes.history |= self._history.take_changes()

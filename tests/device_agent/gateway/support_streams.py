@@ -66,14 +66,14 @@ class Fleet:
         at = (stream, CELL_US, 1, nonce, columns, ("",), (cell_us,), (seq or self._seq,))
         return PaneRows(device, PaneEntries(*at), self._now_us)
 
-    def land(self, entries=(), promised_s=None):
-        """Let entries land, and all devices promise; return the turn."""
+    def land(self, entries=(), promised_s=None, devices=DEVICES):
+        """Let entries land, and devices promise; return the turn."""
         self._ticks += 1
         accepted = Accepted(rows=list(entries))
         if promised_s is not None:
             low_us, version = FIRST_US + round(promised_s * SECOND_US), Version(1, 7, self._ticks)
             promise = Promise(version, low_us, False, self._now_us)  # noqa: FBT003
-            accepted.promises = Frontier(dict.fromkeys(DEVICES, promise))
+            accepted.promises = Frontier(dict.fromkeys(devices, promise))
         return self._join(accepted)
 
     def _join(self, accepted):

@@ -53,11 +53,15 @@ class MortalFleet(Fleet):
 
     def dies(self, statements, entries, promised_s):
         """Let a turn end in front of a statement; return whether it had so many."""
+        return self.dies_in(lambda: self.land(entries, promised_s), statements)
+
+    def dies_in(self, turn, statements):
+        """Let the process end in a turn that something makes; see `dies`."""
         store = self.gateway.keeper
         right = store._db
         store._db = MortalDatabase(right, statements)
         try:
-            self.land(entries, promised_s)
+            turn()
         except KilledError:
             return True
         finally:
