@@ -186,6 +186,7 @@ class FleetStreams:
             "answers_due_us": waited_us,
             "absences": RowAbsences(
                 finality.awaited,
+                promises,
                 finality.lacking,
                 tentative=(coverage.frontier, waited_us),
                 caught_up=finality.caught_up,

@@ -7,7 +7,7 @@ time counts, not the past that its state came from.
 
     >>> from lasp_edge.protocol.frontier import AwaitedDevices
     >>> devices = AwaitedDevices((), 90, (("attic", 20), ("cellar", 90)))
-    >>> absences = RowAbsences(lambda: devices)
+    >>> absences = RowAbsences(lambda: devices, {})
     >>> absences.any_before(20), absences.any_before(21)
     (False, True)
     >>> absences.names((19, "", (), ()), "final"), absences.names((20, "", (), ()), "final")
@@ -15,12 +15,13 @@ time counts, not the past that its state came from.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
+from crdts.frontier import Promise
 from lasp_edge.ordered.places import Place
-from lasp_edge.protocol.frontier import AwaitedDevices
+from lasp_edge.protocol.frontier import AwaitedDevices, reach_us
 from lasp_edge.protocol.limits import LATEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
 
@@ -35,6 +36,7 @@ class RowAbsences:
 
     Args:
         awaited: returns for whom rows wait; it is asked once, and only where a row needs it.
+        promises: the newest of each device.
         lacking: of which devices a stretch of readings may be missing, and until when.
         tentative: up to which time F has come and up to which rows are due, where rows wait for X;
             else rows that are not final name nobody.
@@ -49,13 +51,15 @@ class RowAbsences:
     def __init__(
         self,
         awaited: Callable[[], AwaitedDevices],
+        promises: Mapping[str, Promise],
         lacking: Iterable[Stretch] = (),
         *,
         tentative: tuple[int | None, int | None] = (None, None),
         caught_up: range = NO_TIMES,
         floor_us: int = 0,
     ) -> None:
-        self._awaited, self._lacking, self._tentative = awaited, tuple(lacking), tentative
+        self._awaited, self._promises = awaited, promises
+        self._lacking, self._tentative = tuple(lacking), tentative
         self.again = NO_TIMES
         if caught_up:
             self.again = range(max(floor_us, caught_up.start - 1), caught_up.stop - 1)
@@ -104,6 +108,15 @@ class RowAbsences:
             return self._passed.at(place[0])
         due_us = self._tentative[1]
         return self._waited.at(place[0]) if due_us is not None and place[0] < due_us else ()
+
+    def completes(self, place: Place, excluded: Iterable[str]) -> bool:
+        """Return whether a device that a final row names has sent all up to its time since.
+
+        One that counts no more, as it was retired, or is not in the roster, has not.
+        """
+        time_us, known = place[0], self._promises
+        sent = {each for each in excluded if time_us < reach_us(known.get(each))}
+        return not sent <= set(self._passed.at(time_us))
 
 
 class _NamesByTime:

@@ -171,13 +171,13 @@ class ResultRows:
                 rows[place] = changed[place] = found._replace(excluded=excluded)
 
     def _complete(self, absences: "RowAbsences") -> None:
-        """Let rows change that are final, and that name a device which is no longer missing."""
+        """Let rows change that are final, and that name a device which has caught up."""
         rows, changed = self.rows, self._changed
         for place in self._naming - changed.keys():
             row = rows[place]
             if place[0] not in absences.again or row.status == TENTATIVE:
                 continue
-            if not set(row.excluded[:MOST_NAMES]) <= set(absences.names(place, row.status)):
+            if absences.completes(place, row.excluded[:MOST_NAMES]):
                 changed[place] = row._replace(status=REVISED, revision=row.revision + 1)
 
     def take_changed(self) -> list[tuple[Place, ResultRow | None]]:

@@ -1,5 +1,7 @@
 """The rows of a result, in memory since the last cut and in the store before it."""
 
+from crdts import Version
+from crdts.frontier import Promise
 from lasp_edge import Program, scans
 from lasp_edge.evaluation.packed_rows import packed_rows, rows_in
 from lasp_edge.evaluation.rows import ResultBook
@@ -26,6 +28,9 @@ class Store:
         for cell_us in sorted(self._cells):
             if least_us <= cell_us < end_us:
                 yield cell_us, rows_in(self._result, self._cells[cell_us])
+
+    def naming(self, name, least_us, end_us):
+        yield dict(each for _, rows in self.rows(name, least_us, end_us) for each in rows.items())
 
     def put_rows(self, _name, changed, rows):
         for cell_us in {cell_of(place[0]) for place, _ in changed}:
@@ -62,7 +67,9 @@ def test_a_late_row_behind_the_cut_becomes_final_once_its_place_is_settled():
 
 
 def silent(promised_us, **more):
-    return RowAbsences(lambda: AwaitedDevices((), 2**40, (("attic", promised_us),)), **more)
+    promises = {"attic": Promise(Version(1, 7, 1), promised_us, done=False, heard_us=0)}
+    devices = AwaitedDevices((), 2**40, (("attic", promised_us),))
+    return RowAbsences(lambda: devices, promises, **more)
 
 
 def test_a_row_behind_the_cut_is_written_again_once_the_device_that_it_names_has_caught_up():

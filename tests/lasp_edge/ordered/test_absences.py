@@ -1,5 +1,7 @@
 """Who is missing in rows of results over the fleet."""
 
+from crdts import Version
+from crdts.frontier import Promise
 from lasp_edge.event import Event
 from lasp_edge.ordered.absences import RowAbsences
 from lasp_edge.ordered.results import ResultRows
@@ -20,7 +22,10 @@ def inserted(*times_us):
 
 def absences(*promised, lacking=(), **more):
     devices = tuple(AwaitedDevice(name, at, at) for name, at in promised)
-    return RowAbsences(lambda: AwaitedDevices(devices, 90, promised), lacking, **more)
+    promises = {
+        name: Promise(Version(1, 7, 1), at, done=False, heard_us=0) for name, at in promised
+    }
+    return RowAbsences(lambda: AwaitedDevices(devices, 90, promised), promises, lacking, **more)
 
 
 def named(rows):
@@ -84,6 +89,17 @@ def test_a_device_that_catches_up_revises_the_rows_that_name_it_once():
     assert named(rows) == {25: ((), "revised", 1), 35: (("cellar",), "revised", 1)}
     rows.name(back, 40)
     assert named(rows) == {}
+
+
+def test_a_device_that_counts_no_more_stays_named_until_another_one_catches_up():
+    rows = ResultRows()
+    rows.push(inserted(25), 40)
+    rows.name(absences(("attic", 20), ("cellar", 20)), 40)
+    rows.take_changed()
+    rows.name(absences(("cellar", 20), caught_up=range(21, 41)), 40)
+    assert named(rows) == {}
+    rows.name(absences(("cellar", 30), caught_up=range(21, 31)), 40)
+    assert named(rows) == {25: ((), "revised", 1)}
 
 
 def test_a_row_below_the_floor_names_a_device_for_ever():
