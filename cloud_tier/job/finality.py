@@ -128,12 +128,14 @@ class StepFinality(NamedTuple):
         due_us: window -> the end up to which it is due; None if no window is.
         missing: the devices that are missing in windows.
         lead_us: window -> the furthest that any device has promised.
+        awaited: for whom windows, and rows of results over the fleet, wait.
     """
 
     coverage: Coverage
     due_us: Mapping[str, int | None]
     missing: MissingDevices
     lead_us: Mapping[str, int]
+    awaited: AwaitedDevices
 
 
 def finality_of(
@@ -153,7 +155,8 @@ def finality_of(
     holding = awaited(*terms).led_by(coverage.frontier)
     led = {n: holding.led_by(waiting.ends_us.get(wait_us)) for n, wait_us in job.waits.items()}
     lead_us = {name: each.lead_us for name, each in led.items()}
-    return StepFinality(coverage, due_us, MissingDevices(holding, coverage.frontier), lead_us)
+    missing = MissingDevices(holding, coverage.frontier)
+    return StepFinality(coverage, due_us, missing, lead_us, holding)
 
 
 def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:

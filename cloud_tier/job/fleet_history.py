@@ -22,8 +22,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cloud_tier.job.job import Job
+from cloud_tier.job.results import chunks
 from cloud_tier.lake.items import cells_of
-from cloud_tier.lake.sqltext import newest_of, standard_identifier
+from cloud_tier.lake.sqltext import newest_of, standard_identifier, within
 from cloud_tier.lake.tables import ABSENT, CUT, MARK, PANE, arrow_schema, row_types
 from lasp_edge.evaluation.fleet import FleetHistory
 from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, place_of
@@ -46,9 +47,14 @@ from lasp_edge.protocol.lake_columns import (
     ROW_RECORD,
 )
 from lasp_edge.protocol.spans import Span, joined
+from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import missing_record, names_in
 
 NEAR_US: Final = 60_000_000
 """Microseconds between two times that are looked up as one span."""
+
+_NOBODY: Final = missing_record((), TENTATIVE)
+"""What a row states in which no device is missing."""
 
 RowsByCell = dict[int, dict[Place, ResultRow]]
 
@@ -61,6 +67,8 @@ class LakeHistory(FleetHistory):
 
     Attributes:
         floor_us: marks that are needed only before it are not read.
+        frontier_us: F in the present step; None for nothing yet.
+        appended: how many rows were appended.
     """
 
     def __init__(self, job: Job) -> None:
@@ -75,6 +83,8 @@ class LakeHistory(FleetHistory):
         self._changed: dict[str, dict[Place, ResultRow]] = defaultdict(dict)
         self._known: dict[str, tuple[Span, RowsByCell]] = {}
         self.floor_us = BEFORE_ALL_US
+        self.frontier_us: int | None = None
+        self.appended = 0
         self._seq: int | None = None
 
     def stored_cells(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[CellId, Cell]]:
@@ -149,28 +159,49 @@ class LakeHistory(FleetHistory):
     def _read_rows(self, result: StreamResult, least_us: int, end_us: int) -> RowsByCell:
         cells: RowsByCell = {}
         where = f"time_us >= {least_us} AND time_us < {end_us}"
-        for place, row in self._newest(result, where, ("key", "present", *result.columns)):
-            event, gone_key = None, row["key"]
-            if row["present"]:
-                gone_key = ""
-                value = value_in(result, [row[name] for name in result.columns])
-                event = Event(result.name, value, place[0], place[1], NO_TAGS, row["key"])
-            found = ResultRow(event, row["status"], row["revision"], gone_key)
-            cells.setdefault(cell_of(place[0]), {})[place] = found
+        for place, row in self._newest(result, where):
+            cells.setdefault(cell_of(place[0]), {})[place] = row
         for place, found in self._changed[result.name].items():
             if least_us <= place[0] < end_us:
                 cells.setdefault(cell_of(place[0]), {})[place] = found
         return cells
 
+    def naming(self, result: str, least_us: int, end_us: int) -> Iterator[Rows]:
+        """Yield the rows from a time to another that may name devices, some thousand together.
+
+        What has changed is committed meanwhile: those of a week are not all in memory. So this
+        comes last in a step.
+        """
+        if least_us >= end_us:
+            return
+        made, changed = self._plan.stream_results[result], self._changed[result]
+        query = (
+            f"SELECT time_us - time_us % {CELL_US} AS cell_us, count(*) AS rows FROM source "  # noqa: S608
+            f"WHERE stream = {made.stream} AND time_us >= {least_us} AND time_us < {end_us} "
+            "AND excluded <> '' GROUP BY 1"
+        )
+        cells = dict(_listed(self._job.tables.select(self._job.lake.results, query)))
+        for chunk in chunks(cells):
+            spans = joined((Span(at_us, at_us + CELL_US - 1) for at_us in chunk), CELL_US)
+            found = self._newest(made, within("time_us", spans), " AND excluded <> ''")
+            yield {place: row for place, row in found if place not in changed}
+            self.commit_rows()
+
     def _newest(
-        self, result: StreamResult, where: str, columns: Iterable[str]
-    ) -> Iterator[tuple[Place, dict[str, Any]]]:
-        """Yield place and columns of the newest rows of a result that fulfil a condition."""
-        listed = ("place", "status", "revision", *columns)
+        self, result: StreamResult, where: str, among: str = ""
+    ) -> Iterator[tuple[Place, ResultRow]]:
+        """Yield the newest rows of a result, of those that fulfil a condition."""
+        listed = ("place", "key", "present", "status", "revision", "excluded", *result.columns)
         named, ours = ", ".join(map(standard_identifier, listed)), f"stream = {result.stream}"
-        query = newest_of("source", named, f"{ours} AND {where}", "place")
+        query = newest_of("source", named, f"{ours} AND {where}", "place") + among
         for row in self._job.tables.select(self._job.lake.results, query).to_pylist():
-            yield place_in(row["place"], self._numbers), row
+            place, event, gone_key = place_in(row["place"], self._numbers), None, row["key"]
+            if row["present"]:
+                gone_key = ""
+                value = value_in(result, [row[name] for name in result.columns])
+                event = Event(result.name, value, place[0], place[1], NO_TAGS, row["key"])
+            excluded = names_in(row["excluded"]) if row["excluded"] else ()
+            yield place, ResultRow(event, row["status"], row["revision"], gone_key, excluded)
 
     def newest_row_us(self, since_us: int) -> int:
         """Return the time of the newest row from a time on; before all times without any."""
@@ -196,9 +227,9 @@ class LakeHistory(FleetHistory):
                 if result in self._known:
                     cells.setdefault(cell_of(place[0]), {})[place] = row
 
-    def commit_rows(self, frontier_us: int | None) -> int:
-        """Append the rows that have changed, a commit for each result; return how many."""
-        count = 0
+    def commit_rows(self) -> None:
+        """Append the rows that have changed, a commit for each result."""
+        frontier_us = self.frontier_us
         for name, changed in sorted(self._changed.items()):
             result = self._plan.stream_results[name]
             rows = [
@@ -208,10 +239,9 @@ class LakeHistory(FleetHistory):
             schema = arrow_schema({**ROW_IDENTITY, **row_types([result]), **ROW_RECORD})
             made = pa.Table.from_pylist(rows, schema)
             self._job.tables.append(self._job.lake.results, made, frontier_us)
-            count += len(rows)
+            self.appended += len(rows)
         self._changed.clear()
         self._known.clear()
-        return count
 
     def commit_cuts(self) -> None:
         """Append cuts that are new or have changed, and the progress with them, in one commit."""
@@ -260,6 +290,7 @@ def _columns(
         "revision": row.revision,
         "frontier": frontier_us,
         "stream": result.stream,
+        **(missing_record(row.excluded, row.status) if row.excluded else _NOBODY),
     }
 
 

@@ -59,7 +59,7 @@ def append_results(job: Job, touched: Touched, frontiers: Frontiers) -> int:
     count = 0
     for result in job.plan.device_results.values():
         times = Counter(touched.get(result.stream, {})) + _passed(job, result, frontiers)
-        for chunk in _chunks(times):
+        for chunk in chunks(times):
             count += _append(job, result, chunk, frontiers.now)
     return count
 
@@ -77,7 +77,7 @@ def _passed(job: Job, result: StreamResult, frontiers: Frontiers) -> Counter[int
     return Counter(job.tables.select(job.lake.results, query).column("time_us").to_pylist())
 
 
-def _chunks(times: Mapping[int, int]) -> Iterator[list[int]]:
+def chunks(times: Mapping[int, int]) -> Iterator[list[int]]:
     """Yield times in order, of about `MOST_ROWS` rows together."""
     chunk: list[int] = []
     rows = 0

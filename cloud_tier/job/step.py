@@ -47,7 +47,7 @@ from lasp_edge.evaluation.parted import promises_of
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness, caught_up
 from lasp_edge.protocol.lake_columns import REPLACED
-from lasp_edge.protocol.limits import EARLIEST_PANE_US
+from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.waiting import WindowWaiting
 
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
@@ -181,6 +181,9 @@ def _append_streamed(
         is_over(coverage, now.liveness),
         promises_of(now.liveness.promises.entries, coverage),
         due_us if job.tentative_after_us else None,
+        finality.awaited,
+        now.liveness.promises.entries,
+        _caught_up(job, known, now, known.streams.frontier_us),
     )
     return known.streams.advance(summary.panes_us, frontier)
 
@@ -220,6 +223,23 @@ def _recomputed(
         ends_us = range(EARLIEST_PANE_US, known.frontier + 1)
     completed = completed_windows(job, now.control.regimes, liveness, ends_us, known.frontier)
     return StepWindows(job, now.control, [*starts, *completed.starts], promised_us, completed)
+
+
+def _caught_up(job: Job, known: MergedState, now: MergedState, rows_us: int | None) -> range:
+    """Return the ends of windows that devices have promised past since F has passed them.
+
+    At a start all of them: the process before may have died with such a promise.
+
+    Args:
+        job: the program over the lake.
+        known: what was known before the step.
+        now: what is known in it.
+        rows_us: how far rows in order are final, which may be behind F once all are done.
+    """
+    if known.is_first:
+        return range(EARLIEST_PANE_US, LATEST_PANE_US)
+    passed_us = [each for each in (known.frontier, rows_us) if each is not None]
+    return caught_up(known.liveness, now.liveness, job.roster, max(passed_us, default=None))
 
 
 def _with_rows(state: MergedState, news: dynamic.CurrentRows) -> MergedState:

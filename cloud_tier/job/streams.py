@@ -16,13 +16,16 @@ that nothing in time comes before it.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from cloud_tier.job.fleet_history import LakeHistory
 from cloud_tier.job.job import Job
+from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.language.streaming import FLEET, stream_plan
+from lasp_edge.ordered.absences import NO_TIMES, RowAbsences
 from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.engine import Rebuilt
@@ -31,7 +34,7 @@ from lasp_edge.ordered.inputs import PlacedCell
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.revisiting import RevisitingEngine
-from lasp_edge.protocol.frontier import Coverage, Liveness
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness
 
 MOST_ENTRIES: Final = 5_000
 """Entries of cells that are evaluated together, about: some 50,000 items of devices at 1 Hz."""
@@ -52,6 +55,9 @@ class StepFrontier(NamedTuple):
         is_over: all that are waited for have sent their last reading.
         promises: of the devices that count, whose answers are waited for.
         answers_due_us: for answers before this time nobody waits any longer.
+        awaited: for whom rows wait.
+        known: the newest promise of each device.
+        caught_up: the ends of windows that devices have promised past since F has passed them.
     """
 
     before_us: int | None
@@ -60,6 +66,9 @@ class StepFrontier(NamedTuple):
     is_over: bool
     promises: Mapping[str, Promised | None] = NOBODY
     answers_due_us: int | None = None
+    awaited: AwaitedDevices = AwaitedDevices((), BOTTOM_US)
+    known: Mapping[str, Promise] = MappingProxyType({})
+    caught_up: range = NO_TIMES
 
 
 class LakeStreams:
@@ -85,12 +94,18 @@ class LakeStreams:
         self._engine = RevisitingEngine(stream_plan(plan, FLEET), self._history, *live)
         self._evaluator = FleetEvaluator(self._engine, self._history, books)
         self._has_begun = False
+        self._absences: RowAbsences | None = None
         self.too_late = 0
 
     @property
     def failed(self) -> Counter[str]:
         """How often a function of the program failed, by reason."""
         return self._evaluator.failed
+
+    @property
+    def frontier_us(self) -> int | None:
+        """How far rows are final; None for nothing yet."""
+        return self._engine.frontier_us
 
     def advance(self, touched: Touched, frontier: StepFrontier) -> int:
         """Evaluate what a batch brought, and commit it; return how many rows were appended.
@@ -102,17 +117,38 @@ class LakeStreams:
         cells, live = self._in_time(touched, frontier.before_us), None
         if not self._has_begun:
             live = self._begin(cells, frontier)
-        since_us = self._engine.since_us
+        since_us, appended = self._engine.since_us, self._history.appended
+        self._history.frontier_us = frontier.now_us
+        self._absences = self._absences_of(frontier)
         self._evaluate(cells, live, frontier)
         if frontier.is_over:
             self._advance([], frontier.now_us, frontier.due_us, frontier)
+        if frontier.caught_up:  # all else of the step is done
+            self._absences = self._absences_of(frontier, frontier.caught_up)
+            self._advance([], frontier.now_us, frontier.due_us, frontier)
         self._parted.unpublished.clear()  # gateways publish
-        count = self._history.commit_rows(frontier.now_us)
+        self._history.commit_rows()
         self._history.commit_cuts()
         if self._engine.since_us != since_us:
             self._parted.forget(self._needed_us(frontier.now_us))
         self._has_begun = True
-        return count
+        return self._history.appended - appended
+
+    def _absences_of(self, frontier: StepFrontier, caught_up: range = NO_TIMES) -> RowAbsences:
+        """Return who is missing in rows of a step, and which of them are to name somebody no more.
+
+        Args:
+            frontier: how far all has come.
+            caught_up: the ends of windows that devices have promised past since F has passed them.
+        """
+        before_us = frontier.before_us
+        return RowAbsences(
+            lambda: frontier.awaited,
+            frontier.known,
+            tentative=(frontier.now_us, frontier.answers_due_us),
+            caught_up=caught_up,
+            floor_us=0 if before_us is None else self._floor_us(before_us),
+        )
 
     def _in_time(self, touched: Touched, before_us: int | None) -> dict[str, dict[int, int]]:
         """Return the touched cells by event, without those that are too old."""
@@ -168,7 +204,8 @@ class LakeStreams:
             if rebuilt.end_us == FOR_EVER_US:
                 again = rebuilt.deltas
             else:
-                self._evaluator.compare(rebuilt, since_us, since_us)  # no row behind it is meant
+                # no row behind it is meant
+                self._evaluator.compare(rebuilt, since_us, since_us, self._absences)
         if live is None:
             live = {
                 event: {at_us: n for at_us, n in entries.items() if at_us >= since_us}
@@ -186,7 +223,7 @@ class LakeStreams:
         if again is not None:
             self._evaluator.settle(again, frontier.promises, frontier.answers_due_us)
             rebuilt = Rebuilt(again, since_us)
-            self._evaluator.compare(rebuilt, since_us, self._engine.frontier_us)
+            self._evaluator.compare(rebuilt, since_us, self._engine.frontier_us, self._absences)
 
     def _advance(
         self,
@@ -203,6 +240,7 @@ class LakeStreams:
             is_over=frontier.is_over and not came,
             promises=frontier.promises,
             answers_due_us=frontier.answers_due_us,
+            absences=self._absences,
         )
 
     def _chunks(

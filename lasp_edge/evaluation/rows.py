@@ -34,8 +34,6 @@ MOST_KEYS = 1_000
 LOOK_US = 60_000_000
 """Microseconds of rows that are read first where the newest one of a key is looked for."""
 
-HOUR_US = 3_600_000_000
-
 PlacedRow = tuple[Place, ResultRow]
 """A row, and where it stands."""
 
@@ -222,10 +220,9 @@ class ResultBook:
         Their values stay, so nobody but who shows them looks at them: they are not all in memory.
         """
         first_us, end_us = absences.again.start, min(before_us, absences.again.stop)
-        for at_us in range(cell_of(first_us), end_us, HOUR_US):
-            rows, until_us = ResultRows(), min(at_us + HOUR_US, end_us)
-            for _, stored in self._history.rows(self.result.name, at_us, until_us):
-                rows.restore(stored)
+        for stored in self._history.naming(self.result.name, cell_of(first_us), end_us):
+            rows = ResultRows()
+            rows.restore(stored)
             changed = self._changed(rows, {}, frontier_us, absences)
             self.written += len(changed)
             if self._remembers:

@@ -104,8 +104,9 @@ def _from_panes(spark: SparkSession, made: Plan, lake: LakeTables) -> dict[Any, 
     job, frames = Job(made, lake), Frames(spark, few=False)
     starts = [RecomputedStarts("by_room", None, *EVERYTHING)]
     step_windows = StepWindows(job, ControlState.of(job), starts)
-    nobody = MissingDevices(AwaitedDevices((), 0), None)
-    finality = StepFinality(Coverage(None, (), ()), {"by_room": None}, nobody, {"by_room": 0})
+    nobody = AwaitedDevices((), 0)
+    coverage, missing = Coverage(None, (), ()), MissingDevices(nobody, None)
+    finality = StepFinality(coverage, {"by_room": None}, missing, {"by_room": 0}, nobody)
     spans, shapes = (frames.rows(t) for t in (step_windows.spans(), step_windows.shapes(finality)))
     rows = frames.view(spark.read.format("delta").load(lake.lattice))
     found = windows.computed(frames, rows, job.columns, spans, shapes)

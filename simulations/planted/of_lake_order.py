@@ -19,9 +19,9 @@ def cuts_are_committed_before_rows() -> Iterator[None]:
     """A batch dies between: it is done again from the cut on, and the rows before it lack."""
     right_rows, right_cuts = LakeHistory.commit_rows, LakeHistory.commit_cuts
 
-    def commit_rows(self: LakeHistory, frontier_us: int | None) -> int:
+    def commit_rows(self: LakeHistory) -> None:
         right_cuts(self)
-        return right_rows(self, frontier_us)
+        right_rows(self)
 
     def commit_cuts(_self: LakeHistory) -> None:
         return None
