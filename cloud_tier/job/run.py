@@ -103,7 +103,15 @@ class Progress:
         without = f", without {', '.join(coverage.excluded)}" if coverage.excluded else ""
         devices = "device" if count == 1 else "devices"
         late = f" ({self._too_late:,} too late for their windows)" if self._too_late else ""
-        return f"{count} {devices} heard, {self._panes:,} panes merged{late}, {final}{without}"
+        line = f"{count} {devices} heard, {self._panes:,} panes merged{late}, {final}{without}"
+        return "; ".join([line, *map(_no_gateway, self._last.unanswered)])
+
+
+def _no_gateway(scan: str) -> str:
+    return (
+        f"{scan} has no row, since no device has answered its events in order: does `lasp-edge "
+        "gateway` run? It publishes them"
+    )
 
 
 class ServerProgress(Progress):

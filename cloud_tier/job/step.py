@@ -111,6 +111,7 @@ class Outcome(NamedTuple):
         too_late: how many rows of panes came so late that a window of theirs stays as it is.
         results: how many rows of results were appended.
         seconds: how long it took.
+        unanswered: scans with local events of whose events in order devices have answered none.
     """
 
     known: MergedState
@@ -123,6 +124,7 @@ class Outcome(NamedTuple):
     too_late: int = 0
     results: int = 0
     seconds: float = 0.0
+    unanswered: tuple[str, ...] = ()
 
 
 def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:
@@ -164,6 +166,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         globals=len(news),
         too_late=_too_late(job, known, now, summary),
         results=results,
+        unanswered=() if known.streams is None else known.streams.unanswered,
     )
 
 

@@ -38,6 +38,8 @@ from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness
 
 MOST_ENTRIES: Final = 5_000
 """Entries of cells that are evaluated together, about: some 50,000 items of devices at 1 Hz."""
+ANSWERED_US: Final = 60_000_000
+"""Microseconds of readings in which devices have answered an event in order, if a gateway runs."""
 
 Touched = Mapping[int, Mapping[int, int]]
 """Stream -> start of a cell -> how many entries a batch has."""
@@ -106,6 +108,12 @@ class LakeStreams:
     def frontier_us(self) -> int | None:
         """How far rows are final; None for nothing yet."""
         return self._engine.frontier_us
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The scans whose events in order devices have passed, and have answered none of."""
+        frontier_us = self.frontier_us
+        return () if frontier_us is None else self._parted.unanswered(frontier_us - ANSWERED_US)
 
     def advance(self, touched: Touched, frontier: StepFrontier) -> int:
         """Evaluate what a batch brought, and commit it; return how many rows were appended.

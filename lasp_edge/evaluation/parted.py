@@ -298,6 +298,11 @@ class PartedScans:
             return None
         return min([frontier_us, *(self.gathered[name].settled_us(frontier_us) for name in names)])
 
+    def unanswered(self, before_us: int) -> tuple[str, ...]:
+        """Return the scans with events in order before a time of which no device answered any."""
+        first_us = {name: each.unanswered_us for name, each in self.gathered.items()}
+        return tuple(name for name, us in first_us.items() if us is not None and us < before_us)
+
     def records(self, name: str, cell_us: int) -> dict[Place, OrderedRecord]:
         """Return the events in order of a cell."""
         known = self.gathered[name].records

@@ -289,6 +289,12 @@ class Gathering:
         first = min(self._open, default=None)
         return frontier_us if first is None else min(frontier_us, first[0])
 
+    @property
+    def unanswered_us(self) -> int | None:
+        """The time of the first event in order, while no device has answered any; else None."""
+        is_answered = any(each.mark for each in self.records.values()) or any(self._open.values())
+        return None if is_answered else min([place[0] for place in self.records], default=None)
+
     def needed_until_us(self, place: Place) -> int:
         """Return until when an event in order is needed: the basis of the next of its key names it.
 

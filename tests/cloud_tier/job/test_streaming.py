@@ -11,12 +11,14 @@ from cloud_tier.job import streaming
 from cloud_tier.job.bookmark import is_due
 from cloud_tier.job.job import Job
 from cloud_tier.job.run import Progress, Run
+from cloud_tier.job.step import MergedState, Outcome
 from cloud_tier.job.watching import BatchWatch
 from cloud_tier.lake.definitions import note_made, outdated_windows, record
 from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.tables import BOOKMARK, LakeTables
 from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError, UsageError
+from lasp_edge.protocol.frontier import Coverage
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
 from tests.cloud_tier.support_devices import (
@@ -268,6 +270,16 @@ def test_a_lake_of_another_program_is_refused_by_name_and_left_as_it_is(tmp_path
 
 def test_progress_is_told_only_when_it_changes():
     assert Progress(lambda: 0.0).news() is None
+
+
+def test_progress_names_a_scan_with_local_events_that_nobody_answers():
+    """Devices answer what a gateway publishes: without one such a scan has no row for ever."""
+    coverage, known = Coverage(None, (), ()), MergedState.of(Job(PROGRAM, LakeTables("/lake")))
+    progress = Progress(lambda: 0.0)
+    progress(Outcome(known, coverage))
+    assert progress.news() == "0 devices heard, 0 panes merged, nothing final yet"
+    progress(Outcome(known, coverage, unanswered=("load",)))
+    assert "; load has no row, since no device has answered" in str(progress.news())
 
 
 def test_job_is_plain_data():

@@ -106,3 +106,15 @@ def test_the_last_event_in_order_of_a_key_outlives_all_before_a_time():
     later = (40, "desk", ("b", "", 40), (1,))
     gathering.take({later: (None, Event("b", (1.0, (), b"", later), 40, "desk", {}, ""))}, {})
     assert gathering.basis(later) == basis_of(places[1], 0)
+
+
+def test_the_first_event_in_order_is_unanswered_until_any_device_has_answered_any():
+    places = (FIRST_END, LAST_END)
+    records = {place: OrderedRecord("") for place in places}
+    unanswered = Gathering(Epochs(), records)
+    assert unanswered.unanswered_us == FIRST_END[0]
+    assert Gathering(Epochs()).unanswered_us is None
+    answers = {LAST_END: {"d1": PartAnswer("d1", FIRST, (), incarnation=1, beats=3)}}
+    assert Gathering(Epochs(), records, answers).unanswered_us is None
+    records[LAST_END] = OrderedRecord("", mark=FIRST)
+    assert Gathering(Epochs(), records).unanswered_us is None
