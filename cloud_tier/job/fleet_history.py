@@ -22,7 +22,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cloud_tier.job.job import Job
-from cloud_tier.job.results import chunks
+from cloud_tier.job.results import MOST_ROWS, chunks
 from cloud_tier.lake.items import cells_of
 from cloud_tier.lake.sqltext import newest_of, standard_identifier, within
 from cloud_tier.lake.tables import ABSENT, CUT, MARK, PANE, arrow_schema, row_types
@@ -166,26 +166,27 @@ class LakeHistory(FleetHistory):
                 cells.setdefault(cell_of(place[0]), {})[place] = found
         return cells
 
-    def naming(self, result: str, least_us: int, end_us: int) -> Iterator[Rows]:
-        """Yield the rows from a time to another that may name devices, some thousand together.
+    def naming(self, result: str, spans_us: Iterable[tuple[int, int]]) -> Iterator[Rows]:
+        """Yield the rows of spans of time that may name devices, some thousand together.
 
-        What has changed is committed meanwhile: those of a week are not all in memory. So this
-        comes last in a step.
+        A week has more than fit into memory: what has changed is committed when it is as much.
         """
-        if least_us >= end_us:
+        spans = joined((Span(first_us, end_us - 1) for first_us, end_us in spans_us), CELL_US)
+        if not spans:
             return
         made, changed = self._plan.stream_results[result], self._changed[result]
         query = (
             f"SELECT time_us - time_us % {CELL_US} AS cell_us, count(*) AS rows FROM source "  # noqa: S608
-            f"WHERE stream = {made.stream} AND time_us >= {least_us} AND time_us < {end_us} "
+            f"WHERE stream = {made.stream} AND {within('time_us', spans)} "
             "AND excluded <> '' GROUP BY 1"
         )
         cells = dict(_listed(self._job.tables.select(self._job.lake.results, query)))
         for chunk in chunks(cells):
-            spans = joined((Span(at_us, at_us + CELL_US - 1) for at_us in chunk), CELL_US)
-            found = self._newest(made, within("time_us", spans), " AND excluded <> ''")
+            here = joined((Span(at_us, at_us + CELL_US - 1) for at_us in chunk), CELL_US)
+            found = self._newest(made, within("time_us", here), " AND excluded <> ''")
             yield {place: row for place, row in found if place not in changed}
-            self.commit_rows()
+            if sum(map(len, self._changed.values())) >= MOST_ROWS:
+                self.commit_rows()
 
     def _newest(
         self, result: StreamResult, where: str, among: str = ""

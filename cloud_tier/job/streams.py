@@ -229,7 +229,8 @@ class LakeStreams:
             for name, delta in (self._evaluator.step(came, now_us, due_us=due_us) or {}).items():
                 compose_into(again.setdefault(name, {}), delta)
         if again is not None:
-            self._evaluator.settle(again, frontier.promises, frontier.answers_due_us)
+            waited = frontier.promises, frontier.answers_due_us
+            self._evaluator.settle(again, *waited, self._absences)
             rebuilt = Rebuilt(again, since_us)
             self._evaluator.compare(rebuilt, since_us, self._engine.frontier_us, self._absences)
 

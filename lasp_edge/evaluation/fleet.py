@@ -21,7 +21,7 @@ from lasp_edge.ordered.absences import RowAbsences
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.engine import Rebuilt, StreamEngine
-from lasp_edge.ordered.gathering import Promised
+from lasp_edge.ordered.gathering import Promised, Waited
 from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem, in_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -259,8 +259,8 @@ class FleetEvaluator:
         if self._scans:
             deltas = deltas or {}
             self._history.taken()
-            self.settle(deltas, promises, answers_due_us)
-        if deltas is not None or (absences is not None and absences.again):
+            self.settle(deltas, promises, answers_due_us, absences)
+        if deltas is not None or (absences is not None and absences.any_again):
             self._bring(deltas or {}, before_us, self._engine.frontier_us, absences)
 
     def settle(
@@ -268,10 +268,13 @@ class FleetEvaluator:
         deltas: dict[str, Delta],
         promises: Mapping[str, Promised | None],
         answers_due_us: int | None,
+        absences: RowAbsences | None = None,
     ) -> None:
         """Mark what is whole after a change of the streams, and add what follows; see `advance`."""
-        frontier_us = self._engine.frontier_us
-        self._parted.settle(deltas, self._take_marks, promises, frontier_us, answers_due_us)
+        waited = Waited(promises, answers_due_us)
+        if absences is not None:
+            waited = Waited(*waited[:2], absences.not_waited(promises), absences.lost_us)
+        self._parted.settle(deltas, self._take_marks, waited, self._engine.frontier_us)
 
     def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:
         found = self._engine.take(in_cells(marks), self._engine.frontier_us).deltas
@@ -317,13 +320,18 @@ class FleetEvaluator:
     ) -> None:
         """Bring the outputs of streams to their rows."""
         for name, book in self.books.items():
-            unfit = book.unfit
+            unfit, of_name = book.unfit, absences
+            if absences is not None and name in self._scans:
+                gathered = self._parted.gathered
+                of_name = absences.at_answers(gathered[scan] for scan in self._scans[name])
             terms = self._terms(name, before_us, frontier_us)
-            final = book.take(book.fitting(deltas.get(name, {})), *terms, absences)
+            final = book.take(book.fitting(deltas.get(name, {})), *terms, of_name)
             if name in self._watched:
                 self.final += [book.shown(*each) for each in final]
             if book.unfit > unfit:
                 self.failed[book.why] += book.unfit - unfit
+        for each in self._parted.gathered.values() if absences is not None else ():
+            each.completed_us.clear()
 
     def _terms(
         self, name: str, before_us: int, frontier_us: int | None

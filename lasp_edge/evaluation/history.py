@@ -8,7 +8,7 @@ A row is pruned when it lies below the floor, and so does its end. The end of a 
 and that of a cell is at least the end of its block: what a late reading may need stays.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
 from lasp_edge.evaluation.packed_rows import ChangedRows, Rows, packed_rows, place_of, rows_in
@@ -34,7 +34,7 @@ from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.results import ResultRow
 from lasp_edge.units import SECOND_US
 
-HOUR_US = 3_600 * SECOND_US
+_LOOK_US = 3_600 * SECOND_US
 
 LAST_US = 86_400_000_000
 """Microseconds before the newest reading of which people are shown rows, if there are any."""
@@ -90,7 +90,7 @@ class StreamHistory:
         """Return the last cut at a time or before it; the last one of all is at hand."""
         if self._last is not None and time_us >= self._last.time_us:
             return self._last
-        end_us, span_us = time_us + 1, HOUR_US
+        end_us, span_us = time_us + 1, _LOOK_US
         while end_us > 1:
             found = self._entries(self._states, max(1, end_us - span_us), end_us)
             if found:
@@ -138,11 +138,11 @@ class StreamHistory:
         for at_us, row in self._entries(made.stream, least_us, end_us):
             yield at_us, rows_in(made, row.content)
 
-    def naming(self, result: str, least_us: int, end_us: int) -> Iterator[Rows]:
-        """Yield rows from a time to another that may name devices, those of an hour together."""
-        for at_us in range(least_us, end_us, HOUR_US):
+    def naming(self, result: str, spans_us: Iterable[tuple[int, int]]) -> Iterator[Rows]:
+        """Yield the rows of spans of time that may name devices, those of a span together."""
+        for span_us in spans_us:
             found: dict[Place, ResultRow] = {}
-            for _, stored in self.rows(result, at_us, min(at_us + HOUR_US, end_us)):
+            for _, stored in self.rows(result, *span_us):
                 found |= stored
             yield found
 

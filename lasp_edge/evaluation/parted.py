@@ -17,7 +17,13 @@ from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta, compose_into
-from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised, answers_of
+from lasp_edge.ordered.gathering import (
+    Gathering,
+    OrderedRecord,
+    Promised,
+    Waited,
+    answers_of,
+)
 from lasp_edge.ordered.inputs import InputCell, TakenItem, inserted_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -54,7 +60,10 @@ class SharedCell(NamedTuple):
 
 def packed_cell(cell: SharedCell) -> bytes:
     """Return the bytes of a cell in a store."""
-    rows = tuple((*place, *record) for place, record in sorted(cell.records.items()))
+    rows = tuple(
+        (*place, *(record if record.lacks else record[:-1]))
+        for place, record in sorted(cell.records.items())
+    )
     return encoded((cell.number, rows))
 
 
@@ -185,22 +194,20 @@ class PartedScans:
         self,
         deltas: dict[str, Delta],
         take: Callable[[list[TakenItem]], dict[str, Delta]],
-        promises: Mapping[str, Promised | None],
+        waited: Waited,
         frontier_us: int | None,
-        due_us: int | None,
     ) -> None:
         """Mark what is whole, and what follows, until nothing more is.
 
         Args:
             deltas: how the streams have changed; it is changed in place.
             take: lets the engine take marks, and returns how the streams change.
-            promises: of the devices that count.
+            waited: for whose answers.
             frontier_us: how far all that count had promised.
-            due_us: nobody waits for answers before it; None: for all.
         """
         self._passed_us = BEFORE_ALL_US if frontier_us is None else frontier_us
         self._gather(deltas)
-        while marks := self._marks(promises, frontier_us, due_us):
+        while marks := self._marks(waited, frontier_us):
             found = take(marks)
             self._gather(found)
             for name, delta in found.items():
@@ -213,15 +220,10 @@ class PartedScans:
                 gathering.take(gathered, root)
                 self._store(name)
 
-    def _marks(
-        self,
-        promises: Mapping[str, Promised | None],
-        frontier_us: int | None,
-        due_us: int | None,
-    ) -> list[TakenItem]:
+    def _marks(self, waited: Waited, frontier_us: int | None) -> list[TakenItem]:
         found: list[TakenItem] = []
         for event, name in self._of_marks.items():
-            marks = self.gathered[name].marks(promises, frontier_us, due_us)
+            marks = self.gathered[name].marks(waited, frontier_us)
             self._store(name)
             for place, mark in sorted(marks.items()):
                 if self._of_hour[name, place[0] // HOUR_US] > MOST_AN_HOUR:

@@ -16,7 +16,7 @@ from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.row_limits import quick_rounding
 from lasp_edge.language.streaming import StreamRow, rounded, unchanged
-from lasp_edge.ordered.cells import CELL_US, cell_of
+from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -219,8 +219,8 @@ class ResultBook:
 
         Their values stay, so nobody but who shows them looks at them: they are not all in memory.
         """
-        first_us, end_us = absences.again.start, min(before_us, absences.again.stop)
-        for stored in self._history.naming(self.result.name, cell_of(first_us), end_us):
+        spans_us = absences.again_before(before_us)
+        for stored in self._history.naming(self.result.name, spans_us):
             rows = ResultRows()
             rows.restore(stored)
             changed = self._changed(rows, {}, frontier_us, absences)

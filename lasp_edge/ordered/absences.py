@@ -3,7 +3,8 @@
 A row is that of a window which ends behind its time. One that the frontier has passed names the
 devices that had not promised past it, and those of which a stretch of readings may be missing. A
 tentative one names those that it was not waited for, where X is over for it. Of a row only its own
-time counts, not the past that its state came from.
+time counts, not the past that its state came from. At an event in order of a scan with local events
+a row names those, too, without whose answer that is whole (`lasp_edge.ordered.gathering`).
 
     >>> from lasp_edge.protocol.frontier import AwaitedDevices
     >>> devices = AwaitedDevices((), 90, (("attic", 20), ("cellar", 90)))
@@ -15,11 +16,14 @@ time counts, not the past that its state came from.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from copy import copy
 from functools import cached_property
 from typing import Final
 
 from crdts.frontier import Promise
+from lasp_edge.ordered.cells import CELL_US, cell_of
+from lasp_edge.ordered.gathering import Gathering, OrderedRecord
 from lasp_edge.ordered.places import Place
 from lasp_edge.protocol.frontier import AwaitedDevices, reach_us
 from lasp_edge.protocol.limits import LATEST_PANE_US
@@ -29,6 +33,7 @@ Stretch = tuple[str, tuple[int, int]]
 """A device, and from when until when readings of it may be missing; the end is excluded."""
 
 NO_TIMES: Final = range(0)
+HOUR_US: Final = 3_600_000_000
 
 
 class RowAbsences:
@@ -46,6 +51,7 @@ class RowAbsences:
 
     Attributes:
         again: the times of the rows that may name a device which has caught up in this turn.
+        lost_us: device -> before which time readings of it may be missing.
     """
 
     def __init__(
@@ -63,6 +69,20 @@ class RowAbsences:
         self.again = NO_TIMES
         if caught_up:
             self.again = range(max(floor_us, caught_up.start - 1), caught_up.stop - 1)
+        self.lost_us = {device: until_us for device, (_, until_us) in self._lacking}
+        self.gathered: tuple[Gathering, ...] = ()
+        self.answered_us = frozenset[int]()
+
+    def at_answers(self, gathered: Iterable[Gathering]) -> "RowAbsences":
+        """Return the same for rows that are made of some scans with local events."""
+        found = copy(self)
+        found.gathered = tuple(gathered)
+        found.answered_us = frozenset().union(*(each.completed_us for each in found.gathered))
+        return found
+
+    def not_waited(self, promises: Container[str]) -> frozenset[str]:
+        """Return the devices that count and of which no promise is waited for."""
+        return frozenset(at for at, _ in self._devices.promised if at not in promises)
 
     @cached_property
     def _devices(self) -> AwaitedDevices:
@@ -100,23 +120,51 @@ class RowAbsences:
         passed_us, due_us = self._tentative
         if due_us is not None and (passed_us is None or due_us > passed_us):
             return True
+        if any(each.lacks_any for each in self.gathered):
+            return True
         return frontier_us is not None and self._first_us < frontier_us
 
     def names(self, place: Place, status: str) -> tuple[str, ...]:
         """Return who is missing in a row of a status, sorted."""
         if status != TENTATIVE:
-            return self._passed.at(place[0])
-        due_us = self._tentative[1]
-        return self._waited.at(place[0]) if due_us is not None and place[0] < due_us else ()
+            found = self._passed.at(place[0])
+        else:
+            due_us = self._tentative[1]
+            if due_us is None or place[0] >= due_us:
+                return ()
+            found = self._waited.at(place[0])
+        for each in self.gathered:
+            lacks = _lacked_at(each.records, place)
+            if not set(lacks) <= set(found):
+                found = tuple(sorted({*found, *lacks}))
+        return found
 
-    def completes(self, place: Place, excluded: Iterable[str]) -> bool:
-        """Return whether a device that a final row names has sent all up to its time since.
+    @property
+    def any_again(self) -> bool:
+        """Whether a row may name a device that has caught up, or that has answered."""
+        return bool(self.again or self.answered_us)
+
+    def is_again(self, time_us: int) -> bool:
+        """Return whether a row of a time may do so."""
+        return time_us in self.again or time_us in self.answered_us
+
+    def again_before(self, end_us: int) -> Iterator[tuple[int, int]]:
+        """Yield the spans of cells before a time that may hold such rows, of an hour at most."""
+        first_us, last_us = cell_of(self.again.start), min(end_us, self.again.stop)
+        for at_us in range(first_us, last_us, HOUR_US):
+            yield at_us, min(at_us + HOUR_US, last_us)
+        for cell_us in sorted({cell_of(each) for each in self.answered_us}):
+            if cell_us < end_us and not (self.again and first_us <= cell_us < last_us):
+                yield cell_us, cell_us + CELL_US
+
+    def completes(self, place: Place, status: str, excluded: Iterable[str]) -> bool:
+        """Return whether a device that a row of a status names has sent all up to its time since.
 
         One that counts no more, as it was retired, or is not in the roster, has not.
         """
         time_us, known = place[0], self._promises
         sent = {each for each in excluded if time_us < reach_us(known.get(each))}
-        return not sent <= set(self._passed.at(time_us))
+        return not sent <= set(self.names(place, status))
 
 
 class _NamesByTime:
@@ -138,3 +186,13 @@ class _NamesByTime:
         if found is None:
             found = self._found[number] = self._names(time_us)
         return found
+
+
+def _lacked_at(records: Mapping[Place, OrderedRecord], place: Place) -> tuple[str, ...]:
+    """Return whom the event in order lacks from which a row at a place was made."""
+    time_us, device, tie, path = place
+    for length in range(len(path), -1, -1):
+        record = records.get((time_us, device, tie, path[:length]))
+        if record is not None:
+            return record.lacks
+    return ()

@@ -7,6 +7,9 @@ them whose basis follows from them; so a turn costs by what has changed.
 - A place is **marked** once each device that counts has answered it by the basis that counts, or
   when nobody waits for it any longer. It stays so by that basis, whoever counts later; unless a
   device that counts answers by another one.
+- A mark that is set without the answer of a device **lacks** it: one that counts and is not waited
+  for, or that had answered by another basis and answers no more. A device that may have lost its
+  readings lacks in each mark that is set since. The rows there name these until they have answered.
 - A place is **open** while it is not marked, or a device that counts has not answered it so, or
   has not gone on from the share behind it, or has not promised since then what was final before:
   its promise waits for all that it has revised there; and until the frontier has passed it, since
@@ -17,6 +20,7 @@ Answers are kept of open places alone: all have answered the others by the basis
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lasp_edge.ordered.answers import (
@@ -50,6 +54,7 @@ class OrderedRecord(NamedTuple):
         share: it; None where it is not known.
         mark: the basis with which it is whole; b"" where it is not.
         answered: all devices that count have answered it by that basis.
+        lacks: the devices without whose answer it is marked.
     """
 
     key: str
@@ -57,6 +62,23 @@ class OrderedRecord(NamedTuple):
     share: Any = None
     mark: bytes = b""
     answered: bool = False
+    lacks: tuple[str, ...] = ()
+
+
+class Waited(NamedTuple):
+    """For whose answers an evaluator waits.
+
+    Attributes:
+        promises: of the devices that count; None of one that has not promised anything.
+        due_us: nobody waits for answers at places before it; None: for all.
+        absent: the devices that count, and that are not waited for.
+        lost_us: device -> before which time it may lack readings.
+    """
+
+    promises: Mapping[str, "Promised | None"] = MappingProxyType({})
+    due_us: int | None = None
+    absent: frozenset[str] = frozenset()
+    lost_us: Mapping[str, int] = MappingProxyType({})
 
 
 class Promised(NamedTuple):
@@ -84,6 +106,8 @@ class Gathering:
         records: by place.
         changed: the places whose records have changed; whoever stores them clears it.
         news: those of them of which devices see something else; whoever publishes them clears it.
+        completed_us: the times of places that lack a device no more; whoever looks clears it.
+        lacks_any: some place lacks a device, or has lacked one.
     """
 
     def __init__(
@@ -103,13 +127,14 @@ class Gathering:
             if not record.answered
         }
         self._touched = set(self._open)
-        self._promises: Mapping[str, Promised | None] = {}
-        self._due_us: int | None = None
+        self._waited = Waited()
         self._frontier_us: int | None = None
         self._unpromised: set[Place] = set()
         self._unpassed: set[Place] = set()
         self.changed: set[Place] = set()
         self.news: set[Place] = set()
+        self.completed_us: set[int] = set()
+        self.lacks_any = any(record.lacks for record in self.records.values())
 
     def take(self, gathered: Delta, root: Delta) -> None:
         """Take how the events in order, their answers and the outputs of the root have changed."""
@@ -142,19 +167,11 @@ class Gathering:
         for place, share in shares.items():
             record = self.records.get(place)
             if record is not None and not same(record[1:3], share):
-                self._reopen(place, record)
+                if place not in self._open:  # all have gone on from the share before
+                    self._open[place] = _answer_of_all(place, record)
                 self._put(place, record._replace(known=share[0], share=share[1], answered=False))
                 self._touched.add(place)
                 self._touch_behind(place)
-
-    def _reopen(self, place: Place, record: OrderedRecord) -> None:
-        """Let a place whose share changes be open: all have gone on from the share before."""
-        if place not in self._open:
-            self._open[place] = self._answer_of_all(place, record)
-
-    def _answer_of_all(self, place: Place, record: OrderedRecord) -> PartAnswer:
-        """Return what each device has answered at a place that is not open."""
-        return PartAnswer("", record.mark, (), basis_of(place, record.share))
 
     def _put(self, place: Place, record: OrderedRecord) -> None:
         before = self.records[place]
@@ -186,13 +203,12 @@ class Gathering:
 
     def _touch_behind(self, place: Place) -> None:
         """Look again at the place behind another one of its key: its basis may have changed."""
-        of_key = self._of_key[self.records[place].key]
-        at = bisect_left(of_key, place) + 1
-        if at < len(of_key):
-            behind = of_key[at]
+        behind = _behind(self._of_key[self.records[place].key], place)
+        if behind is not None:
             self._touched.add(behind)
             record = self.records[behind]
-            self._reopen(behind, record)
+            if behind not in self._open:
+                self._open[behind] = _answer_of_all(behind, record)
             self._put(behind, record._replace(answered=False))
 
     def basis(self, place: Place) -> bytes | None:
@@ -207,25 +223,20 @@ class Gathering:
         record = self.records[before]
         return basis_of(before, record.share) if record.known else None
 
-    def marks(
-        self,
-        promises: Mapping[str, Promised | None],
-        frontier_us: int | None = None,
-        due_us: int | None = None,
-    ) -> dict[Place, bytes]:
+    def marks(self, waited: Waited, frontier_us: int | None = None) -> dict[Place, bytes]:
         """Return the marks that are to be set, and those that are to be taken back (b"").
 
         Args:
-            promises: of the devices that count; None of one that has not promised anything.
+            waited: for whose answers.
             frontier_us: all that count had promised until then.
-            due_us: nobody waits for answers at places before it.
         """
-        if promises.keys() != self._promises.keys() or due_us != self._due_us:
+        before, self._waited = self._waited, waited
+        if waited.promises.keys() != before.promises.keys() or waited.due_us != before.due_us:
             self._touched |= self._open.keys()
-        elif promises != self._promises or frontier_us != self._frontier_us:
+        elif waited.promises != before.promises or frontier_us != self._frontier_us:
             self._touched |= self._unpromised
         self._touched |= {place for place in self._unpassed if _has_passed(frontier_us, place)}
-        self._promises, self._frontier_us, self._due_us = promises, frontier_us, due_us
+        self._frontier_us = frontier_us
         touched, self._touched = self._touched, set()
         found: dict[Place, bytes] = {}
         for place in touched:
@@ -241,21 +252,50 @@ class Gathering:
         self._unpassed.discard(place)
         if basis is None:
             return record.mark
+        promises, due_us = self._waited[:2]
         answers = self._open.get(place)
         if answers is None:
-            answers = self._answer_of_all(place, record)
+            answers = _answer_of_all(place, record)
         given = [
             answers._replace(device=each) if isinstance(answers, PartAnswer) else answers.get(each)
-            for each in self._promises
+            for each in promises
         ]
-        if given and all(self.counts(each, basis) for each in given):
-            if record.mark == basis and record.known:
+        is_answered = bool(given) and all(self.counts(each, basis) for each in given)
+        if is_answered or (due_us is not None and place[0] < due_us):
+            record = self._lacking(place, record, basis, answers)
+            if is_answered and record.mark == basis and record.known:
                 self._close(place, record, [each for each in given if each is not None])
-            return basis
-        if self._due_us is not None and place[0] < self._due_us:
             return basis
         is_contradicted = any(each is not None and each.basis != basis for each in given)
         return b"" if record.mark == basis and is_contradicted else record.mark
+
+    def _lacking(
+        self,
+        place: Place,
+        record: OrderedRecord,
+        basis: bytes,
+        answers: Mapping[str, PartAnswer] | PartAnswer,
+    ) -> OrderedRecord:
+        """Return the record of a place that is whole, with those without whose answer it is so."""
+        promises, _, absent, lost_us = self._waited
+        known, is_new = absent.union(record.lacks), record.mark != basis
+        if isinstance(answers, PartAnswer):  # of all, but for those that it lacked
+            lacks = known.union(promises) if is_new else set(record.lacks)
+        else:
+            # Who has answered the next one had answered this one, too, if it had been there.
+            behind = self._open.get(_behind(self._of_key[record.key], place) or place)
+            known = known.union(promises, answers, behind if isinstance(behind, dict) else ())
+            lacks = {each for each in known if not self.counts(answers.get(each), basis)}
+        lost = {at for at, until_us in lost_us.items() if place[0] < until_us}
+        lacks |= lost if is_new else lost.intersection(record.lacks)
+        if lacks == set(record.lacks):
+            return record
+        if not lacks.issuperset(record.lacks):
+            self.completed_us.add(place[0])
+        self.lacks_any = True
+        after = record._replace(lacks=tuple(sorted(lacks)))
+        self._put(place, after)
+        return after
 
     def _close(self, place: Place, record: OrderedRecord, given: list[PartAnswer]) -> None:
         """Let a whole place be open no longer, if all have gone on, and promised past it since."""
@@ -279,7 +319,7 @@ class Gathering:
 
     def is_promised(self, given: PartAnswer) -> bool:
         """Return whether a device has promised what was final, since it has given an answer."""
-        promised = self._promises[given.device]
+        promised = self._waited.promises[given.device]
         if promised is None or promised[:2] <= (given.incarnation, given.beats):
             return False
         return self._frontier_us is None or promised.low_us >= self._frontier_us
@@ -300,9 +340,8 @@ class Gathering:
 
         Once nothing before that time is taken any more, it may go.
         """
-        of_key = self._of_key[self.records[place].key]
-        at = bisect_left(of_key, place) + 1
-        return of_key[at][0] + 1 if at < len(of_key) else FOR_EVER_US
+        behind = _behind(self._of_key[self.records[place].key], place)
+        return FOR_EVER_US if behind is None else behind[0] + 1
 
     def forget(self, below_us: int) -> None:
         """Let go the events in order before a time, but for the last one of each key.
@@ -332,6 +371,17 @@ class Gathering:
             at = bisect_left(of_key, place)
             found |= set(of_key[max(0, at - 1) : at])
         return found
+
+
+def _behind(of_key: list[Place], place: Place) -> Place | None:
+    """Return the place of a key behind another one; None behind the last one."""
+    at = bisect_left(of_key, place) + 1
+    return of_key[at] if at < len(of_key) else None
+
+
+def _answer_of_all(place: Place, record: OrderedRecord) -> PartAnswer:
+    """Return what each device has answered at a place that is not open."""
+    return PartAnswer("", record.mark, (), basis_of(place, record.share))
 
 
 def _has_passed(frontier_us: int | None, place: Place) -> bool:

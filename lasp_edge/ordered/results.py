@@ -160,7 +160,7 @@ class ResultRows:
             frontier_us: rows before this time are final.
         """
         rows, changed, naming = self.rows, self._changed, self._naming
-        if naming and absences.again:
+        if naming and absences.any_again:
             self._complete(absences)
         wanted = changed.keys() if absences.any_before(frontier_us) else changed.keys() & naming
         for place in list(wanted):
@@ -175,9 +175,9 @@ class ResultRows:
         rows, changed = self.rows, self._changed
         for place in self._naming - changed.keys():
             row = rows[place]
-            if place[0] not in absences.again or row.status == TENTATIVE:
+            if not absences.is_again(place[0]) or row.status == TENTATIVE:
                 continue
-            if absences.completes(place, row.excluded[:MOST_NAMES]):
+            if absences.completes(place, row.status, row.excluded[:MOST_NAMES]):
                 changed[place] = row._replace(status=REVISED, revision=row.revision + 1)
 
     def take_changed(self) -> list[tuple[Place, ResultRow | None]]:

@@ -43,11 +43,11 @@ class LocalFleet(World):
             self.wake(name, device)
         self.pass_steps(20)
 
-    def read(self, device, name, value):
-        reader, now_us = self.devices[device], self.now_us
-        reader.read(Batch(LIVE, [name], [now_us], [value], [{}]), reader.now_us(now_us))
-        place = reading_place(name, "", value, now_us, device)
-        self.content[name][place] = Event(name, float(value), now_us, device, {})
+    def read(self, device, name, value, late_s=0):
+        reader, time_us = self.devices[device], self.now_us - late_s * SECOND_US
+        reader.read(Batch(LIVE, [name], [time_us], [value], [{}]), reader.now_us(self.now_us))
+        place = reading_place(name, "", value, time_us, device)
+        self.content[name][place] = Event(name, float(value), time_us, device, {})
 
     def pass_steps(self, count, us=0):
         for _ in range(count):

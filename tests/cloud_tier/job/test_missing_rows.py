@@ -2,6 +2,7 @@
 
 import pytest
 
+from cloud_tier.job import fleet_history as history_module
 from cloud_tier.job import results as results_module
 from cloud_tier.job import streams as streams_module
 from cloud_tier.job.opened import OpenTables
@@ -97,7 +98,8 @@ def test_killed_between_any_two_commits_while_rows_go_on_to_name_nobody(
 ):
     """They are read, and committed, a few at a time; each is written once."""
     monkeypatch.setattr(streams_module, "LIVE_ITEMS", 4)
-    monkeypatch.setattr(results_module, "MOST_ROWS", 2)
+    for module in (results_module, history_module):
+        monkeypatch.setattr(module, "MOST_ROWS", 2)
     fleet = Fleet(spark, tmp_path, terms=SILENT)
     fleet.land([fleet.reads(device, 5 + n, n, "a") for n, device in enumerate(DEVICES)], 20)
     falls_silent(fleet)

@@ -7,7 +7,7 @@ from crdts import Replica
 from device_agent.gateway.shares import SharesPublisher
 from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.language.halves import shares_stream
-from lasp_edge.ordered.gathering import OrderedRecord
+from lasp_edge.ordered.gathering import OrderedRecord, Waited
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.publication import Publication
@@ -88,7 +88,7 @@ def test_events_of_a_former_store_that_never_come_are_taken_back_once_the_fronti
     assert publisher.hear(retained.topic, retained.payload)
 
     def published(frontier_us):
-        parted.settle({}, lambda _: {}, {}, frontier_us, None)
+        parted.settle({}, lambda _: {}, Waited(), frontier_us)
         found = [decode(each.payload) for each in publisher.publications(0)]
         return [(each.version > number, places_in(each.content, CELL_US, NAMES)) for each in found]
 

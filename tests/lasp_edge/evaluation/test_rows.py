@@ -29,8 +29,9 @@ class Store:
             if least_us <= cell_us < end_us:
                 yield cell_us, rows_in(self._result, self._cells[cell_us])
 
-    def naming(self, name, least_us, end_us):
-        yield dict(each for _, rows in self.rows(name, least_us, end_us) for each in rows.items())
+    def naming(self, name, spans_us):
+        for span_us in spans_us:
+            yield dict(each for _, rows in self.rows(name, *span_us) for each in rows.items())
 
     def put_rows(self, _name, changed, rows):
         for cell_us in {cell_of(place[0]) for place, _ in changed}:

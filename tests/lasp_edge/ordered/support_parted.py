@@ -13,7 +13,7 @@ from lasp_edge.ordered.answers import kept_answers, sent_answers, stated_at, sta
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import applied, minus
 from lasp_edge.ordered.gathered import GatherStage
-from lasp_edge.ordered.gathering import Gathering, Promised, answers_of
+from lasp_edge.ordered.gathering import Gathering, Promised, Waited, answers_of
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.parted import (
@@ -152,7 +152,7 @@ class Sink:
     def evaluate(self):
         self.push()
         for _ in range(2 * len(self.items) + 2):
-            marks = self.gathering.marks(self.promises(), self.frontier_us())
+            marks = self.gathering.marks(Waited(self.promises()), self.frontier_us())
             if not marks:
                 break
             self.marks.update(marks)

@@ -4,7 +4,7 @@ import pytest
 
 from lasp_edge.event import Event
 from lasp_edge.ordered.answers import GoneOn, PartAnswer
-from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised
+from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised, Waited
 from lasp_edge.ordered.parted import FIRST, basis_of
 from tests.lasp_edge.scans.support_synchronised import Epochs, ValueBarrier
 
@@ -33,7 +33,7 @@ def asked(kind, promised_us, *, goes_on=True, beats=4, stated_after=3):
     }
     gathering = Gathering(scan, records, {LAST_END: answers})
     promises = {each: Promised(1, beats, promised_us) for each in DEVICES}
-    assert gathering.marks(promises, frontier_us=30) == {}
+    assert gathering.marks(Waited(promises), frontier_us=30) == {}
     return gathering.asked(), gathering.settled_us(30)
 
 
@@ -68,7 +68,7 @@ def answer(device):
 
 def settled_us(gathering, frontier_us, *devices):
     """Return what is settled where these devices count, and all have promised up to a time."""
-    gathering.marks(dict.fromkeys(devices, Promised(1, 1, frontier_us)), frontier_us)
+    gathering.marks(Waited(dict.fromkeys(devices, Promised(1, 1, frontier_us))), frontier_us)
     return gathering.settled_us(frontier_us)
 
 
@@ -118,3 +118,49 @@ def test_the_first_event_in_order_is_unanswered_until_any_device_has_answered_an
     assert Gathering(Epochs(), records, answers).unanswered_us is None
     records[LAST_END] = OrderedRecord("", mark=FIRST)
     assert Gathering(Epochs(), records).unanswered_us is None
+
+
+def gathered(*given, basis=FIRST):
+    """Return how what is gathered at a place changes, once some have answered it."""
+    event = Event("b", (1.0, given, basis, PLACE), 10, "a", {}, "")
+    return {PLACE: (None, event)}
+
+
+def lacks(gathering, devices, absent=(), lost_us=None):
+    """Return whom the place lacks where these devices count, without those that are absent."""
+    promises = dict.fromkeys(devices, Promised(1, 1, 20))
+    gathering.marks(Waited(promises, None, frozenset(absent), lost_us or {}), 20)
+    return gathering.records[PLACE].lacks
+
+
+def test_a_place_lacks_a_device_that_counts_until_it_has_answered_by_the_basis_that_counts():
+    record = OrderedRecord("", known=True, share=0, mark=FIRST)
+    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: {"a": answer("a")}})
+    assert lacks(gathering, "a", "bc") == ("b", "c")
+    assert gathering.records[PLACE].answered
+    assert not gathering.completed_us
+    assert lacks(gathering, "abc") == ("b", "c"), "it counts, and has not answered yet"
+    gathering.take(gathered(answer("a"), answer("b"), answer("c")._replace(basis=b"other")), {})
+    assert lacks(gathering, "ab", "c") == ("c",)
+    assert gathering.completed_us == {PLACE[0]}
+    gathering.take(gathered(*map(answer, "abc")), {})
+    assert lacks(gathering, "ab") == ()
+
+
+def test_a_place_lacks_who_had_answered_the_one_behind_and_is_gone():
+    record, behind = OrderedRecord("", known=True, share=0), (15, "a", ("b", "", 1), (0,))
+    both = {PLACE: record, behind: record._replace(mark=basis_of(PLACE, 0))}
+    answers = {PLACE: {"a": answer("a")}, behind: {"gone": answer("gone")}}
+    assert lacks(Gathering(ValueBarrier(), both, answers), "a") == ("gone",)
+
+
+def test_a_mark_that_is_set_once_a_store_was_lost_lacks_its_device_for_ever():
+    answers = {PLACE: {"a": answer("a")}}
+    known = OrderedRecord("", known=True, share=0, mark=FIRST)
+    assert lacks(Gathering(ValueBarrier(), {PLACE: known}, answers), "a", (), {"a": 11}) == ()
+    gathering = Gathering(ValueBarrier(), {PLACE: known._replace(mark=b"")}, answers)
+    assert lacks(gathering, "a", (), {"a": 11}) == ("a",)
+    gathering.take(gathered(answer("a")), {})
+    assert lacks(gathering, "a", (), {"a": 11}) == ("a",)
+    later = Gathering(ValueBarrier(), {PLACE: known._replace(mark=b"")}, answers)
+    assert lacks(later, "a", (), {"a": 10}) == ()
