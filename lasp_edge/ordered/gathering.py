@@ -8,8 +8,8 @@ them whose basis follows from them; so a turn costs by what has changed.
   when nobody waits for it any longer. It stays so by that basis, whoever counts later; unless a
   device that counts answers by another one.
 - A mark that is set without the answer of a device **lacks** it: one that counts and is not waited
-  for, or that had answered by another basis and answers no more. A device that may have lost its
-  readings lacks in each mark that is set since. The rows there name these until they have answered.
+  for, one that had answered by another basis and is gone, or one whose store was lost, so that its
+  part may be without readings. The rows there name these until they have answered.
 - A place is **open** while it is not marked, or a device that counts has not answered it so, or
   has not gone on from the share behind it, or has not promised since then what was final before:
   its promise waits for all that it has revised there; and until the frontier has passed it, since
@@ -286,16 +286,18 @@ class Gathering:
             behind = self._open.get(_behind(self._of_key[record.key], place) or place)
             known = known.union(promises, answers, behind if isinstance(behind, dict) else ())
             lacks = {each for each in known if not self.counts(answers.get(each), basis)}
-        lost = {at for at, until_us in lost_us.items() if place[0] < until_us}
-        lacks |= lost if is_new else lost.intersection(record.lacks)
+        if lost_us:
+            of_key = self._of_key[record.key]
+            before = of_key[(at := bisect_left(of_key, place)) - 1 : at]
+            lost = {each for each, us in lost_us.items() if not before or before[0][0] < us}
+            lacks |= lost if is_new else lost.intersection(record.lacks)
         if lacks == set(record.lacks):
             return record
         if not lacks.issuperset(record.lacks):
             self.completed_us.add(place[0])
         self.lacks_any = True
-        after = record._replace(lacks=tuple(sorted(lacks)))
-        self._put(place, after)
-        return after
+        self._put(place, record._replace(lacks=tuple(sorted(lacks))))
+        return self.records[place]
 
     def _close(self, place: Place, record: OrderedRecord, given: list[PartAnswer]) -> None:
         """Let a whole place be open no longer, if all have gone on, and promised past it since."""

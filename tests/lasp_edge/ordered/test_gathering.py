@@ -162,5 +162,8 @@ def test_a_mark_that_is_set_once_a_store_was_lost_lacks_its_device_for_ever():
     assert lacks(gathering, "a", (), {"a": 11}) == ("a",)
     gathering.take(gathered(answer("a")), {})
     assert lacks(gathering, "a", (), {"a": 11}) == ("a",)
-    later = Gathering(ValueBarrier(), {PLACE: known._replace(mark=b"")}, answers)
-    assert lacks(later, "a", (), {"a": 10}) == ()
+    first = (4, "a", ("b", "", 1), (0,))
+    both = {first: known, PLACE: known._replace(mark=b"")}
+    by_basis = {PLACE: {"a": answer("a")._replace(basis=basis_of(first, 0))}}
+    assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": 5}) == ("a",)
+    assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": 4}) == ()
