@@ -31,6 +31,7 @@ from simulations.world.fleet_items import (
     joined,
     landed_items,
 )
+from simulations.world.fleet_names import FleetNames
 from simulations.world.fleet_outputs import (
     check_outputs,
     content_of_outputs,
@@ -77,6 +78,7 @@ class FleetOrderChecks:
     def __init__(self) -> None:
         self._looks: dict[str, _Look] = {}
         self._sure_from_us: dict[str, float] = {}
+        self._names = FleetNames()
 
     def stepped(self, world: World) -> None:
         """Look at each running sink: what was final may change for few reasons."""
@@ -88,6 +90,8 @@ class FleetOrderChecks:
             self._looks[sink.lander.file] = look
             world.trouble += _wrong_statuses(sink, look, order_of(world.scenario))
             world.trouble += _torn(sink, order_of(world.scenario))
+            at_once = not order_of(world.scenario).wait_s
+            world.trouble += self._names.wrong(sink, at_once=at_once)
             certain_us = self._certain_from_us(world, sink, before, look)
             if before is not None and before.plan is look.plan:
                 world.trouble += _changed(sink, before, look, certain_us)

@@ -1,0 +1,66 @@
+"""What must hold of the names in a sink's rows of the order over the fleet.
+
+- a row that is final, when it is written, names each device that counts and has never promised past
+  its time
+- whom a final row named, the next one names, too, unless that has promised past its time
+- where X is 0, a tentative row names nobody
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crdts.frontier import BOTTOM_US
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.results import ResultRow
+from lasp_edge.protocol.frontier import reach_us
+from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import MOST_NAMES
+from simulations.world.fleet_streamed import RESULT
+from simulations.world.sinks import AnySink
+
+
+class _Known(NamedTuple):
+    """What a sink held when it was looked at last."""
+
+    rows: dict[Place, ResultRow]
+    expected: frozenset[str]
+    reached_us: dict[str, int]
+
+
+class FleetNames:
+    """Looks at whom the rows of sinks name."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+
+    def wrong(self, sink: AnySink, *, at_once: bool) -> Iterator[str]:
+        """Yield what is wrong with the names in rows that were written since the last look."""
+        streams, core = sink.lander.core.streams, sink.lander.core
+        assert streams is not None, "there are streams where there is an order"
+        nothing = _Known({}, frozenset(), {})
+        before, rows = self._known.get(sink.lander.file, nothing), dict(streams.stored(RESULT))
+        reached_us = dict(before.reached_us)
+        for device, promise in core.promises.items():
+            reached_us[device] = max(reach_us(promise), reached_us.get(device, BOTTOM_US))
+        now = _Known(rows, frozenset(core.coverage.expected), reached_us)
+        self._known[sink.lander.file] = now
+        for place, row in rows.items():
+            was = before.rows.get(place)
+            if row.status == TENTATIVE:
+                if at_once and row.excluded:
+                    yield f"{sink.sink}: the tentative row at {place} names {row.excluded}"
+            elif was is None or was.revision < row.revision:
+                behind = {
+                    each
+                    for each in before.expected & now.expected
+                    if reached_us.get(each, BOTTOM_US) <= place[0]
+                }
+                if was is not None and was.status != TENTATIVE:
+                    behind |= {
+                        each
+                        for each in was.excluded
+                        if reached_us.get(each, BOTTOM_US) <= place[0] and each in now.expected
+                    }
+                if not behind <= {*row.excluded} and len(row.excluded) < MOST_NAMES:
+                    lacking = sorted(behind.difference(row.excluded))
+                    yield f"{sink.sink}: the row at {place} does not name {lacking}"
