@@ -117,8 +117,8 @@ class Liveness(NamedTuple):
         for device, promise in self.promises.entries.items():
             promises[device] = void(promise)
             if promise != promises[device]:  # what was void before says nothing of how far it came
-                former_us[device] = reach_us(promise)
-        return self._replace(promises=Frontier(promises), former_us=former_us)
+                former_us[device] = max(reach_us(promise), self.furthest_us.get(device, BOTTOM_US))
+        return self._replace(promises=Frontier(promises), former_us=former_us, furthest_us={})
 
     @property
     def listening(self) -> Listening | None:
@@ -215,9 +215,9 @@ class AwaitedDevices(NamedTuple):
         devices: all that hold F, by name.
         lead_us: the furthest that any device has promised; none for more than the time at which
             its promise came.
-        promised: (name, how far it has promised) of all that count and are not done. One that has
-            spoken since they listen may promise less than before, as a late reading is on its way:
-            then it is how far it had promised.
+        promised: (name, how far it has promised) of all that count and are not done. One that
+            promises less than before, as a late reading is on its way or another life began, has
+            sent all up to where it had promised.
     """
 
     devices: tuple[AwaitedDevice, ...]
@@ -354,15 +354,12 @@ def _promised(
     liveness: Liveness, standing: _Standing, devices: Iterable[AwaitedDevice]
 ) -> Iterator[tuple[str, int]]:
     """Yield `AwaitedDevices.promised`, by name."""
-    known, listening = liveness.promises.entries, liveness.listening
+    known, furthest_us = liveness.promises.entries, liveness.furthest_us
     found = {each.device: each.former_us for each in devices}
     for device in standing.excluded:
         found[device] = _time(known[device].low_us) if device in known else BOTTOM_US
-    since_us = LATEST_PANE_US if listening is None else listening.since_us
     for device, at_us in sorted(found.items()):
-        has_spoken = device in standing.open_us and known[device].heard_us >= since_us
-        furthest_us = liveness.furthest_us.get(device, at_us) if has_spoken else at_us
-        yield device, max(at_us, furthest_us)
+        yield device, max(at_us, furthest_us.get(device, at_us))
 
 
 def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> _Standing:

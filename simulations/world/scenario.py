@@ -314,8 +314,7 @@ def _with_links(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
             scenario = replace(scenario, retain_s=OLD_S, narrow=True)  # what waits is to be old
         scenario = replace(scenario, steps=max(scenario.steps, at + steps))
     forged = Random(f"{scenario.seed} forged")
-    is_long = any(fault.kind == "hours" for fault in more)
-    if "forged_hello" in kinds and forged.random() < FORGED and not is_long:
+    if "forged_hello" in kinds and forged.random() < FORGED:
         at = forged.randint(min(5, scenario.steps), scenario.steps)
         name = forged.choice(scenario.names)
         more.append(Fault(at, "forged_hello", name, forged.randint(1, KINDS["forged_hello"].most)))

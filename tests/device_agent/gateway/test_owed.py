@@ -216,6 +216,21 @@ def test_a_device_that_promises_less_as_a_late_reading_of_it_is_on_its_way_is_no
     assert site.named(0, 180) == {()}
 
 
+def test_a_device_whose_next_life_promises_less_is_not_named_for_that_silent_or_not():
+    """What it had promised in the life before is here."""
+    site = Site(dead_after_us=100 * SECOND_US)
+    site.catches_up()
+    site.slow.start()
+    site.step(site.slow.promise(at(100), BEGIN_US + 180 * SECOND_US))
+    site.goes_on(400)
+    for late_s in (130, 150):
+        site.step(*site.reads(site.well, late_s))
+        assert {row.status for row in site.gateway.rows[-1:]} == {"revised"}
+        assert site.named(0, 180) == {()}
+        assert site.named(181, 400) == {SLOW}
+        site.step(site.slow.promise(at(110), BEGIN_US + 400 * SECOND_US))
+
+
 def test_a_beat_tells_how_far_its_device_has_promised_to_whichever_sink():
     acceptance = GatewayUnderTest(PLAN).acceptance
     beats = [
