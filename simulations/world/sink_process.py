@@ -122,6 +122,7 @@ class SinkProcess(VirtualSink[AnyLanded_co], Generic[AnyLanded_co, AnyRun]):
         self.lander.listening = None
         self.ended = True
         self.unsent.clear()
+        self._owed.clear()  # it may end between two frames of an answer
 
     def restart(self) -> None:
         self.end()
