@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,17 +10,10 @@ import pytest
 from cloud_tier.lander.child import LanderChild
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
+from tests.brokers import until_true
 
-PATIENCE_S = 30
 PROGRAM = "lasp_edge.examples.greenhouse:program"
 NOBODY = "mqtt://127.0.0.1:1"
-
-
-def eventually(condition):
-    ends_s = time.perf_counter() + PATIENCE_S
-    while not condition():
-        assert time.perf_counter() < ends_s, "waited in vain"
-        time.sleep(0.01)
 
 
 def test_lander_that_dies_is_started_again_at_growing_intervals():
@@ -33,7 +25,7 @@ def test_lander_that_dies_is_started_again_at_growing_intervals():
             child.watch(now_s)
             now_s += 0.25
         starts.append(now_s)
-        eventually(lambda: not child.runs)
+        until_true(lambda: not child.runs)
     gaps = [after - before for before, after in pairwise(starts)]
     assert gaps[0] < gaps[1]
 
@@ -41,7 +33,7 @@ def test_lander_that_dies_is_started_again_at_growing_intervals():
 def test_lander_stops_when_it_is_told_to(tmp_path):
     child = LanderChild([PROGRAM, "--broker", NOBODY, "--lake", str(tmp_path)])
     child.watch(0.0)
-    eventually((tmp_path / "log" / "lander").exists)
+    until_true((tmp_path / "log" / "lander").exists)
     child.stop()
     assert not child.runs
     child.stop()
@@ -57,10 +49,10 @@ def test_lander_ends_when_its_job_was_killed(tmp_path):
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     lander = int(job.stdout.readline())
-    eventually((tmp_path / "log" / "lander").exists)
+    until_true((tmp_path / "log" / "lander").exists)
     job.kill()
     job.communicate()
-    eventually(lambda: not _is_alive(lander))
+    until_true(lambda: not _is_alive(lander))
 
 
 def _is_alive(pid):

@@ -262,7 +262,7 @@ def test_looking_where_no_agent_was_ends_with_3(tmp_path, command):
 def test_an_agent_stays_below_thirty_mebibytes(stage):
     recorded = stage.record("a", 23_000, step_s=3.7)
     agent = stage.replay("a")
-    stage.lander.serve(agent.done, 60.0)
+    stage.lander.serve(agent.done)
     resident, peak = agent.memory_mib("VmRSS"), agent.memory_mib("VmHWM")
     print(f"after {len(recorded)} readings: VmRSS {resident:.1f} MiB, VmHWM {peak:.1f} MiB")
     assert resident < 30

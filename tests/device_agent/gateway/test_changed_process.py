@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from lasp_edge.tool.loading import load_plan
-from tests.device_agent.gateway.test_process import Gateway, is_final, truth_of, wait_until
+from tests.brokers import until_true
+from tests.device_agent.gateway.test_process import Gateway, is_final, truth_of
 from tests.device_agent.support_stage import NAME, PROGRAM, Stage, asked
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -50,9 +51,9 @@ def test_windows_that_are_changed_and_changed_back_are_as_the_readings_say(stage
             window = f"size_s={size_s}, slide_s={slide_s}"
             file.write_text("".join(lines[:count]))
             agent = run(stage, gateway, window, monkeypatch, "a", "--time", "ts")
-            wait_until(agent.done)
+            until_true(agent.done)
             truth = truth_of([recorded[:count]], stage)
-            wait_until(lambda truth=truth: is_final(there(gateway), truth))
+            until_true(lambda truth=truth: is_final(there(gateway), truth))
             assert not [row for row in rows(gateway) if row["excluded"]]
             agent.end()
     finally:

@@ -11,7 +11,8 @@ from device_agent.gateway.table import found
 from lasp_edge.errors import Exit, NotFound
 from lasp_edge.tool.printing import RowsWanted
 from lasp_edge.tool.times import shown_time
-from tests.device_agent.gateway.test_process import Gateway, is_final, truth_of, wait_until
+from tests.brokers import until_true
+from tests.device_agent.gateway.test_process import Gateway, is_final, truth_of
 from tests.device_agent.support_stage import NAME, START_S, Stage, asked, lasp_edge
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -116,7 +117,7 @@ def told_early(stage):
     try:
         agents = [stage.replay(name) for name in ("a", "b")]
         truth = truth_of(recorded, stage, "warm", log_of(stage, EARLY))
-        wait_until(lambda: is_final(rows_of(gateway, "warm"), truth))
+        until_true(lambda: is_final(rows_of(gateway, "warm"), truth))
         yield recorded, agents[1], gateway
     finally:
         gateway.kill()
@@ -138,11 +139,11 @@ def test_each_window_is_what_the_readings_give_under_what_was_said(stage, told_e
     log = log_of(stage, EARLY, LATE)
     for name in ("warm", "hot"):
         truth = truth_of(recorded, stage, name, log)
-        wait_until(lambda name=name, truth=truth: is_final(rows_of(gateway, name), truth))
+        until_true(lambda name=name, truth=truth: is_final(rows_of(gateway, name), truth))
     for device, readings in zip("ab", recorded, strict=True):
         truth = truly_switched_on(readings, [(61, 163, 24)])
         assert truth != truly_switched_on(readings, [])
-        wait_until(lambda at=device, truth=truth: switched_on(stage.directory / at) == truth)
+        until_true(lambda at=device, truth=truth: switched_on(stage.directory / at) == truth)
     revised = [row for row in rows_of(gateway, "warm") if row["status"] == "revised"]
     starts_s = {row["start_us"] // 1_000_000 - START_S for row in revised}
     # They hold a time from 61 s to 163 s, so they begin from 10 s to 160 s.

@@ -14,7 +14,8 @@ import pytest
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.ordered.places import place_text
 from simulations.oracle import Reading, rows
-from tests.device_agent.gateway.test_process import Gateway, wait_until
+from tests.brokers import until_true
+from tests.device_agent.gateway.test_process import Gateway
 from tests.device_agent.support_stage import START_S, Stage, asked
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -73,7 +74,7 @@ class Floor:
         self.agents = {
             name: stage.agent(name, "--source", f"mqtt:sensors/{name}", *words) for name in DEVICES
         }
-        self.readings = []
+        self.readings, self.shown = {}, {}
 
     def read(self, device, **values):
         """Let a sensor of a device say something, at the present second."""
@@ -82,8 +83,7 @@ class Floor:
         self.link.publish(f"sensors/{device}", json.dumps(line).encode(), qos=1)
         ((name, value),) = values.items()
         reading = Reading(device, name, value, round(at_s * 1e6), {})
-        if reading not in self.readings:
-            self.readings.append(reading)
+        self.readings[device, name, at_s] = reading
 
     def begin(self):
         """Let all read something, until they have."""
@@ -93,7 +93,7 @@ class Floor:
                 self.read(device, piece=1)
                 return agent.newest()["accepted"]
 
-            wait_until(has_read)
+            until_true(has_read)
 
     def work(self):
         """Let each device read something, and the desk end a slice."""
@@ -104,12 +104,12 @@ class Floor:
 
     def truth(self):
         """Return place -> parts of the rows of one order over all readings so far."""
-        found = rows(self.stage.program, "made", self.readings)
+        found = rows(self.stage.program, "made", self.readings.values())
         return {place_text(place): row.parts for (_, place), row in found.items()}
 
     def follow(self, name):
         """Go on until all devices follow a gateway."""
-        wait_until(lambda: self.goes_on() and set(self.followed()) == {f"gateway-{name}"})
+        until_true(lambda: self.goes_on() and set(self.followed()) == {f"gateway-{name}"})
 
     def followed(self):
         return [agent.newest()["shares"]["follows"] for agent in self.agents.values()]
@@ -118,12 +118,11 @@ class Floor:
         """Read on; rows that are final anywhere are those of one order."""
         self.work()
         truth = self.truth()
-        for name, gateway in self.gateways.items():
-            final = {
-                at: parts for at, (status, parts) in gateway.shown().items() if status != WAITS
-            }
+        self.shown = {name: gateway.shown() for name, gateway in self.gateways.items()}
+        for name, shown in self.shown.items():
+            final = {at: parts for at, (status, parts) in shown.items() if status != WAITS}
             assert final == {at: truth[at] for at in final}, f"a final row of {name} is wrong"
-            assert "revised" not in {status for status, _ in gateway.shown().values()}
+            assert "revised" not in {status for status, _ in shown.values()}
         return True
 
     def settle(self, *names):
@@ -133,13 +132,13 @@ class Floor:
         truth = self.truth()
 
         def have_all():
-            shown = [self.gateways[name].shown() for name in names]
             return all(
-                {at: each.get(at) for at in truth} == {at: ("final", truth[at]) for at in truth}
-                for each in shown
+                self.shown[name].get(at) == ("final", parts)
+                for name in names
+                for at, parts in truth.items()
             )
 
-        wait_until(lambda: self.goes_on() and have_all())
+        until_true(lambda: self.goes_on() and have_all())
 
 
 class Named(Gateway):

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from random import Random
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from crdts import ControlLog
 from lasp_edge.link import BrokerUrl, Link, Message
 from simulations.oracle import windows
-from tests.brokers import PATIENCE_S
+from tests.brokers import PATIENCE_S, until_true
 from tests.device_agent.support_stage import MAIN, NAME, Stage, asked
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -63,14 +62,14 @@ def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stag
         for name in ("a", "b"):
             stage.replay(name)
         for least in (1, 2):
-            wait_until(lambda least=least: least_rows(gateway, 10 * least))
+            until_true(lambda least=least: least_rows(gateway, 10 * least))
             gateway.kill()
             gateway.start()
         watch = link_of(stage)
         truth = truth_of(recorded, stage)
-        wait_until(lambda: is_final(gateway.rows(), truth))
+        until_true(lambda: is_final(gateway.rows(), truth))
         last = max(gateway.rows(), key=lambda row: int(row["start_us"]))
-        wait_until(lambda: published(watch, heard, stage) == (int(last["count"]), last["status"]))
+        until_true(lambda: published(watch, heard, stage) == (int(last["count"]), last["status"]))
         watch.stop(0.0)
         assert gateway.process.stdout.readline().startswith(b"gateway: ")
         gateway.process.terminate()
@@ -91,29 +90,22 @@ def test_an_older_image_of_its_data_gets_what_it_had_acknowledged_since(stage):
     gateway = Gateway(stage)
     try:
         agent = stage.replay("a")
-        wait_until(agent.done)
+        until_true(agent.done)
         gateway.process.send_signal(signal.SIGSTOP)
         image = {each: each.read_bytes() for each in gateway.data.iterdir()}
         gateway.process.send_signal(signal.SIGCONT)
         assert agent.end() == 0
         file.write_text("".join(lines))
         agent = stage.replay("a")
-        wait_until(agent.done)
+        until_true(agent.done)
         gateway.kill()
         for each, content in image.items():
             each.write_bytes(content)  # the same file to the system
         gateway.start()
         truth = truth_of([recorded], stage)
-        wait_until(lambda: is_final(gateway.rows(), truth))
+        until_true(lambda: is_final(gateway.rows(), truth))
     finally:
         gateway.kill()
-
-
-def wait_until(holds):
-    ends_s = time.perf_counter() + PATIENCE_S
-    while not holds():
-        assert time.perf_counter() < ends_s, "waited in vain"
-        time.sleep(0.1)
 
 
 def least_rows(gateway, count):

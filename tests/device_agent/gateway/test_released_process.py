@@ -8,7 +8,8 @@ from collections import defaultdict
 import pytest
 
 from lasp_edge.units import SECOND_US
-from tests.device_agent.gateway.test_process import Gateway, wait_until
+from tests.brokers import until_true
+from tests.device_agent.gateway.test_process import Gateway
 from tests.device_agent.support_stage import NAME, Stage, asked
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -50,7 +51,7 @@ class Release:
         self._file(device).write_text("".join(self.lines[device][:count]))
         self.read[device] = [(each.time_us, each.value) for each in self.recorded[device][:count]]
         self.agents[device] = self.stage.replay(device)
-        wait_until(lambda: self.agents[device].newest()["accepted"] == count)
+        until_true(lambda: self.agents[device].newest()["accepted"] == count)
 
     def change(self, text):
         (self.stage.directory / f"{NAME}.py").write_text(text.format(name=NAME))
@@ -132,16 +133,16 @@ def test_each_stage_of_a_release_is_right_and_is_what_check_said_before(fleet):
     for name in "ab":
         fleet.start(name, 50)
     before = fleet.truth(sum, 20, 20, "ab")
-    wait_until(lambda: fleet.rows("warm", "sum") == before)
-    wait_until(lambda: {fleet.value(name) for name in "ab"} == {fleet.fleet_value(a=30, b=30)})
+    until_true(lambda: fleet.rows("warm", "sum") == before)
+    until_true(lambda: {fleet.value(name) for name in "ab"} == {fleet.fleet_value(a=30, b=30)})
     assert fleet.alarms() == ["", ""]
     fleet.change(RELEASED)
     is_foretold(fleet)
 
     # One device of two: the values mix, and both say so. The gateway keeps what it has.
     fleet.start("a", 75)
-    wait_until(lambda: {fleet.value(name) for name in "ab"} == {fleet.fleet_value(a=20, b=30)})
-    wait_until(lambda: are_stated(fleet))
+    until_true(lambda: {fleet.value(name) for name in "ab"} == {fleet.fleet_value(a=20, b=30)})
+    until_true(lambda: are_stated(fleet))
     assert {at: row[:2] for at, row in fleet.rows("warm", "sum").items()} == {
         at: row[:2] for at, row in before.items()
     }
@@ -149,13 +150,13 @@ def test_each_stage_of_a_release_is_right_and_is_what_check_said_before(fleet):
     # The gateway, too: rows are of the device that runs the new one, and name the other.
     fleet.gateway.kill()
     fleet.gateway.start()
-    wait_until(lambda: fleet.rows("warm", "max") == fleet.truth(max, 20, 20, "a", "b"))
-    wait_until(lambda: fleet.rows("cold", "min") == fleet.truth(min, 30, 10, "a", "b"))
+    until_true(lambda: fleet.rows("warm", "max") == fleet.truth(max, 20, 20, "a", "b"))
+    until_true(lambda: fleet.rows("cold", "min") == fleet.truth(min, 30, 10, "a", "b"))
 
     # All: every row is that of all readings, those of before included.
     for name in "ba":
         fleet.start(name, 100)
-    wait_until(lambda: fleet.rows("warm", "max") == fleet.truth(max, 20, 20, "ab"))
-    wait_until(lambda: fleet.rows("cold", "min") == fleet.truth(min, 30, 10, "ab"))
-    wait_until(lambda: {fleet.value(name) for name in "ab"} == {fleet.fleet_value(a=20, b=20)})
-    wait_until(lambda: fleet.alarms() == ["", ""])
+    until_true(lambda: fleet.rows("warm", "max") == fleet.truth(max, 20, 20, "ab"))
+    until_true(lambda: fleet.rows("cold", "min") == fleet.truth(min, 30, 10, "ab"))
+    until_true(lambda: {fleet.value(name) for name in "ab"} == {fleet.fleet_value(a=20, b=20)})
+    until_true(lambda: fleet.alarms() == ["", ""])

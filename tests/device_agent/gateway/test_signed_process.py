@@ -15,7 +15,8 @@ from lasp_edge.protocol.topics import topic_of
 from lasp_edge.security.access import Role
 from lasp_edge.security.participants import Participant
 from lasp_edge.security.signatures import Signatures, SigningKey, new_key
-from tests.device_agent.gateway.test_process import Gateway, is_final, truth_of, wait_until
+from tests.brokers import until_true
+from tests.device_agent.gateway.test_process import Gateway, is_final, truth_of
 from tests.device_agent.support_stage import Stage
 from tests.support_commands import member_command
 from tests.support_missing import lacks
@@ -91,7 +92,7 @@ def test_a_member_that_lies_delays_nothing_and_no_other_sink_acknowledges(stage)
                     link.publish(topic_of(frame, topics), frame.encode())
             return agent.done() and is_final(gateway.rows(), truth)
 
-        wait_until(is_right)
+        until_true(is_right)
         report = agent.newest()
         assert report["sinks"].keys() == {"gateway"}
         assert (report["accepted"], report["doubtful"], report["retired"]) == (200, 0, [])

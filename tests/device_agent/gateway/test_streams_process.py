@@ -9,8 +9,8 @@ import pytest
 from lasp_edge.link import Message
 from lasp_edge.ordered.places import place_text
 from simulations.oracle import rows
-from tests.brokers import PATIENCE_S
-from tests.device_agent.gateway.test_process import Gateway, link_of, wait_until
+from tests.brokers import PATIENCE_S, until_true
+from tests.device_agent.gateway.test_process import Gateway, link_of
 from tests.device_agent.support_stage import NAME, Stage, asked, lasp_edge
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -49,15 +49,15 @@ def test_the_order_over_three_devices_survives_two_kills_of_the_gateway(stage):
         for name in ("a", "b"):
             stage.replay(name)
         for least in (1, 60):
-            wait_until(lambda least=least: len(printed(gateway)) >= least)
+            until_true(lambda least=least: len(printed(gateway)) >= least)
             gateway.kill()
             gateway.start()
         stage.replay("c")  # all of it comes late, or in between
-        wait_until(lambda: {at: steps for at, (_, steps) in printed(gateway).items()} == truth)
-        wait_until(
+        until_true(lambda: {at: steps for at, (_, steps) in printed(gateway).items()} == truth)
+        until_true(
             lambda: {status for status, _ in printed(gateway).values()} <= {"final", "revised"}
         )
-        wait_until(lambda: told(stage) == truth[max(truth)])
+        until_true(lambda: told(stage) == truth[max(truth)])
         gateway.process.terminate()
         assert gateway.process.wait(timeout=PATIENCE_S) == 0
     finally:
@@ -80,7 +80,7 @@ def told(stage):
     """Return the steps of the newest final row on the gateway's topic; None where there is none."""
     topic = stage.lander.topics.result("steps", "gateway")
     watch, heard = link_of(stage), []
-    wait_until(lambda: heard.extend(newest_in(watch, topic)) or heard)
+    until_true(lambda: heard.extend(newest_in(watch, topic)) or heard)
     watch.stop(0.0)
     final = json.loads(heard[-1]).get("final")  # absent until there is one
     return final and round(final["difference"] * 100)

@@ -3,8 +3,7 @@
 import threading
 
 from lasp_edge.tool.announcing import announced
-
-PATIENCE_S = 30
+from tests.brokers import PATIENCE_S
 
 
 def timers():
