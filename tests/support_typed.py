@@ -93,6 +93,9 @@ def wrong(event: Event, update: Update, value: FoldValue, row: StreamRow) -> Non
 """
 """A program that both checkers take; the wrong lines stand in its last function."""
 
+ATTRIBUTE = ("attr-defined", "reportAttributeAccessIssue")
+"""Under which both refuse an attribute that is not there."""
+
 WRONG = {
     # A change that the variable's type has not, or with other arguments.
     "update(opened, Counter.increment, 1)": ("call-overload", "reportArgumentType"),
@@ -112,6 +115,18 @@ WRONG = {
     "print(row.devices)": ("attr-defined", "reportAttributeAccessIssue"),
     "print(value.number + 1)": ("operator", "reportOptionalOperand"),
     "print(update.value(opened))": ("arg-type", "reportArgumentType"),
+    # Into lambdas, both checkers look.
+    "program.map(warmth, lambda event: event.valeu, 'x')": ATTRIBUTE,
+    "program.filter(warmth, lambda event: event.valeu > 1, 'x')": ATTRIBUTE,
+    "program.flat_map(warmth, lambda event: [event.valeu], 'x')": ATTRIBUTE,
+    "program.scan('x', source=door, scan=scans.running(lambda n, event: event.valeu))": ATTRIBUTE,
+    "program.scan('x', source=door, scan=scans.last(2), key=lambda e: e.tag['a'])": ATTRIBUTE,
+    "folds.weighted_mean(lambda event: event.valeu, lambda event: 1, steps=('1', '1'))": ATTRIBUTE,
+    "program.declare_dynamic(BoundedLWWSet(bound=5), 'x', key=lambda e: e.tag['a'])": ATTRIBUTE,
+    "program.on_event(warmth)(lambda event, update: update(opened, Counter.increment, 1))": (
+        "call-overload",
+        "reportArgumentType",
+    ),
     # Handlers that take something else.
     "program.on_event(warmth)(lambda event: None)": ("arg-type", "reportArgumentType"),
     "program.on_event(who)(measured)": ("arg-type", "reportArgumentType"),
@@ -164,6 +179,15 @@ WRONG_WINDOWS = {
         None,
         "reportAttributeAccessIssue",
     ),
+    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event, at: event.valeu > 1": (
+        None,
+        "reportAttributeAccessIssue",
+    ),
+    "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: event.valu": (
+        None,
+        "reportAttributeAccessIssue",
+    ),
+    "source=warmth, fold=folds.mean(), size_s=60, uses=gain": ("arg-type", "reportArgumentType"),
     "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: 'x'": (
         "arg-type",
         "reportArgumentType",

@@ -58,10 +58,12 @@ from lasp_edge.checking.against import changed_texts, changes
 from lasp_edge.checking.alerts import unreachable
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
+from lasp_edge.checking.comparisons import always_true, compared
 from lasp_edge.checking.determinism import files_of, risks_of
 from lasp_edge.checking.endless import EndlessCallError, limited
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
 from lasp_edge.checking.handlers import (
+    doubled,
     feeding,
     fleet_readers,
     recounting,
@@ -77,6 +79,7 @@ from lasp_edge.checking.keys import keyless, restless
 from lasp_edge.checking.loops import captured, rebound
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.mixtures import mixtures
+from lasp_edge.checking.part_names import exchanged
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
@@ -214,7 +217,8 @@ def _looked_at(plan: Plan) -> _Seen:
     """Return what is seen of a program without running it."""
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
-    doubts += feeding(plan) + half_pairs(plan) + unlike_texts(plan)
+    doubts += feeding(plan) + doubled(plan) + half_pairs(plan) + unlike_texts(plan)
+    doubts += compared(plan) + exchanged(plan)
     doubts += memos + unreachable(plan) + unread(plan) + unused(plan) + valueless(plan)
     doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
@@ -228,7 +232,7 @@ def _looked_at(plan: Plan) -> _Seen:
 def _odd_values(plan: Plan) -> list[str]:
     """Return a line for each function whose values look odd; what it prints is not shown."""
     with redirect_stdout(io.StringIO()):
-        return restless(plan) + rounded_away(plan)
+        return restless(plan) + rounded_away(plan) + always_true(plan)
 
 
 def _need_former(arguments: argparse.Namespace) -> None:

@@ -101,6 +101,18 @@ def feeding(plan: Plan) -> list[str]:
     ]
 
 
+def doubled(plan: Plan) -> list[str]:
+    """Return a line for each handler that adds to what collects its event already."""
+    return [
+        f"each reading of {event} comes into {variable.name} twice: by collect, and by its handler "
+        f"{getattr(handler, '__name__', type(handler).__name__)}; leave one out"
+        for event, collected in plan.collections.items()
+        for handler in plan.functions.handlers.get(event, ())
+        for variable in variables_named(handler)
+        if variable in collected
+    ]
+
+
 def _sources(plan: Plan, value: str) -> frozenset[str]:
     """Return the variables whose samples are in a value."""
     dynamic = plan.dynamic_folds.get(value)

@@ -54,27 +54,29 @@ def keyless(plan: Plan) -> list[str]:
     return [
         f"{what} asks for {name}.key, and that is empty: no scan is before it; write "
         f"{name}.tags[..], or {name}.device"
-        for what, function, sources in _of_sources(plan)
+        for what, function, sources in of_sources(plan)
         if not any(each in plan.streams and not plan.streams[each].stateless for each in sources)
         for name in _asked_for_key(function)
     ]
 
 
-def _of_sources(plan: Plan) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+def of_sources(plan: Plan) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
     """Yield functions that are given events, each with what it is for, and where they are from."""
     functions = plan.functions
     for name, key in functions.keys.items():
         if name in plan.streams:
             yield f"key of scan {name}", key, plan.streams[name].sources
         elif name not in plan.windows:
-            yield f"key of variable {name}", key, ()
+            several = plan.collections.items()
+            events = [each for each, into in several if any(one.name == name for one in into)]
+            yield f"key of variable {name}", key, tuple(events)
     for name, window in plan.windows.items():
         of_window = {"key": functions.keys.get(name)}
         of_window |= {kind: functions.windows.get((name, kind)) for kind in ("value", "where")}
         for kind, function in of_window.items():
             yield f"{kind} of window {name}", function, (window.source.name,)
     for event, handlers in functions.handlers.items():
-        yield from ((f"handler of event {event}", each, ()) for each in handlers)
+        yield from ((f"handler of event {event}", each, (event,)) for each in handlers)
     for name, function in functions.streams.items():
         yield f"{plan.streams[name].operator} {name}", function, plan.streams[name].sources
 

@@ -11,12 +11,15 @@ takes the readings of all devices, or of all meters of a device, for those of on
     per_device=True, or key=lambda event: event.tags[..]
 """
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from lasp_edge.checking.texts import named_values, node_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.units import unit_of
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import EventType, Parameter, Stream
+from lasp_edge.language.parameter_scan import ParameterScan
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.writes import variables_named
 
@@ -36,7 +39,7 @@ def mixtures(plan: Plan, tags: Mapping[str, Mapping[str, Iterable[str]]]) -> lis
         tags: event -> the tags that functions of the program ask for.
     """
     found = [line for name in plan.streams for line in _signals(plan, plan.streams[name], tags)]
-    return [*found, *_sets(plan), *_windows(plan), *_levels(plan)]
+    return [*found, *_sets(plan), *_windows(plan), *_levels(plan), *_spans(plan)]
 
 
 def _signals(
@@ -138,6 +141,42 @@ def _levels(plan: Plan) -> Iterator[str]:
                     f"alert {name}: parameter {level.name} is in {level.unit}, and "
                     f"{watched.part} of {watched.variable} is in {unit}"
                 )
+
+
+def _spans(plan: Plan) -> Iterator[str]:
+    """Yield a line for each parameter in another unit than seconds that is a span of time."""
+    given = [
+        (f"window {name}: its {what} is", each)
+        for name, window in plan.windows.items()
+        for what, each in (("size", window.controls.size), ("slide", window.controls.slide))
+        if each is not None
+    ]
+    for name, scan in plan.functions.streams.items():
+        if isinstance(scan, ParameterScan):
+            given += [(f"scan {name}: {what} is", each) for what, each in _spans_of(scan)]
+    for what, each in given:
+        if each.unit not in {"", "s"}:
+            yield (
+                f"{what} in seconds, and parameter {each.name} is in {each.unit}; declare it with "
+                'unit="s"'
+            )
+
+
+def _spans_of(scan: ParameterScan) -> Iterator[tuple[str, Parameter]]:
+    """Yield each argument in seconds of a scan that asks for one parameter, and that."""
+    node = node_of(scan.function)
+    if node is None:
+        return
+    known, by_name = dict(named_values(scan.function, node)), {e.name: e for e in scan.uses}
+    for each in ast.walk(node):
+        if isinstance(each, ast.keyword) and str(each.arg).endswith("_s"):
+            asked = each.value.slice if isinstance(each.value, ast.Subscript) else each.value
+            if isinstance(asked, ast.Name):
+                name = getattr(known.get(asked.id), "name", "")
+            else:
+                name = getattr(asked, "value", "")
+            if isinstance(each.value, ast.Subscript) and name in by_name:
+                yield str(each.arg), by_name[name]
 
 
 def _unit_watched(plan: Plan, watched: Watched) -> str:

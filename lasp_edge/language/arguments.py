@@ -80,6 +80,26 @@ def of_event_and_parameters(function: Any) -> Any:
     return of_both
 
 
+def several(given: Any, what: str) -> tuple[Any, ...]:
+    """Return what was given as several things: a tuple, a list or the like.
+
+    >>> several("day", "choices=")
+    Traceback (most recent call last):
+        ...
+    ValueError: choices=: a tuple is needed, with a comma even for one: choices=('day',)
+
+    Raises:
+        ValueError: it is one thing, or a text.
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        shown_one = repr(given) if isinstance(given, str) else getattr(given, "name", repr(given))
+        raise ValueError(
+            f"{what}: a tuple is needed, with a comma even for one: {what.rsplit(maxsplit=1)[-1]}"
+            f"({shown_one},)"
+        )
+    return tuple(given)
+
+
 def takes_parameters(function: Any) -> bool:
     """Return whether a `value=` or `where=` is called with the parameters, too."""
     try:

@@ -37,6 +37,12 @@ def combine_values(
     locals_of = [draft.dynamic.get(each, each) for each in targets]
     _need_combinable(draft, locals_of, what)
     step, arguments = Resolution(resolution), _arguments(function, len(targets), what)
+    for argument, given in zip(arguments, targets, strict=True):
+        if argument != given and argument in targets:
+            raise ValueError(
+                f"{what}: its function calls {given!r} {argument}, which is another of the "
+                f"values; they are given in the order {', '.join(targets)}"
+            )
 
     def made(others: Sequence[_Folded], _step: Resolution) -> Fold:
         found = zip(arguments, others, strict=True)

@@ -21,7 +21,7 @@ from crdts import DerivedSet
 from lasp_edge.event import Event
 from lasp_edge.generics import Image, Value
 from lasp_edge.language.acting import Folded, FoldValue
-from lasp_edge.language.arguments import need_function, shown
+from lasp_edge.language.arguments import need_function, several, shown
 from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, Window
 from lasp_edge.language.derived_sets import DerivedSets
 from lasp_edge.language.signatures import (
@@ -222,7 +222,16 @@ class Declaring(DerivedSets):
         """
         from lasp_edge.language.ordering import ScanArguments, declare_scan  # noqa: PLC0415
 
-        args = (name, source, scan, key, per_device, version, local, tuple(uses))
+        args = (
+            name,
+            source,
+            scan,
+            key,
+            per_device,
+            version,
+            local,
+            several(uses, f"scan {name!r}: uses="),
+        )
         given = ScanArguments(*args)
         if local is None:
             return declare_scan(self._draft, given)

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 from crdts import BoundedLWWSet
 from lasp_edge.folds.numbers import Resolution, plausible_range
 from lasp_edge.generics import State
-from lasp_edge.language.arguments import leaving_us, need_examples, need_key, shown
+from lasp_edge.language.arguments import leaving_us, need_examples, need_key, several, shown
 from lasp_edge.language.declarations import EventType, Key, Parameter
 from lasp_edge.language.draft import Draft
 from lasp_edge.variables import Variable, named
@@ -148,7 +148,8 @@ class Inputs:
         """
         from lasp_edge.language.parameters import declare_parameter  # noqa: PLC0415 - rare
 
-        step = None if (texts := tuple(choices)) else Resolution(resolution)
+        texts = several(choices, f"parameter {name!r}: choices=")
+        step = None if texts else Resolution(resolution)
         plausible = plausible_range(f"parameter {name!r}", step, least, most)
         return declare_parameter(
             self._draft, Parameter(name, default, step, unit, texts, plausible)

@@ -30,7 +30,7 @@ from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.generics import Value
 from lasp_edge.language.acting import Folded, FoldValue
-from lasp_edge.language.arguments import need_function
+from lasp_edge.language.arguments import need_function, several
 from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, Window
 from lasp_edge.language.declaring import Declaring
 from lasp_edge.language.draft import Draft
@@ -245,7 +245,7 @@ class Program(Inputs, Declaring):
         event, of_stream = window_source(draft, source, fold, name, value)
         wait_us = None if tentative_after_s is None else wait_time(tentative_after_s, what)
         shape = (fold, size_s, slide_s, key, version)
-        counts = (tuple(uses), value, where)
+        counts = (several(uses, f"{what}: uses="), value, where)
         given = WindowArguments(name, event, of_stream, *shape, *counts, wait_us)
         return declare_window(draft, given, partial(over_stream, draft, event.name))
 

@@ -23,6 +23,7 @@ from lasp_edge.language.arguments import (
     need_same_columns,
     of_event_and_parameters,
     size_and_slide,
+    takes_parameters,
 )
 from lasp_edge.language.declarations import EventType, Key, Parameter, Window, WindowControls
 from lasp_edge.language.draft import Draft
@@ -127,6 +128,12 @@ def _controls(draft: Draft, given: WindowArguments, functions: Mapping[str, Any]
         raise ValueError(
             f"{what}: uses= names what value=, where= or the fold's function asks for, and it has "
             "none of these"
+        )
+    asking = [each for at, each in functions.items() if at == "fold" or takes_parameters(each)]
+    if uses and not asking:
+        raise ValueError(
+            f"{what}: uses= names what its functions ask for, and none of them takes at; write "
+            "lambda event, at: .., in which at[..] is a parameter's value, or leave out uses="
         )
     known = {each.name: each for each in (known_parameter(draft, one, what) for one in uses)}
     size, slide = (_of_size(draft, each, what) for each in (given.size_s, given.slide_s))

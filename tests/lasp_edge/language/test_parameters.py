@@ -118,6 +118,7 @@ def test_values_are_read_exactly():
         (lambda p, t: p.parameter("x", "1.5"), "a number in steps of 1 is needed, not '1.5'"),
         (lambda p, t: p.parameter("x", "1", resolution="0"), "a step from"),
         (lambda p, t: p.parameter("x", "dusk", choices=("day", "night")), "one of day, night"),
+        (lambda p, t: p.parameter("x", "day", choices="day"), r"a tuple .*: choices=\('day',\)"),
         (lambda p, t: p.parameter("x", "day", choices=("day", "")), "a choice is a printable"),
         (lambda p, t: p.parameter("x", "day", choices=("day", "day")), "different choices"),
         (lambda p, t: [p.parameter("x", "1") for _ in "12"], "declared twice"),
@@ -136,6 +137,10 @@ def where(_event, _at):
     ("given", "reason"),
     [
         ({"uses": ("above",)}, "it has none of these"),
+        ({"uses": "above", "where": where}, r"a tuple is needed, .*: uses=\('above',\)"),
+        ({"uses": "ABOVE", "where": where}, r"a tuple is needed, .*: uses=\(above,\)"),
+        ({"uses": ("above",), "where": lambda event: True}, "none of them takes at; write lambda"),
+        ({"uses": ("above",), "where": lambda event, values=1: True}, "none of them takes at"),
         ({"uses": ("below",), "where": where}, "'below' is not a parameter of program 'p'"),
         ({"where": "warm"}, "a function .event. or .event, at. is needed"),
         ({"where": where, "version": 0}, "version must be a whole number"),

@@ -164,3 +164,15 @@ def test_values_that_wait_for_silent_devices_otherwise_are_not_combined():
     program, of = halls(stale=(600, 600))
     program.combine("x", max, *both(of), resolution="1")
     assert program.plan().dynamic_folds["x"].stale_us == 600_000_000
+
+
+def test_a_function_that_calls_a_value_by_the_name_of_another_is_refused():
+    program, of = halls()
+    values = [
+        program.fold_dynamic(of["warm here"], "hot"),
+        program.fold_dynamic(of["cold here"], "cool"),
+    ]
+    with pytest.raises(ValueError, match=r"calls 'hot' cool, .* in the order hot, cool"):
+        program.combine("x", lambda cool, hot: hot - cool, *values, resolution="0.1")
+    program.combine("x", lambda hot, cool: hot - cool, *values, resolution="0.1")
+    program.combine("y", lambda a, b: a - b, *values, resolution="0.1")
