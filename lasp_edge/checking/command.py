@@ -171,7 +171,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plan or arguments.against is not None:
         return _describe(plan, arguments)
     with limited():
-        return _check(plan, tags, arguments)
+        try:
+            return _check(plan, tags, arguments)
+        except EndlessCallError as error:
+            print(f"{_summary(0, 1, 0)}\nFAIL  {reason_of(error)}")  # noqa: T201
+            return Exit.DIFFERS
 
 
 def _check(plan: Plan, tags: dict[str, str] | None, arguments: argparse.Namespace) -> Exit:

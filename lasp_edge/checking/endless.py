@@ -1,7 +1,8 @@
 """Functions of the user's own that do not return: each is made to fail, and is named.
 
 A signal looks at what runs, once a second. Where that is one call of a function for five seconds,
-an error is raised in it, as in any function that fails; after that each call has one second. What
+an error is raised in it, as in any function that fails; after that each call has one second,
+and with the eighth all ends. What
 no signal interrupts, as the sum of a huge range, and what goes on after its error, ends the
 process: Python prints the line that runs.
 """
@@ -15,12 +16,16 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from lasp_edge.errors import ENDS_PROCESS
+
 LOOK_S: Final = 1.0
 """Seconds between two looks."""
 STUCK_S: Final = 20
 """Seconds after which the process ends, where no look has taken place or ended the call."""
 _LOOKS: Final = 5
 """Looks at which one call may be seen, before any was ended."""
+MOST_ENDED: Final = 8
+"""Calls that are ended, at most: with the last one of them all ends."""
 _OURS: Final = frozenset({"cloud_tier", "crdts", "device_agent", "lasp_edge", "simulations"})
 
 
@@ -62,7 +67,7 @@ class _Watch:
         self._owner, self._look_s = owner, look_s
         self._seen: FrameType | None = None
         self._ended: FrameType | None = None
-        self._looks, self._most = 0, _LOOKS
+        self._looks, self._most, self._count = 0, _LOOKS, 0
 
     def wait(self) -> None:
         """Let the process end if this is not called again in time."""
@@ -78,7 +83,11 @@ class _Watch:
         if runs is not None and self._looks >= self._most:
             most, self._most, self._looks, self._ended = self._most, 1, 0, runs
             what = runs.f_code.co_qualname.rpartition("<locals>.")[2]
-            raise EndlessCallError(f"{what} did not return within {most * self._look_s:g} s")
+            error = EndlessCallError(f"{what} did not return within {most * self._look_s:g} s")
+            self._count += 1
+            if self._count >= MOST_ENDED:
+                error.add_note(ENDS_PROCESS)
+            raise error
 
     def _call_of_user(self, frame: FrameType | None) -> FrameType | None:
         """Return the outermost call of a function of the user's that one of ours called.

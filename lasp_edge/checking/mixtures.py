@@ -14,6 +14,7 @@ takes the readings of all devices, or of all meters of a device, for those of on
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from lasp_edge.checking.determinism import inner_codes
 from lasp_edge.checking.texts import named_values, node_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.units import unit_of
@@ -49,7 +50,10 @@ def _signals(
     sources = list(_behind(plan, stream))
     keyed = [each.name for each in sources if isinstance(each, Stream) and each.keyed]
     of_one = OF_ONE_SIGNAL | (_OF_ONE_KEY if keyed else set())
-    if stream.operator != "scan" or stream.keyed or scan not in of_one:
+    if stream.operator != "scan" or scan not in of_one:
+        return
+    if stream.keyed:
+        yield from _compared(plan, stream, scan)
         return
     asked = sorted({tag for event in stream.events for tag in tags.get(event, ())})
     if keyed:
@@ -70,6 +74,17 @@ def _signals(
         f"scan {stream.name}: {scan} is of one signal, and without a key {mixed} are one: "
         f"write {write}"
     )
+
+
+def _compared(plan: Plan, stream: Stream, scan: str) -> Iterator[str]:
+    """Yield a line where a key has readings of several units, one after the other."""
+    asked = [code.co_names for _, code in inner_codes(plan.functions.keys[stream.name])]
+    mixed = _in_units(plan, sorted(stream.events))
+    if mixed and scan in OF_ONE_SIGNAL and not any("name" in names for names in asked):
+        yield (
+            f"scan {stream.name}: {scan} is of one signal, and its readings are {mixed}; write a "
+            "scan for each, or a key with event.name in it"
+        )
 
 
 def _behind(plan: Plan, stream: Stream) -> Iterator[Stream | EventType]:

@@ -32,6 +32,10 @@ MANY_TIMES = 100
 """A timer that is less than this part of its event's time is in seconds or milliseconds."""
 ENDLESS = "and so its timer: it rings without end; let due give None, or a later time, after it"
 """What a timer does that sets itself again."""
+ENOUGH_RINGS = 1_000
+"""Timers after the last event, at most, that a scan may have."""
+AGAIN = "after the last event, and so on without end; let due give None after some of them"
+"""What a timer does that is set again, each time for later."""
 SHAPE = "must give a state and a list of outputs, such as return state, [output]"
 """What a step does that gives something else."""
 
@@ -52,9 +56,12 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
             if due_us is None or due_us > event.time_us:
                 break
             state = _rung(found, scan, state, due_us)
-    due_us = _due_us(found, scan, state)
-    if due_us is not None:
-        _rung(found, scan, state, due_us)
+    for _ in range(ENOUGH_RINGS):
+        due_us = _due_us(found, scan, state)
+        if due_us is None or found:
+            return list(found.values())
+        state = _rung(found, scan, state, due_us)
+    found["ring"] = f"ring sets a timer {ENOUGH_RINGS:,} times {AGAIN}"
     return list(found.values())
 
 

@@ -29,7 +29,7 @@ from lasp_edge.checking.outputs import odd_outputs
 from lasp_edge.checking.rates import too_steep
 from lasp_edge.checking.readings import constants, devices_of, made_up_tag, plausible, values_of
 from lasp_edge.checking.replays import replay_ratios
-from lasp_edge.checking.scans import ENDLESS, SHAPE, flaws
+from lasp_edge.checking.scans import AGAIN, ENDLESS, SHAPE, flaws
 from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.trial import Findings
 from lasp_edge.errors import pass_interrupt
@@ -166,7 +166,7 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
         asked.user = title(plan, name)
         given = [deltas.get(source, {}) for source in sources]
         seen = _flaws(node, given)
-        if any(ENDLESS in flaw or SHAPE in flaw for flaw in seen):
+        if any(each in flaw for flaw in seen for each in (AGAIN, ENDLESS, SHAPE)):
             found.wrong += [f"{asked.user}: {flaw}" for flaw in seen]
             return False
         deltas[name] = stage.push(given, _AFTER_US) | stage.advance(_AFTER_US)

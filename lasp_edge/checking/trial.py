@@ -126,6 +126,8 @@ class _Trial:
         self._reached: list[tuple[int, Any]] = []
         self._turn: int | None = None
         self._choices: dict[str, tuple[tuple[str, ...], bool]] = {}
+        examples = any(event.examples for event in plan.events.values())
+        self._is_open = tags is None and not examples  # else the user says what is tried
         self._flow = self._dataflow() if plan.followed else None
         self._regimes = [
             WindowRegimes(window, plan.functions, ControlLog())
@@ -189,7 +191,7 @@ class _Trial:
         """Return the findings."""
         result = Findings(tags={event: tags for event, tags in self._tags.items() if tags})
         for what, record in self._records.items():
-            if not record.times and what.startswith("on_threshold ") and self._given is None:
+            if not record.times and what.startswith("on_threshold ") and self._is_open:
                 result.doubts.append(
                     f"{what}: no made-up readings reach it, however many and with whatever tags; "
                     "is it possible? If so, try it in a test, by lasp_edge.testing.replay"

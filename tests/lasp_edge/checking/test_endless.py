@@ -77,6 +77,39 @@ def test_a_fold_that_does_not_return_is_named(part, tmp_path, monkeypatch, capsy
     assert f"endless_{part}.py:" in shown
 
 
+SCAN = """
+from lasp_edge import Program, scans
+
+class Slow(scans.Scan):
+    name, zero, parts = "slow", 0, {{"n": "1"}}
+
+    def step(self, state, event):
+        {step}
+        return state + 1, [state]
+
+    def due(self, state):
+        {due}
+        return None
+
+program = Program("planted")
+event = program.event("e", resolution="1")
+program.result(program.scan("s", source=event, scan=Slow, per_device=True))
+"""
+
+
+@pytest.mark.parametrize("part", ["step", "due"])
+def test_a_scan_that_does_not_return_is_named_and_all_ends(part, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(endless, "LOOK_S", 0.1)
+    bodies = {"step": "pass", "due": "pass"} | {part: FOR_EVER}
+    (tmp_path / f"endless_{part}.py").write_text(SCAN.format(**bodies))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["check", f"endless_{part}:program", "--no-record"]) == Exit.DIFFERS
+    shown = capsys.readouterr().out
+    assert shown.startswith("1 thing that cannot work.\nFAIL  EndlessCallError: Slow.")
+    assert f"Slow.{part} did not return within 0.1 s" in shown
+
+
 def test_what_a_module_does_by_itself_may_take_long():
     slow = compile("while next(left, None): waits(0.05)", "slow.py", "exec")
     with limited(look_s=LOOK_S):

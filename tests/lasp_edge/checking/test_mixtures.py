@@ -46,6 +46,26 @@ def test_a_scan_of_one_signal_over_the_fleet_without_a_key_is_named_with_what_to
     assert found_in(water(scan, **ROOM)) == []
 
 
+@pytest.mark.parametrize(
+    ("units", "key", "is_named"),
+    [
+        (("kWh", "l"), lambda event: event.tags["flat"], True),
+        (("kWh", "l"), lambda event: (event.tags["flat"], event.name), False),
+        (("kWh", "kWh"), lambda event: event.tags["meter"], False),
+        (("", "l"), lambda event: event.tags["meter"], False),
+    ],
+    ids=["two", "by name", "one", "unknown"],
+)
+def test_a_scan_of_one_signal_over_two_units_of_one_key_is_named(units, key, is_named):
+    program = Program("house")
+    both = [program.event(f"e{n}", resolution="1", unit=unit) for n, unit in enumerate(units)]
+    program.scan("used", source=both, scan=scans.differences(), key=key, per_device=True)
+    lines = mixtures(program.plan(), {})
+    assert [line.partition(",")[0] for line in lines] == [
+        "scan used: differences is of one signal"
+    ] * is_named
+
+
 @pytest.mark.parametrize("scan", [scans.sessions(60), scans.top(3), scans.last(2)])
 def test_a_scan_that_may_be_of_many_signals_is_not_named(scan):
     program = Program("doors")

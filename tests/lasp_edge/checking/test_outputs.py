@@ -107,3 +107,21 @@ def test_a_running_state_that_never_leaves_its_first_one_is_named(first, least, 
 def test_a_sum_of_doubles_that_is_compared_is_named(add, resolution, above, is_odd):
     lines = found_of(scans.running(add), resolution, above, least=0, most=100)
     assert any("filter some compares" in line for line in lines) == is_odd
+
+
+@pytest.mark.parametrize(("most", "is_endless"), [(5, False), (10**9, True)])
+def test_a_timer_that_is_set_again_without_end_is_named_before_years_are_run(most, is_endless):
+    class Tick(scans.Scan):
+        name, zero = "tick", (0, 0)
+
+        def step(self, state, event):
+            return (event.time_us, 0), []
+
+        def due(self, state):
+            return state[0] + 1_000_000 if state[0] and state[1] < most else None
+
+        def ring(self, state, at_us):
+            return (at_us, state[1] + 1), [1]
+
+    lines = [line for line in found_of(Tick()) if "let due give None after some of them" in line]
+    assert len(lines) == is_endless

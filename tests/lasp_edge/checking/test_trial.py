@@ -262,3 +262,12 @@ def test_a_threshold_is_tried_on_readings_that_reach_it(house, add, threshold, i
     (line,) = lines(house)
     reached = "on_threshold of seen fails each time: TypeError: 'frozenset' object is not callable"
     assert line.startswith(reached if is_reached else "on_threshold of seen: no made-up readings")
+
+
+def test_a_threshold_beyond_the_texts_that_come_is_left_aside(house):
+    order = house.event("order", text=True, examples=["tea"])
+    house.on_event(order)(lambda event, update: update(house.seen, GSet.add, event.value))
+    house.on_threshold(house.seen, cardinality(2))(lambda value, update: None)
+    found = tried(house.plan())
+    assert found.wrong + found.doubts == []
+    assert found.untried == ["on_threshold of seen: nothing made-up reaches it"]
