@@ -16,6 +16,7 @@ from simulations import alerted, control, lake_order, tentative
 from simulations.planted import (
     of_acting,
     of_answers,
+    of_clocks,
     of_connections,
     of_control,
     of_delivery,
@@ -45,7 +46,7 @@ ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
     *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts, of_leaving),
-    of_answers,
+    *(of_answers, of_clocks),
 )
 """The modules that fill the table of bugs."""
 

@@ -2,9 +2,11 @@
 
 - a device whose clock was always right folds what it took in so lately, and nothing else
 - some time after its clock was set right, it folds nothing that was stamped before
+- at rest it folds nothing at all
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from lasp_edge.units import SECOND_US
 from simulations.world.device import OUTCOMES, VirtualDevice
@@ -41,6 +43,15 @@ def check_ages(world: World, device: VirtualDevice) -> None:
     )
     if least == most or not is_within:
         world.trouble.append(f"{device.name} folds {found} of {AGE_S} s, not {least} to {most}")
+
+
+def check_rest(world: World) -> Iterator[str]:
+    """Yield what devices still fold that have taken in nothing for long: it is too old."""
+    for device in world.running() if world.scenario.keyed else ():
+        least_us = 2 * AGE_US + world.scenario.commit_s * SECOND_US
+        folded = sorted(device.core.results.local()[LATELY])
+        if folded and world.now_us - max(device.taken_us, device.begun_us) > least_us:
+            yield f"{device.name} has taken in nothing for long, and folds samples of {folded}"
 
 
 def _lately(device: VirtualDevice, from_us: int) -> Values:

@@ -35,7 +35,13 @@ from simulations.world.gateway import VirtualGateway
 from simulations.world.kept_checks import forgotten
 from simulations.world.landed_checks import check_landed, check_own_samples, check_shared, misdated
 from simulations.world.lost_checks import unnamed
-from simulations.world.process_checks import check_clock, check_process, check_quiet, check_reading
+from simulations.world.process_checks import (
+    check_clock,
+    check_clocks_at_rest,
+    check_process,
+    check_quiet,
+    check_reading,
+)
 from simulations.world.promise_checks import (
     check_done,
     check_highs,
@@ -252,6 +258,7 @@ class Checks:
         """Hold a settled world against the truth."""
         for device in world.running():
             check_process(world, device)
+        check_clocks_at_rest(world)
         if world.scenario.acting:
             self._acting.at_the_end(world)
         clones = bool(world.seen["clone"])

@@ -8,6 +8,8 @@ from device_agent.agent.clock import ClockReading
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.publication import Publication
 from simulations.world.clock import Clock
 from simulations.world.disk import AgentDisk
@@ -23,6 +25,8 @@ TWICE = "fence: readings that may count twice"
 """What a device accepted before it learnt that an earlier life may have, as its counter says."""
 OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful", "undated")
 """What is counted of readings that do not count."""
+ANSWERS = f"/{FRAME_KINDS[AckFrame.kind].topic}/"
+"""Stands in the topics of what sinks answer."""
 LINES = 8
 """Lines of its recording that a source gives at once, at most."""
 
@@ -71,6 +75,7 @@ class VirtualDevice(AgentProcess):
         uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
         begun_us: when it was started last.
+        answered_us: when a sink first answered it since then; 0 for never.
         vouched: which replicas landers have named since then as the latest of the device.
         reported_twice: readings of its earlier processes that may count twice.
         acted: value -> the `inputs` for which its handler was called last, if it must know of that.
@@ -101,7 +106,7 @@ class VirtualDevice(AgentProcess):
         self.recording: list[RecordedLine] = []
         self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
         self.connected = self.forgot = self.uncertain = self.is_copy = False
-        self.begun_us, self.vouched = 0, set[Replica]()
+        self.begun_us, self.vouched, self.answered_us = 0, set[Replica](), 0
         self.reported_twice = self._counted_twice = 0
         self.start_step = self.connect_step = self.full_until = self.disk_until = 0
         self.deaf_until = self.mute_until = self.misses_entries_until = 0
@@ -139,7 +144,7 @@ class VirtualDevice(AgentProcess):
         self._ahead_us = self.clock.read(true_us) - true_us
         self.starts += 1
         self.held_us.clear()
-        self.begun_us, self.vouched = true_us, set[Replica]()
+        self.begun_us, self.vouched, self.answered_us = true_us, set[Replica](), 0
         self.start(nonce)
         if self.is_copy and self.starts == 1:
             self.unsure += self.core.agent.clock.waiting  # both of them place what waits
@@ -294,6 +299,8 @@ class VirtualDevice(AgentProcess):
         """Take a message in."""
         assert self.durable is not None
         self.durable.hear(topic, payload, self.now_us(true_us))
+        if not self.answered_us and ANSWERS in topic:
+            self.answered_us = true_us
 
     def maybe_twice(self) -> int:
         """Return how many readings it reported as possibly counted twice, in all its processes."""

@@ -6,6 +6,8 @@
 - readings count unless there is a reason: none is doubtful where no store was lost or copied, none
   is late where all are kept, and none lies in the future of a clock that was always right
 - a clock that is right is never left, where those of all devices are, whatever sinks' clocks say
+- who starts in 1970 goes by the first clock that it hears; and once all clocks are right, each
+  device trusts its own
 - a device reports within seconds that two sinks of one name answer it
 - a device moves to each store once, however often somebody plays what a former one had answered
 - a device refuses no frame, and meets no other life and no other store, where nothing is the cause
@@ -24,7 +26,9 @@ from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, PaneFrame, VariableFrame
 from simulations.world.device import TWICE, VirtualDevice
+from simulations.world.faults import STEP_US
 from simulations.world.programs import COLUMN_ROOM
+from simulations.world.scenario import CLOCKS, UNSYNCHRONISED_START_US
 from simulations.world.truth import LONG_S
 from simulations.world.world import World
 
@@ -48,6 +52,8 @@ CAUSES: Final[dict[str, frozenset[str]]] = {
 happened somewhere; none where nothing has to."""
 _NEVER: Final = ("refused", "doubtful", TWICE)
 """What no reading is where no store was lost, and no stranger has invented another life."""
+HEARS_US = 3 * STEP_US
+"""Microseconds after which a clock that was heard counts, at the latest."""
 WAIT_US = Settings().fence_wait_us
 """Microseconds that a process gives to landers."""
 
@@ -65,11 +71,32 @@ def check_reading(world: World, device: VirtualDevice) -> None:
 
 def check_clock(world: World, device: VirtualDevice) -> None:
     """Demand that a clock that was right is never left, where no device's clock ever was wrong."""
-    if any(each.clock.wrong or each.clock.was_wrong for each in world.devices.values()):
-        return
     state = device.core.timing.state
+    if any(each.clock.wrong or each.clock.was_wrong for each in world.devices.values()):
+        if state == "waiting" and _hears_time(world, device):
+            world.trouble.append(f"{device.name} hears the time, and still waits for it")
+        return
     if state != "trusted" and device.starts:
         world.trouble.append(f"{device.name}: its clock is right, and it is {state}")
+
+
+def _hears_time(world: World, device: VirtualDevice) -> bool:
+    """Return whether a device begins with the epoch, and sinks say the time, which are right.
+
+    No other clock is wrong in the world.
+    """
+    if not device.answered_us or world.now_us < device.answered_us + HEARS_US:
+        return False
+    is_odd = (CLOCKS - {"clock_1970"} | {"gateway_jump", "hostile"}) & world.seen.keys()
+    is_early = device.clock.read(world.now_us) < UNSYNCHRONISED_START_US // 2
+    return is_early and not is_odd and not any(each.clock.wrong for each in world.sinks)
+
+
+def check_clocks_at_rest(world: World) -> None:
+    """Demand that each clock is trusted once all are right."""
+    for device in world.running():
+        if device.core.timing.state != "trusted":
+            world.trouble.append(f"{device.name}: all is at rest, and its clock is not trusted")
 
 
 def check_process(world: World, device: VirtualDevice) -> None:

@@ -11,15 +11,21 @@ from lasp_edge.units import SECOND_US
 from simulations.world.faults import (
     BEHIND,
     CALM,
-    CARDS,
     KINDS,
     LATER,
     OF_GATEWAYS,
     OF_LINKS,
-    OF_SINKS_ALONE,
     START_US,
     Fault,
     FaultRates,
+)
+from simulations.world.few_faults import (
+    of_cards,
+    of_clocks,
+    of_replaced,
+    of_served,
+    of_sinks,
+    of_twins,
 )
 
 ARCHIVE = "archive"
@@ -65,6 +71,9 @@ FORGED = 0.03
 TWINS_EVERY = 50
 """How many seeds there are for each that has two gateways of one name for a while, and little else:
 after that, devices wait for ten minutes before they deliver to the gateway that is left."""
+CLOCKS_EVERY, OF_CLOCKS = 25, ("clock_jump", "clock_1970", "hours", "cut")
+"""How many seeds there are for each in which clocks are wrong from the start or seem to be, and
+nothing else is; and the kinds of faults that it takes."""
 WIDER = {"roster": 0.15, "columns": 0.15, "unsynchronised": 0.15, "stamped": 0.06}
 """What else a scenario may have, and in which part of the seeds."""
 LONG_TIME, OLD_S = 0.04, 60
@@ -241,10 +250,12 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     scenario = _ordered(scenario, Random(f"{seed} ordered"), kinds)
     scenario = _with_terms(scenario, Random(f"{seed} terms"))
     scenario = _with_sinks(scenario, Random(f"{seed} sinks"), kinds)
+    if seed % CLOCKS_EVERY == CLOCKS_EVERY - 2 and {*OF_CLOCKS} <= {*kinds}:
+        return of_clocks(scenario, Random(f"{seed} clocks"))
     if seed % TWINS_EVERY == TWINS_EVERY - 1 and "twin" in kinds:
-        return _of_twins(scenario, later)
+        return of_twins(scenario, later)
     if later.random() >= ALONE:
-        return _of_cards(scenario, later, kinds) if later.random() < OF_CARDS else scenario
+        return of_cards(scenario, later, kinds) if later.random() < OF_CARDS else scenario
     kind = later.choice([each for each in LATER if each in kinds] or [""])
     steps = max(steps, 2 * KINDS[kind].most) if kind else steps
     there = scenario.names if kind else []  # not those drawn first: there may be fewer by now
@@ -289,14 +300,14 @@ def _with_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> S
         has |= {"commit_s": 6 * LONG_COMMIT_S, "steps": max(scenario.steps, STAMPED_STEPS)}
     has |= {"gateways": gateways, "landers": landers}
     if (gateways or landers) and lots.random() < SINKS_ALONE:
-        scenario = _of_sinks(replace(scenario, **has), lots, kinds)
+        scenario = of_sinks(replace(scenario, **has), lots, kinds)
     else:
         scenario = replace(scenario, faults=faults, schedule=tuple(schedule), **has)
     is_replaced = {"gateway_jump", "new_lake"} <= {*kinds} and lots.random() < REPLACED
     if (gateways or landers) and is_replaced:
-        return _of_replaced(scenario, lots)
+        return of_replaced(scenario, lots)
     if DEFAULT_SINK in gateways and "former_lander" in kinds and lots.random() < SERVED:
-        return _of_served(scenario, lots)
+        return of_served(scenario, lots)
     return _with_links(scenario, Random(f"{scenario.seed} links"), kinds)
 
 
@@ -340,49 +351,6 @@ def _ordered(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scen
         more = [Fault(random.randint(1, scenario.steps), "power_lost", "", n) for n in amounts]
         has["schedule"] = tuple(sorted([*scenario.schedule, *more]))
     return replace(scenario, ordered=True, **has)
-
-
-def _of_sinks(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
-    """Return the scenario with other faults: see `SINKS_ALONE`."""
-    drawn = {kind: random.choice(of) for kind, of in OF_SINKS_ALONE.items() if kind in kinds}
-    faults, few = FaultRates(**drawn), replace(scenario, size=2, steps=45, commit_s=0)
-    few = replace(few, faults=faults, acting=False, scans=False, stamped=False)
-    return replace(few, schedule=tuple(faults.schedule(random, few.names, few.steps)))
-
-
-def _of_replaced(scenario: Scenario, random: Random) -> Scenario:
-    """Return the scenario with other faults: see `REPLACED`."""
-    ahead_s, at = 2 * random.randint(300, 1_900) + 1, random.randint(3, 8)  # odd: it is set right
-    ahead = Fault(at, "gateway_jump", "", ahead_s)
-    replaced = Fault(at + random.randint(28, 36), "new_lake", "", 1)
-    few = replace(scenario, size=2, steps=45, commit_s=0, faults=CALM, schedule=(ahead, replaced))
-    return replace(few, archive=False, unsynchronised=False, narrow=False, stamped=False)
-
-
-def _of_served(scenario: Scenario, random: Random) -> Scenario:
-    """Return the scenario with other faults: see `SERVED`."""
-    fault = Fault(random.randint(5, 25), "former_lander", "", random.randint(40, 55))
-    few = replace(scenario, size=2, steps=90, commit_s=0, faults=CALM, schedule=(fault,))
-    few = replace(few, archive=False, landers=(), gateways=(DEFAULT_SINK,), roster=True)
-    few = replace(few, sinks_retain_s=0)
-    return replace(few, acting=False, scans=False, ordered=False, stamped=False, narrow=False)
-
-
-def _of_twins(scenario: Scenario, random: Random) -> Scenario:
-    """Return the scenario with other faults: see `TWINS_EVERY`."""
-    steps = random.randint(KINDS["twin"].least, KINDS["twin"].most)
-    few = replace(scenario, size=2, steps=45, commit_s=0, faults=CALM, archive=False, landers=())
-    few = replace(few, acting=False, scans=False, ordered=False, stamped=False, narrow=False)
-    twin = Fault(random.randint(3, 12), "twin", "", steps)
-    return replace(few, gateways=(DEFAULT_SINK,), schedule=(twin,))
-
-
-def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
-    """Return the scenario with other faults: see `OF_CARDS`."""
-    rates = {kind: random.choice(drawn) for kind, drawn in CARDS.items() if kind in kinds}
-    faults = FaultRates(**rates)
-    few = replace(scenario, size=2, steps=60, faults=faults, acting=False, scans=False)
-    return replace(few, schedule=tuple(faults.schedule(random, few.names, few.steps)))
 
 
 def reconnects(scenario: Scenario) -> bool:
