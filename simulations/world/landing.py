@@ -256,7 +256,7 @@ def _lacking(
         owed: device -> what was in the answers for it that did not leave.
         answers: those that left.
     """
-    for device, entries in owed.items():
+    for device, entries in owed.items() if sink.is_connected else ():  # else the power went in it
         if device in sink.unsent:
             sink.unsent[device] |= entries  # the rest of the answer follows
             continue
