@@ -1,21 +1,39 @@
 """Scenarios in which few things befall a world: what heals much, and so hides much, is left out."""
 
-from dataclasses import replace
+from dataclasses import Field, replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.world.faults import CALM, CARDS, KINDS, OF_SINKS_ALONE, Fault, FaultRates
 
-if TYPE_CHECKING:
-    from simulations.world.scenario import Scenario
+
+class Drawn(Protocol):
+    """A scenario, as far as faults are drawn for it."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the devices, in order."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    @property
+    def steps(self) -> int:
+        """How long faults befall."""
+
+
+_Scenario = TypeVar("_Scenario", bound=Drawn)
 
 QUEUE_STEPS = 30
 """Steps in which hours pass and one device is away: what waits for it at the broker is older than
 clocks may differ."""
 
 
-def of_sinks(scenario: "Scenario", random: Random, kinds: tuple[str, ...]) -> "Scenario":
+def of_sinks(scenario: _Scenario, random: Random, kinds: tuple[str, ...]) -> _Scenario:
     """Return the scenario with other faults: see `scenario.SINKS_ALONE`."""
     drawn = {kind: random.choice(of) for kind, of in OF_SINKS_ALONE.items() if kind in kinds}
     faults, few = FaultRates(**drawn), replace(scenario, size=2, steps=45, commit_s=0)
@@ -23,7 +41,7 @@ def of_sinks(scenario: "Scenario", random: Random, kinds: tuple[str, ...]) -> "S
     return replace(few, schedule=tuple(faults.schedule(random, few.names, few.steps)))
 
 
-def of_replaced(scenario: "Scenario", random: Random) -> "Scenario":
+def of_replaced(scenario: _Scenario, random: Random) -> _Scenario:
     """Return the scenario with other faults: see `scenario.REPLACED`."""
     ahead_s, at = 2 * random.randint(300, 1_900) + 1, random.randint(3, 8)  # odd: it is set right
     ahead = Fault(at, "gateway_jump", "", ahead_s)
@@ -32,7 +50,7 @@ def of_replaced(scenario: "Scenario", random: Random) -> "Scenario":
     return replace(few, archive=False, unsynchronised=False, narrow=False, stamped=False)
 
 
-def of_served(scenario: "Scenario", random: Random) -> "Scenario":
+def of_served(scenario: _Scenario, random: Random) -> _Scenario:
     """Return the scenario with other faults: see `scenario.SERVED`."""
     fault = Fault(random.randint(5, 25), "former_lander", "", random.randint(40, 55))
     few = replace(scenario, size=2, steps=90, commit_s=0, faults=CALM, schedule=(fault,))
@@ -41,7 +59,7 @@ def of_served(scenario: "Scenario", random: Random) -> "Scenario":
     return replace(few, acting=False, scans=False, ordered=False, stamped=False, narrow=False)
 
 
-def of_twins(scenario: "Scenario", random: Random) -> "Scenario":
+def of_twins(scenario: _Scenario, random: Random) -> _Scenario:
     """Return the scenario with other faults: see `scenario.TWINS_EVERY`."""
     steps = random.randint(KINDS["twin"].least, KINDS["twin"].most)
     few = replace(scenario, size=2, steps=45, commit_s=0, faults=CALM, archive=False, landers=())
@@ -50,7 +68,7 @@ def of_twins(scenario: "Scenario", random: Random) -> "Scenario":
     return replace(few, gateways=(DEFAULT_SINK,), schedule=(twin,))
 
 
-def of_cards(scenario: "Scenario", random: Random, kinds: tuple[str, ...]) -> "Scenario":
+def of_cards(scenario: _Scenario, random: Random, kinds: tuple[str, ...]) -> _Scenario:
     """Return the scenario with other faults: see `scenario.OF_CARDS`."""
     rates = {kind: random.choice(drawn) for kind, drawn in CARDS.items() if kind in kinds}
     faults = FaultRates(**rates)
@@ -58,7 +76,7 @@ def of_cards(scenario: "Scenario", random: Random, kinds: tuple[str, ...]) -> "S
     return replace(few, schedule=tuple(faults.schedule(random, few.names, few.steps)))
 
 
-def of_clocks(scenario: "Scenario", random: Random) -> "Scenario":
+def of_clocks(scenario: _Scenario, random: Random) -> _Scenario:
     """Return the scenario with clocks that are wrong from the start, or whose beats come late.
 
     - a machine starts with a clock that was set wrong, and nobody can say so
