@@ -147,6 +147,7 @@ def current(rows: Selection, columns: Sequence[Column]) -> Selection:
     number = " ".join(f"WHEN {literal(status)} THEN {n}" for n, status in enumerate(STATUSES))
     newest = [
         "max(revision) AS revision",
+        "max_by(xxhash64(excluded), revision) AS names",  # a text would be aggregated by sorting
         f"max_by(CASE status {number} END, revision) AS status",
         *(
             f"max_by({name}, revision) AS {name}"
@@ -171,6 +172,7 @@ def _beside(
             "old.revision AS _revision",
             "old.status AS status",
             "old.excluded AS _named",
+            "old.names AS _old_names",
             "old.frontier AS _old_frontier",
             *(f"old.{name} AS _old_{name}" for name in COMPARED),
             *(f"old.{name} AS _old_{at}" for at, name in enumerate(names)),
@@ -214,7 +216,7 @@ def _revisions(
     excluded, excluded_devices = (
         f"if({held}, _either{of}, _excluded{of})" for of in ("", "_devices")
     )
-    names = f"if({_WAS_SHORT}, _named <> {excluded}, {windows.completed.condition})"
+    names = f"if({_WAS_SHORT}, _old_names <> xxhash64({excluded}), {windows.completed.condition})"
     renamed = f"coalesce({is_final} AND _is_passed AND {names}, false)"
     differs = f"(NOT ({' AND '.join(same)}) OR {renamed})"
     passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
