@@ -33,7 +33,7 @@ from cloud_tier.job.frames import frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.job.starts import StepBounds, starts_of_step, too_late
-from cloud_tier.job.streams import LakeStreams, StepFrontier, is_over, streams_of
+from cloud_tier.job.streams import LakeStreams, StepFrontier, streams_of
 from cloud_tier.lake.coverage import (
     liveness_of,
     passed_frontiers,
@@ -43,6 +43,7 @@ from cloud_tier.lake.coverage import (
 from cloud_tier.lake.sqltext import identifier
 from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
+from lasp_edge.evaluation.fleet import is_over
 from lasp_edge.evaluation.parted import promises_of
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness, caught_up
@@ -181,7 +182,7 @@ def _append_streamed(
         known.frontier,
         coverage.frontier,
         due_us,
-        is_over(coverage, now.liveness),
+        is_over(now.liveness.promises.entries, coverage),
         promises_of(now.liveness.promises.entries, coverage),
         due_us if job.tentative_after_us else None,
         finality.awaited,

@@ -34,7 +34,7 @@ from lasp_edge.ordered.inputs import PlacedCell
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.revisiting import RevisitingEngine
-from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness
+from lasp_edge.protocol.frontier import AwaitedDevices
 
 MOST_ENTRIES: Final = 5_000
 """Entries of cells that are evaluated together, about: some 50,000 items of devices at 1 Hz."""
@@ -294,10 +294,3 @@ def _spans(cells: Cells) -> Iterator[tuple[int, int]]:
 def streams_of(job: Job) -> LakeStreams | None:
     """Return the streams over the fleet; None for a program without results of such."""
     return LakeStreams(job) if job.plan.fleet_results else None
-
-
-def is_over(coverage: Coverage, liveness: Liveness) -> bool:
-    """Return whether all that are waited for have read their last reading, and sent it."""
-    promises, excluded = liveness.promises.entries, coverage.excluded
-    left = [promises.get(device) for device in coverage.expected if device not in excluded]
-    return bool(left) and all(promise is not None and promise.done for promise in left)

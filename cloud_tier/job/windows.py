@@ -147,7 +147,7 @@ def current(rows: Selection, columns: Sequence[Column]) -> Selection:
     number = " ".join(f"WHEN {literal(status)} THEN {n}" for n, status in enumerate(STATUSES))
     newest = [
         "max(revision) AS revision",
-        "max_by(xxhash64(excluded), revision) AS names",  # a text would be aggregated by sorting
+        "max_by(xxhash64(excluded), revision) AS _names",  # a text is aggregated by sorting
         f"max_by(CASE status {number} END, revision) AS status",
         *(
             f"max_by({name}, revision) AS {name}"
@@ -172,7 +172,7 @@ def _beside(
             "old.revision AS _revision",
             "old.status AS status",
             "old.excluded AS _named",
-            "old.names AS _old_names",
+            "old._names AS _old_names",
             "old.frontier AS _old_frontier",
             *(f"old.{name} AS _old_{name}" for name in COMPARED),
             *(f"old.{name} AS _old_{at}" for at, name in enumerate(names)),

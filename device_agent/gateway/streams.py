@@ -10,14 +10,14 @@ acknowledged.
 
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from crdts.frontier import Promise
 from device_agent.gateway.failures import MOST_FAILURES
 from device_agent.gateway.finality import TurnFinality
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator, is_over
 from lasp_edge.evaluation.parted import PartedScans, promises_of
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
@@ -40,6 +40,16 @@ MOST_CELLS: Final = 20_000
 
 Cells = dict[tuple[str, WriterOfPanes], int]
 """The seq of each entry of a cell, by key and writer."""
+
+
+class TurnTerms(TypedDict):
+    """For whom rows wait in a turn, and who is missing in them; see `FleetStreams.advance`."""
+
+    due_us: int | None
+    is_over: bool
+    promises: Mapping[str, Promised | None]
+    answers_due_us: int | None
+    absences: RowAbsences
 
 
 class FleetStreams:
@@ -166,7 +176,7 @@ class FleetStreams:
 
     def terms(
         self, promises: Mapping[str, Promise], finality: TurnFinality, wait_us: int
-    ) -> dict[str, Any]:
+    ) -> TurnTerms:
         """Return for whom rows wait in a turn, and who is missing in them; see `advance`.
 
         Args:
@@ -178,10 +188,9 @@ class FleetStreams:
         # Who does not wait at all waits for answers all the same: each one that is late would
         # change a share, and all that devices make of it.
         waited_us = due_us if wait_us else None
-        left = [promises.get(at) for at in coverage.expected if at not in coverage.excluded]
         return {
             "due_us": due_us,
-            "is_over": bool(left) and all(each is not None and each.done for each in left),
+            "is_over": is_over(promises, coverage),
             "promises": promises_of(promises, coverage) if self.parted.scans else NOBODY,
             "answers_due_us": waited_us,
             "absences": RowAbsences(

@@ -1,10 +1,9 @@
 """Functions of the user's own that do not return: each is made to fail, and is named.
 
 A signal looks at what runs, once a second. Where that is one call of a function for five seconds,
-an error is raised in it, as in any function that fails; after that each call has one second,
-and with the eighth all ends. What
-no signal interrupts, as the sum of a huge range, and what goes on after its error, ends the
-process: Python prints the line that runs.
+an error is raised in it, as in any function that fails; after that each call has one second, and
+with the eighth all ends. What no signal interrupts, as the sum of a huge range, and what goes on
+after its error, ends the process: Python prints the line that runs.
 """
 
 import faulthandler

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from crdts.frontier import Promise
 from lasp_edge.evaluation.history import Read, StreamHistory
 from lasp_edge.evaluation.parted import PartedScans, made_of
 from lasp_edge.evaluation.rows import ResultBook
@@ -26,6 +27,7 @@ from lasp_edge.ordered.inputs import InputCell, PlacedCell, TakenItem, in_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.plain import decoded, encoded
+from lasp_edge.protocol.frontier import Coverage
 
 LIVE_ITEMS: Final = 50_000
 """Items in memory before there is a cut, some 700 bytes each: more are in the store alone."""
@@ -350,6 +352,12 @@ class FleetEvaluator:
         for at in failing.keys() - self._failing:
             self.failed[_reason(at, failing[at])] += 1
         self._failing = set(failing)
+
+
+def is_over(promises: Mapping[str, Promise], coverage: Coverage) -> bool:
+    """Return whether all that are waited for have read their last reading, and sent it."""
+    left = [promises.get(each) for each in coverage.expected if each not in coverage.excluded]
+    return bool(left) and all(promise is not None and promise.done for promise in left)
 
 
 def _reason(at: tuple[str, object], why: str) -> str:

@@ -7,14 +7,14 @@ from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.lake import Lake
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge import Program, scans
-from lasp_edge.language.streaming import FLEET, graph_of, plain_parts
+from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.cells import PRESENT, Item, cell_of, packed
-from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.places import place_text
 from lasp_edge.protocol.window_rows import COUNTED, missing_record
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import row, tick
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest
+from tests.device_agent.gateway.support_streams import made_of
 
 FIRST_US = 1_700_000_000_000_000
 SECOND_US = 1_000_000
@@ -160,16 +160,11 @@ class Fleet:
 
     def truth(self, name, frontier_s=None):
         """Return place -> key and parts, as the oracle makes them of all items."""
-        resolution, result = self.plan.events["door"].resolution, self.plan.fleet_results[name]
-        content = {
-            item.place("door", device): item.event("door", device, resolution)
-            for (device, item), state in self.items.items()
-            if state == PRESENT
-        }
+        result = self.plan.fleet_results[name]
         frontier_us = self.gateway.core.streams.frontier_us
         if frontier_s is not None:
             frontier_us = FIRST_US + frontier_s * SECOND_US
-        found = outputs_of(graph_of(self.plan, FLEET).nodes, {"door": content}, frontier_us)[name]
+        found = made_of(self.plan, self.items, name, frontier_us)
         return {
             place_text(at): (each.key, plain_parts(result, each.value))
             for at, each in found.items()

@@ -32,6 +32,17 @@ def doors(scan=None, version=1):
     return program.plan()
 
 
+def made_of(plan, items, name, frontier_us):
+    """Return place -> event of the outputs that the oracle makes of doors' items by a frontier."""
+    resolution = plan.events["door"].resolution
+    content = {
+        item.place("door", device): item.event("door", device, resolution)
+        for (device, item), state in items.items()
+        if state == PRESENT
+    }
+    return outputs_of(graph_of(plan, FLEET).nodes, {"door": content}, frontier_us)[name]
+
+
 class Fleet:
     """Devices that send cells of items to a gateway.
 
@@ -108,14 +119,8 @@ class Fleet:
 
     def truth(self, name):
         """Return what the oracle makes of all items, by the same frontier."""
-        resolution, result = self.plan.events["door"].resolution, self.plan.stream_results[name]
-        content = {
-            item.place("door", device): item.event("door", device, resolution)
-            for (device, item), state in self.items.items()
-            if state == PRESENT
-        }
-        frontier_us = self.gateway.core.streams.frontier_us
-        found = outputs_of(graph_of(self.plan, FLEET).nodes, {"door": content}, frontier_us)[name]
+        result, frontier_us = self.plan.stream_results[name], self.gateway.core.streams.frontier_us
+        found = made_of(self.plan, self.items, name, frontier_us)
         return {at: (each.key, plain_parts(result, each.value)) for at, each in found.items()}
 
     def check(self):
