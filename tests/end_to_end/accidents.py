@@ -77,6 +77,7 @@ class Trial:
         for accident in accidents:
             heappush(self._due, (accident.at_s, *accident[1:]))
         self._may_start = True
+        self._is_ending = False
 
     def run(self) -> None:
         """Start everything and return when everything has been merged."""
@@ -133,7 +134,7 @@ class Trial:
         return True
 
     def _cloud(self, clock_s: float, _device: str, lasts_s: float, *, alone: bool = False) -> bool:
-        if not self._site.cloud.runs:
+        if not self._site.cloud.runs or self._is_ending:
             return False
         self._site.cloud.kill(alone=alone)
         self._may_start = False
@@ -151,10 +152,14 @@ class Trial:
         return self._kill_one("lander")
 
     def _jvm(self, *_: object) -> bool:
-        """Kill Spark where it is up: what never came up is lacking, which has another exit code."""
+        """Kill Spark where it is up: what never came up is lacking, which has another exit code.
+
+        The job has time to end by itself.
+        """
         cloud = self._site.cloud
         is_up = cloud.runs and "Spark is ready" in cloud.printed.read_text()
-        return is_up and self._kill_one("jvm")
+        self._is_ending = is_up and self._kill_one("jvm")
+        return self._is_ending
 
     def _kill_one(self, what: str) -> bool:
         """Kill one process of the job; False if it has none such now."""
@@ -170,6 +175,7 @@ class Trial:
         """Start the job again when it has ended, as a service manager would."""
         cloud = self._site.cloud
         if self._may_start and not cloud.runs:
+            self._is_ending = False
             if cloud.exit_code is not None and cloud.exit_code >= 0:
                 self.ended.append(cloud.exit_code)
             self._site.start_cloud()
