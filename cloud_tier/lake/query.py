@@ -44,6 +44,14 @@ def _plain(type_: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_binary_view(type_) else type_
 
 
+def unreadable(root: str, error: Exception) -> str:
+    """Return why a lake cannot be read; a directory of this machine may be torn."""
+    text = f"{root} cannot be read: {in_one_line(error)}"
+    if "://" in root:
+        return text
+    return f"{text} (what a power cut has torn is mended at the next start of `lasp-edge cloud`)"
+
+
 def no_table(root: str, name: str) -> str:
     """Return that a lake lacks a table; without `landing` it is no lake, so also what to type.
 

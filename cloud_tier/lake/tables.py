@@ -59,7 +59,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
 from cloud_tier.lake.comments import TABLES, comment
-from cloud_tier.lake.query import in_one_line, no_table
+from cloud_tier.lake.query import no_table, unreadable
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import TEXT, StreamResult
@@ -214,7 +214,7 @@ class LakeTables:
         except TableNotFoundError:
             raise NotFound(no_table(self.root, path.rpartition("/")[2])) from None
         except (DeltaError, OSError) as error:
-            raise LakeUnreadable(f"{self.root} cannot be read: {in_one_line(error)}") from error
+            raise LakeUnreadable(unreadable(self.root, error)) from error
 
     def lake_id(self) -> str:
         """Return the id that tells this lake from any other, also from a new one in its place."""

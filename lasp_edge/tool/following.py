@@ -6,12 +6,14 @@ time.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Final, NoReturn
 
-from lasp_edge.errors import Exit, NotFound, UsageError
+from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.tool.printing import FoundRows, RowPrinter, RowsWanted, rows_wanted
 from lasp_edge.units import SECOND_US
 
@@ -70,11 +72,17 @@ def _need_key(found: FoundRows, key: str) -> None:
 
 
 def follow(find: Find, wanted: RowsWanted, printer: RowPrinter) -> NoReturn:
-    """Print rows, and then each that is new or has changed, until somebody stops it."""
+    """Print rows, and then each that is new or has changed, until somebody stops it.
+
+    Raises:
+        CommandError: they cannot be read at the first look. Later looks are tried again.
+    """
     printed: set[tuple[Any, ...]] = set()
+    look = find
     while True:
         began_s = time.monotonic()  # noqa: TID251 - a command waits in real time
-        found = find(wanted)
+        found = look(wanted)
+        look = partial(_found_again, find)
         rows = [tuple(row) for row in found.rows]
         at = next(place for place, name in enumerate(found.columns) if name in _TIMES)
         if rows and wanted.since_us is None:
@@ -87,3 +95,16 @@ def follow(find: Find, wanted: RowsWanted, printer: RowPrinter) -> NoReturn:
         printed = set(rows)
         took_s = time.monotonic() - began_s  # noqa: TID251 - the same
         time.sleep(max(LOOK_S, SHARE * took_s))
+
+
+def _found_again(find: Find, wanted: RowsWanted) -> FoundRows:
+    """Read rows, again and again until they can be read; each reason is printed once."""
+    reason = ""
+    while True:
+        try:
+            return find(wanted)
+        except CommandError as error:
+            if str(error) != reason:
+                print(f"{error}; the next look is in {LOOK_S:g} s", file=sys.stderr, flush=True)  # noqa: T201
+            reason = str(error)
+            time.sleep(LOOK_S)

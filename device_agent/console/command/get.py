@@ -139,10 +139,22 @@ def _why_unknown(session: FleetSession, name: str, at: str) -> str:
             f"{name!r} is a shared variable, and no command reads one off devices; a lake has its "
             f"value: lasp-edge lake shared {shlex.quote(name)} --lake DIR"
         )
-    if plan is not None and name in {**plan.local_folds, **plan.dynamic_folds}:
+    shown = shlex.quote(name)
+    windows = f"lasp-edge windows {shown} --gateway DIR"
+    if plan is None:
+        return (
+            f"no value {name!r} is published {at}{_instead(name, names)}; for one that is not "
+            f"published, name the program: lasp-edge get {shown} MODULE:PROGRAM ...; "
+            f"of a window: {windows}"
+        )
+    if name in {**plan.local_folds, **plan.dynamic_folds}:
         return f"{name} {_NOT_YET}"
-    window = f"of a window: lasp-edge windows {shlex.quote(name)} --gateway DIR"
-    return f"no value {name!r} {at}{_instead(name, names)}; {window}"
+    if name in plan.windows:
+        return f"{name!r} is a window: {windows}"
+    if name in plan.stream_results:
+        place = "--gateway DIR" if name in plan.fleet_results else "--lake DIR"
+        return f"{name!r} is a result: lasp-edge results {shown} {place}"
+    return f"no value {name!r} {at}{_instead(name, names)}"
 
 
 def _why_not_yet(values: FleetValues, arguments: argparse.Namespace) -> str:

@@ -40,6 +40,9 @@ def test_a_damaged_table_is_told_in_one_line_and_a_lander_tries_again(tmp_path):
     with pytest.raises(LakeUnreadable, match=f"{tmp_path} cannot be read: .+") as raised:
         tables.table(tables.landing)
     assert "\n" not in str(raised.value)
+    assert "a power cut has torn is mended at the next start of `lasp-edge cloud`" in str(
+        raised.value
+    )
     assert isinstance(raised.value, OSError)
 
 

@@ -115,6 +115,31 @@ def test_a_table_stays_aligned_and_has_every_column_from_the_beginning(store, ca
     assert later.split()[-1] == "cellar"
 
 
+def test_rows_that_cannot_be_read_for_a_while_are_read_again(store, capsys, monkeypatch):
+    store.commit(FleetChanges(rows=[row(0, 1)]))
+    file, aside = store.path, store.path.with_name("aside")
+    steps = [lambda: file.rename(aside), lambda: None, lambda: aside.rename(file), lambda: None]
+    coming, out, err = iter(steps), [], []
+
+    def sleep(seconds):
+        shown = capsys.readouterr()
+        out.append(shown.out)
+        err.append(shown.err)
+        step = next(coming, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+
+    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: 0.0))
+    words = ["windows", "by_room", "--gateway", str(file.parent), "--follow", "--json"]
+    assert main(words) == Exit.INTERRUPTED
+    assert [len(text.splitlines()) for text in out] == [1, 0, 0, 0, 0]
+    assert [bool(text) for text in err] == [False, True, False, False, False]
+    assert "the next look is in 2 s" in err[1]
+    file.rename(aside)
+    assert main(words) == Exit.NOT_FOUND, "at the first look it may be a mistake"
+
+
 def test_what_cannot_be_followed_is_refused(store, tmp_path, capsys):
     words = ["windows", "by_room", "--gateway", str(tmp_path), "--follow", "--as-of", "5"]
     assert main(words) == Exit.USAGE

@@ -93,9 +93,14 @@ def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys, broke
     [
         (
             ["globl_average"],
-            "no value 'globl_average' in fleet 'greenhouse'; did you mean",
+            "no value .globl_average. is published .*; did you mean .* get globl_average MODULE:",
         ),
         (["by_room"], "; of a window: lasp-edge windows by_room --gateway DIR$"),
+        (
+            ["temperature_by_room", PROGRAM],
+            "^'temperature_by_room' is a window: lasp-edge windows temperature_by_room --gateway",
+        ),
+        (["globl_average", PROGRAM], r"^no value 'globl_average' in fleet .*did you mean [^;]+$"),
         (["local_average"], "each device has its own local_average; name one: --device "),
         (["local_average", "--device", "atic"], "no device 'atic' .* did you mean 'attic'"),
         (["global_average", "--fleet", "greenhuse"], "no device was heard in fleet 'greenhuse'"),
@@ -103,7 +108,8 @@ def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys, broke
     ],
 )
 def test_get_says_what_could_have_been_meant(agents, shared_broker, words, said):
-    words = words if "--fleet" in words else [*words, "--fleet", "greenhouse"]
+    known = "--fleet" in words or PROGRAM in words
+    words = words if known else [*words, "--fleet", "greenhouse"]
     with pytest.raises(CommandError, match=said) as error:
         run(get, shared_broker, *words, "--wait", "0")
     assert error.value.exit_code == 1
