@@ -45,6 +45,7 @@ from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
 from lasp_edge.evaluation.fleet import is_over
 from lasp_edge.evaluation.parted import promises_of
+from lasp_edge.ordered.stalls import RefusedPart
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness, caught_up
 from lasp_edge.protocol.lake_columns import REPLACED
@@ -113,6 +114,7 @@ class Outcome(NamedTuple):
         results: how many rows of results were appended.
         seconds: how long it took.
         unanswered: scans with local events of whose events in order devices have answered none.
+        refused: scans with local events, each with a part that is refused at its last event.
     """
 
     known: MergedState
@@ -126,6 +128,7 @@ class Outcome(NamedTuple):
     results: int = 0
     seconds: float = 0.0
     unanswered: tuple[str, ...] = ()
+    refused: tuple[tuple[str, RefusedPart], ...] = ()
 
 
 def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:
@@ -168,6 +171,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         too_late=_too_late(job, known, now, summary),
         results=results,
         unanswered=() if known.streams is None else known.streams.unanswered,
+        refused=() if known.streams is None else known.streams.refused,
     )
 
 

@@ -34,6 +34,7 @@ from lasp_edge.ordered.inputs import PlacedCell
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.revisiting import RevisitingEngine
+from lasp_edge.ordered.stalls import RefusedPart, refused_parts
 from lasp_edge.protocol.frontier import AwaitedDevices
 
 MOST_ENTRIES: Final = 5_000
@@ -114,6 +115,12 @@ class LakeStreams:
         """The scans whose events in order devices have passed, and have answered none of."""
         frontier_us = self.frontier_us
         return () if frontier_us is None else self._parted.unanswered(frontier_us - ANSWERED_US)
+
+    @property
+    def refused(self) -> tuple[tuple[str, RefusedPart], ...]:
+        """The scans with local events, each with a part that is refused at its last event."""
+        gathered = self._parted.gathered.items()
+        return tuple((name, part) for name, each in gathered for part in refused_parts(each))
 
     def advance(self, touched: Touched, frontier: StepFrontier) -> int:
         """Evaluate what a batch brought, and commit it; return how many rows were appended.

@@ -50,7 +50,7 @@ def line_of(
 
 
 def awaited(core: GatewayCore, name: str) -> list[str]:
-    """Return for whom it waits, and until when it listens who is there."""
+    """Return for whom it waits, until when it listens who is there, and what holds scans."""
     elsewhere = sorted(core.elsewhere - core.membership.retired.keys())
     if elsewhere:
         minutes = LEFT_US // MINUTE_US
@@ -67,7 +67,8 @@ def awaited(core: GatewayCore, name: str) -> list[str]:
         f"{device} (its source {source} is silent)" if source else device
         for device, source in core.holding.items()
     ]
-    return [f"waiting for {_several(holding)}"] if holding else []
+    stalls = [] if core.streams is None else core.streams.stalls.words()
+    return [*([f"waiting for {_several(holding)}"] if holding else []), *stalls]
 
 
 def clocks_apart(ahead_us: Mapping[str, int]) -> str:

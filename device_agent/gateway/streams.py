@@ -17,6 +17,7 @@ from device_agent.gateway.failures import MOST_FAILURES
 from device_agent.gateway.finality import TurnFinality
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
+from device_agent.gateway.stalls import ScanStalls
 from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator, is_over
 from lasp_edge.evaluation.parted import PartedScans, promises_of
 from lasp_edge.evaluation.rows import Newest, ResultBook
@@ -62,6 +63,7 @@ class FleetStreams:
 
     Attributes:
         failed: how often a function of the program failed, by reason, former runs included.
+        stalls: looks which scans with local events go on.
     """
 
     def __init__(self, plan: Plan, keeper: FleetKeeper, retain_us: int) -> None:
@@ -76,6 +78,7 @@ class FleetStreams:
         }
         watched = {each.variable for each in fleet_alerts(plan).values()}
         self._evaluator = FleetEvaluator(self._engine, self._history, self._books, watched)
+        self.stalls = ScanStalls(self._history.parted)
         self._known: dict[tuple[int, int], Cells] = {}
         self._taken: list[PlacedCell] = []
         self._entries: list[KeptEntry] = []
@@ -240,6 +243,7 @@ class FleetStreams:
             answers_due_us=answers_due_us,
             absences=absences,
         )
+        self.stalls.look(self.frontier_us)
         self._store_failed()
         changes.history |= self._history.take_changes()
         changes.result_parts |= self._history.take_rows()

@@ -17,12 +17,12 @@ from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta, compose_into
+from lasp_edge.ordered.gathered import answers_of
 from lasp_edge.ordered.gathering import (
     Gathering,
     OrderedRecord,
     Promised,
     Waited,
-    answers_of,
 )
 from lasp_edge.ordered.inputs import InputCell, TakenItem, inserted_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
@@ -38,6 +38,8 @@ from lasp_edge.protocol.shares import short_stream
 MOST_AN_HOUR: Final = 2_000
 """Events in order of a scan in an hour: behind them it stops, and that is counted."""
 HOUR_US: Final = 3_600_000_000
+MOST_FAILURES: Final = 100
+"""Reasons that are counted apart, at most."""
 
 SELDOM: Final = 64
 """A cell that is not answered for long is published again after this many rounds: an hour."""
@@ -61,10 +63,14 @@ class SharedCell(NamedTuple):
 def packed_cell(cell: SharedCell) -> bytes:
     """Return the bytes of a cell in a store."""
     rows = tuple(
-        (*place, *(record if record.lacks else record[:-1]))
-        for place, record in sorted(cell.records.items())
+        (*place, *record[: _kept_fields(record)]) for place, record in sorted(cell.records.items())
     )
     return encoded((cell.number, rows))
+
+
+def _kept_fields(record: OrderedRecord) -> int:
+    """Return how many fields of a record are stored: without the last ones that are empty."""
+    return len(record) - (0 if record.failed else 1 if record.lacks else 2)
 
 
 def cell_in_store(packed: bytes) -> SharedCell:
@@ -218,7 +224,18 @@ class PartedScans:
             gathered, root = (deltas.get(f"{name}: {part}", {}) for part in ("gathered", "root"))
             if gathered or root:
                 gathering.take(gathered, root)
+                self._count_failures(name, gathering)
                 self._store(name)
+
+    def _count_failures(self, name: str, gathering: Gathering) -> None:
+        """Count what has failed at events in order, by reason; devices may send ever new ones."""
+        for device, why in gathering.failures:
+            reason = (
+                f"{name}: the part of {device} is refused: {why}" if device else f"{name}: {why}"
+            )
+            if reason in self.failed or len(self.failed) < MOST_FAILURES:
+                self.failed[reason] += 1
+        gathering.failures.clear()
 
     def _marks(self, waited: Waited, frontier_us: int | None) -> list[TakenItem]:
         found: list[TakenItem] = []

@@ -4,7 +4,7 @@ A row is that of a window which ends behind its time. One that the frontier has 
 devices that had not promised past it, and those of which a stretch of readings may be missing. A
 tentative one names those that it was not waited for, where X is over for it. Of a row only its own
 time counts, not the past that its state came from. At an event in order of a scan with local events
-a row names those, too, without whose answer that is whole (`lasp_edge.ordered.gathering`).
+a row names those, too, without whose part that is stepped (`lasp_edge.ordered.gathering`).
 
     >>> from lasp_edge.protocol.frontier import AwaitedDevices
     >>> devices = AwaitedDevices((), 90, (("attic", 20), ("cellar", 90)))
@@ -135,7 +135,7 @@ class RowAbsences:
             found = self._waited.at(place[0])
         for each in self.gathered:
             lacks = _lacked_at(each.records, place)
-            if not set(lacks) <= set(found):
+            if not lacks <= set(found):
                 found = tuple(sorted({*found, *lacks}))
         return found
 
@@ -188,11 +188,11 @@ class _NamesByTime:
         return found
 
 
-def _lacked_at(records: Mapping[Place, OrderedRecord], place: Place) -> tuple[str, ...]:
+def _lacked_at(records: Mapping[Place, OrderedRecord], place: Place) -> frozenset[str]:
     """Return whom the event in order lacks from which a row at a place was made."""
     time_us, device, tie, path = place
     for length in range(len(path), -1, -1):
         record = records.get((time_us, device, tie, path[:length]))
         if record is not None:
-            return record.lacks
-    return ()
+            return record.missing
+    return frozenset()

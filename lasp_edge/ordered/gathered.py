@@ -135,3 +135,13 @@ class GatherStage(StreamStage):
             for cell_us in [each for each in cells if each < time_us]:
                 del cells[cell_us]
         return super().cut(time_us)
+
+
+def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:
+    """Yield the answers among outputs of devices, each with the event in order."""
+    of_cell = {(at[0], at[1]): stated(each.value) for at, each in content.items() if is_of_cell(at)}
+    for at, event in content.items():
+        answer = part_answer(at[1], event.value) if is_about_order(at) else None
+        if answer is not None:
+            gone_on = of_cell.get((cell_of(at[0]), at[1]), NOWHERE)
+            yield ordered_place(at), answer.stating(gone_on)

@@ -9,7 +9,8 @@ them whose basis follows from them; so a turn costs by what has changed.
   device that counts answers by another one.
 - A mark that is set without the answer of a device **lacks** it: one that counts and is not waited
   for, one that had answered by another basis and is gone, or one whose store was lost, so that its
-  part may be without readings. The rows there name these until they have answered.
+  part may be without readings. The rows there name these until they have answered; and those whose
+  part is refused.
 - A place is **open** while it is not marked, or a device that counts has not answered it so, or
   has not gone on from the share behind it, or has not promised since then what was final before:
   its promise waits for all that it has revised there; and until the frontier has passed it, since
@@ -19,27 +20,14 @@ Answers are kept of open places alone: all have answered the others by the basis
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lasp_edge.ordered.answers import (
-    NOWHERE,
-    PartAnswer,
-    is_of_cell,
-    part_answer,
-    stated,
-)
-from lasp_edge.ordered.cells import cell_of
+from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.item_store import FOR_EVER_US
-from lasp_edge.ordered.parted import (
-    FIRST,
-    SHARE,
-    basis_of,
-    is_about_order,
-    ordered_place,
-)
+from lasp_edge.ordered.parted import FIRST, basis_of, changes_at
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.synchronised import Synchronised
@@ -55,6 +43,7 @@ class OrderedRecord(NamedTuple):
         mark: the basis with which it is whole; b"" where it is not.
         answered: all devices that count have answered it by that basis.
         lacks: the devices without whose answer it is marked.
+        failed: what failed there, with the reason: a device's part is refused; "": the scan's step.
     """
 
     key: str
@@ -63,6 +52,12 @@ class OrderedRecord(NamedTuple):
     mark: bytes = b""
     answered: bool = False
     lacks: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """The devices without whose part the event in order is stepped."""
+        return frozenset(self.lacks).union(device for device, _ in self.failed if device)
 
 
 class Waited(NamedTuple):
@@ -108,6 +103,9 @@ class Gathering:
         news: those of them of which devices see something else; whoever publishes them clears it.
         completed_us: the times of places that lack a device no more; whoever looks clears it.
         lacks_any: some place lacks a device, or has lacked one.
+        failures: what has failed since somebody took them out: a device, or "", and the reason.
+        open: the places that are open, each with its answers, by device or one of all.
+        waited: for whose answers it waits.
     """
 
     def __init__(
@@ -116,25 +114,26 @@ class Gathering:
         records: Mapping[Place, OrderedRecord] | None = None,
         answers: Mapping[Place, Mapping[str, PartAnswer]] | None = None,
     ) -> None:
-        self._scan = scan
+        self.scan = scan
         self.records = dict(records or {})
         self._of_key: dict[str, list[Place]] = {}
         for place, record in sorted(self.records.items()):
             self._of_key.setdefault(record.key, []).append(place)
-        self._open: dict[Place, Mapping[str, PartAnswer] | PartAnswer] = {
+        self.open: dict[Place, Mapping[str, PartAnswer] | PartAnswer] = {
             place: (answers or {}).get(place, {})
             for place, record in self.records.items()
             if not record.answered
         }
-        self._touched = set(self._open)
-        self._waited = Waited()
+        self._touched = set(self.open)
+        self.waited = Waited()
         self._frontier_us: int | None = None
         self._unpromised: set[Place] = set()
         self._unpassed: set[Place] = set()
         self.changed: set[Place] = set()
         self.news: set[Place] = set()
         self.completed_us: set[int] = set()
-        self.lacks_any = any(record.lacks for record in self.records.values())
+        self.lacks_any = any(record.missing for record in self.records.values())
+        self.failures: list[tuple[str, str]] = []
 
     def take(self, gathered: Delta, root: Delta) -> None:
         """Take how the events in order, their answers and the outputs of the root have changed."""
@@ -151,34 +150,36 @@ class Gathering:
                 insort(self._of_key.setdefault(new.key, []), place)
                 self._touch_beside(place)
             _, answers, mark, _ = new.value
-            self._open[place] = {answer[0]: PartAnswer(*answer) for answer in answers}
+            self.open[place] = {answer[0]: PartAnswer(*answer) for answer in answers}
             self._touched.add(place)
             self._put(place, self.records[place]._replace(mark=mark, answered=False))
         self._take_shares(root)
 
     def _take_shares(self, root: Delta) -> None:
-        shares: dict[Place, tuple[bool, Any]] = {}
-        for at, (old, new) in root.items():
-            place = (*at[:3], at[3][:-1])
-            if new is not None and new.value[0] == SHARE:
-                shares[place] = (True, new.value[1])
-            elif old is not None and old.value[0] == SHARE:
-                shares.setdefault(place, (False, None))
-        for place, share in shares.items():
+        for place, change in changes_at(root).items():
             record = self.records.get(place)
-            if record is not None and not same(record[1:3], share):
-                if place not in self._open:  # all have gone on from the share before
-                    self._open[place] = _answer_of_all(place, record)
-                self._put(place, record._replace(known=share[0], share=share[1], answered=False))
+            if record is None:
+                continue
+            if change.share is not None and not same(record[1:3], change.share):
+                if place not in self.open:  # all have gone on from the share before
+                    self.open[place] = _answer_of_all(place, record)
+                known, share = change.share
+                self._put(place, record._replace(known=known, share=share, answered=False))
                 self._touched.add(place)
                 self._touch_behind(place)
+            after = self.records[place]._replace(failed=change.failed_after(record.failed))
+            self.failures += sorted(set(after.failed).difference(record.failed))
+            if not after.missing >= record.missing:
+                self.completed_us.add(place[0])
+            self.lacks_any |= bool(after.missing)
+            self._put(place, after)
 
     def _put(self, place: Place, record: OrderedRecord) -> None:
         before = self.records[place]
         if before is not record and not same(before, record):
             self.records[place] = record
             self.changed.add(place)
-            if not self._scan.is_share_constant and not same(before[1:3], record[1:3]):
+            if not self.scan.is_share_constant and not same(before[1:3], record[1:3]):
                 self.news.add(place)
 
     def _remove(self, place: Place, key: str) -> None:
@@ -191,7 +192,7 @@ class Gathering:
 
     def _let_go(self, place: Place) -> None:
         """Look at a place no more."""
-        self._open.pop(place, None)
+        self.open.pop(place, None)
         for places in (self._touched, self._unpromised, self._unpassed):
             places.discard(place)
 
@@ -207,8 +208,8 @@ class Gathering:
         if behind is not None:
             self._touched.add(behind)
             record = self.records[behind]
-            if behind not in self._open:
-                self._open[behind] = _answer_of_all(behind, record)
+            if behind not in self.open:
+                self.open[behind] = _answer_of_all(behind, record)
             self._put(behind, record._replace(answered=False))
 
     def basis(self, place: Place) -> bytes | None:
@@ -218,8 +219,8 @@ class Gathering:
         if not at:
             return FIRST
         before = of_key[at - 1]
-        if self._scan.is_share_constant:
-            return basis_of(before, self._scan.empty)
+        if self.scan.is_share_constant:
+            return basis_of(before, self.scan.empty)
         record = self.records[before]
         return basis_of(before, record.share) if record.known else None
 
@@ -230,9 +231,9 @@ class Gathering:
             waited: for whose answers.
             frontier_us: all that count had promised until then.
         """
-        before, self._waited = self._waited, waited
+        before, self.waited = self.waited, waited
         if waited.promises.keys() != before.promises.keys() or waited.due_us != before.due_us:
-            self._touched |= self._open.keys()
+            self._touched |= self.open.keys()
         elif waited.promises != before.promises or frontier_us != self._frontier_us:
             self._touched |= self._unpromised
         self._touched |= {place for place in self._unpassed if _has_passed(frontier_us, place)}
@@ -252,8 +253,8 @@ class Gathering:
         self._unpassed.discard(place)
         if basis is None:
             return record.mark
-        promises, due_us = self._waited[:2]
-        answers = self._open.get(place)
+        promises, due_us = self.waited[:2]
+        answers = self.open.get(place)
         if answers is None:
             answers = _answer_of_all(place, record)
         given = [
@@ -277,13 +278,13 @@ class Gathering:
         answers: Mapping[str, PartAnswer] | PartAnswer,
     ) -> OrderedRecord:
         """Return the record of a place that is whole, with those without whose answer it is so."""
-        promises, _, absent, lost_us = self._waited
+        promises, _, absent, lost_us = self.waited
         known, is_new = absent.union(record.lacks), record.mark != basis
         if isinstance(answers, PartAnswer):  # of all, but for those that it lacked
             lacks = known.union(promises) if is_new else set(record.lacks)
         else:
             # Who has answered the next one had answered this one, too, if it had been there.
-            behind = self._open.get(_behind(self._of_key[record.key], place) or place)
+            behind = self.open.get(_behind(self._of_key[record.key], place) or place)
             known = known.union(promises, answers, behind if isinstance(behind, dict) else ())
             lacks = {each for each in known if not self.counts(answers.get(each), basis)}
         if lost_us:
@@ -301,7 +302,7 @@ class Gathering:
 
     def _close(self, place: Place, record: OrderedRecord, given: list[PartAnswer]) -> None:
         """Let a whole place be open no longer, if all have gone on, and promised past it since."""
-        if not self._scan.is_share_constant:
+        if not self.scan.is_share_constant:
             basis = basis_of(place, record.share)
             if not all(each.has_gone_on_from(basis) for each in given):
                 return
@@ -311,7 +312,7 @@ class Gathering:
         if not _has_passed(self._frontier_us, place):
             self._unpassed.add(place)
             return
-        self._open.pop(place, None)
+        self.open.pop(place, None)
         self._put(place, record._replace(answered=True))
 
     @staticmethod
@@ -321,20 +322,20 @@ class Gathering:
 
     def is_promised(self, given: PartAnswer) -> bool:
         """Return whether a device has promised what was final, since it has given an answer."""
-        promised = self._waited.promises[given.device]
+        promised = self.waited.promises[given.device]
         if promised is None or promised[:2] <= (given.incarnation, given.beats):
             return False
         return self._frontier_us is None or promised.low_us >= self._frontier_us
 
     def settled_us(self, frontier_us: int) -> int:
         """Return the time before which all is settled, under a frontier."""
-        first = min(self._open, default=None)
+        first = min(self.open, default=None)
         return frontier_us if first is None else min(frontier_us, first[0])
 
     @property
     def unanswered_us(self) -> int | None:
         """The time of the first event in order, while no device has answered any; else None."""
-        is_answered = any(each.mark for each in self.records.values()) or any(self._open.values())
+        is_answered = any(each.mark for each in self.records.values()) or any(self.open.values())
         return None if is_answered else min([place[0] for place in self.records], default=None)
 
     def needed_until_us(self, place: Place) -> int:
@@ -364,8 +365,8 @@ class Gathering:
         Those are the open ones that lack more than promises, and those before them. Where the share
         is always the same, who has answered a place lacks nothing.
         """
-        unanswered = self._open.keys() - self._unpromised - self._unpassed
-        if self._scan.is_share_constant:
+        unanswered = self.open.keys() - self._unpromised - self._unpassed
+        if self.scan.is_share_constant:
             return unanswered
         found = set(unanswered)
         for place in unanswered:
@@ -388,13 +389,3 @@ def _answer_of_all(place: Place, record: OrderedRecord) -> PartAnswer:
 
 def _has_passed(frontier_us: int | None, place: Place) -> bool:
     return frontier_us is not None and place[0] < frontier_us
-
-
-def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:
-    """Yield the answers among outputs of devices, each with the event in order."""
-    of_cell = {(at[0], at[1]): stated(each.value) for at, each in content.items() if is_of_cell(at)}
-    for at, event in content.items():
-        answer = part_answer(at[1], event.value) if is_about_order(at) else None
-        if answer is not None:
-            gone_on = of_cell.get((cell_of(at[0]), at[1]), NOWHERE)
-            yield ordered_place(at), answer.stating(gone_on)

@@ -15,6 +15,8 @@ from its place.
 - A place is **whole** if each device that counts has answered it by the basis that counts. The
   evaluator **marks** it with this basis (`lasp_edge.ordered.gathering`). Behind a place that is not
   marked so nothing is known.
+- A part that cannot be joined is **refused**: its device runs another file of the program, or lies.
+  The place is evaluated without it, and lacks that device.
 
 Answers and marks stand in the order of the engine at the event that they are about, so what the
 engine stores, cuts and replays needs no other rule.
@@ -31,6 +33,7 @@ Source: Flumina (`synchronised`), without its tree of workers and its mailboxes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain, repeat
 from operator import itemgetter
@@ -50,12 +53,19 @@ from lasp_edge.ordered.sent_outputs import OutputAt
 from lasp_edge.ordered.short_answers import ANSWER
 from lasp_edge.ordered.stages import KeyOf, ScanStage, StreamStage
 from lasp_edge.ordered.synchronised import Synchronised
+from lasp_edge.reasons import reason_of
 
 FIRST: Final = b"first"
 """The basis of the share of the first state."""
 SHARE: Final = "s"
 """What stands first in the share behind an event in order, which an evaluator's half gives beside
 rows."""
+FAILED: Final = "f"
+"""What stands first in what else it gives, where something failed at an event in order: the device
+whose part is refused, "" for the scan's own step, and the reason."""
+MOST_REFUSED: Final = 50
+"""Devices that are named at an event in order whose parts are refused there, at most: they are in
+what is given at one place."""
 
 
 def sent_at(place: Place) -> OutputAt:
@@ -240,31 +250,61 @@ class RootScan(Scan[Any]):
         value, answers, mark, place = event.value
         if not state or mark != state[1]:
             return (), ()
-        joined, basis = state
-        share = None if self._scan.is_share_constant else self._scan.share(joined)
-        for _, of, made, *_ in answers:
-            if made and self.joins(of, basis):
-                part = made[0] if share is None else made_of(made, share)
-                joined = self._scan.join(joined, part)
-        after, values = self._tried(joined, event._replace(value=value, key=""))
-        share = self._scan.share(after)
-        rows = [(ROW, each) for each in values]
-        return (after, basis_of(place, share)), [*rows, (SHARE, share)]
+        before, basis = state
+        parts = [(each, made) for each, of, made, *_ in answers if made and self.joins(of, basis)]
+        joined, failed = self._joined(before, parts)
+        try:
+            stepped = self._stepper.step(joined, event._replace(value=value, key=""))
+            return self._outcome(place, *stepped, failed)
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            failed.append((FAILED, "", reason_of(error)))
+        return self._outcome(place, joined, (), failed)  # it gives nothing, as anywhere
+
+    def _outcome(
+        self, place: Place, state: Any, values: Iterable[Any], failed: list[Any]
+    ) -> tuple[Any, list[Any]]:
+        """Return the state behind an event in order, with its basis, and what is given there."""
+        share = self._scan.share(state)
+        after = state, basis_of(place, share)
+        outputs = [*((ROW, each) for each in values), (SHARE, share), *failed]
+        check_plain(after)
+        check_plain(tuple(outputs))
+        return after, outputs
+
+    def _joined(
+        self, state: Any, parts: Iterable[tuple[str, tuple[Any, ...]]]
+    ) -> tuple[Any, list[Any]]:
+        """Return a state with the parts of devices, and those that are refused, with reasons."""
+        share, failed = self._scan.share(state), list[Any]()
+        for device, made in parts:
+            try:
+                joined = self._scan.join(state, self._part(made, share))
+                check_plain(joined)
+                check_plain(self._scan.share(joined))
+            except BaseException as error:  # noqa: BLE001 - a device may send anything
+                pass_interrupt(error)
+                if len(failed) < MOST_REFUSED:
+                    failed.append((FAILED, device, reason_of(error)))
+            else:
+                state = joined
+        return state, failed
+
+    def _part(self, made: tuple[Any, ...], share: Any) -> Any:
+        """Return what a device has made of a share.
+
+        Raises:
+            ValueError, TypeError, StopIteration: it was made of no such share.
+        """
+        if not self._scan.is_share_constant:
+            return made_of(made, share)
+        (part,) = made
+        return part
 
     @staticmethod
     def joins(basis: bytes, current: bytes) -> bool:
         """Return whether a part was made of the share that counts."""
         return basis == current
-
-    def _tried(self, state: Any, event: Event[Any]) -> Stepped:
-        """Return what the scan's step gives; one that fails gives nothing, as anywhere."""
-        try:
-            after, values = self._stepper.step(state, event)
-            check_plain((after, tuple(values)))
-        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
-            pass_interrupt(error)
-            return state, ()
-        return after, values
 
 
 class RootStage(ScanStage):
@@ -276,6 +316,46 @@ class RootStage(ScanStage):
         self, scan: Synchronised[Any], name: str, stepper: Scan[Any] | None = None
     ) -> None:
         super().__init__(RootScan(scan, stepper), name, lambda event: event.key)
+
+
+@dataclass(slots=True)
+class RootChange:
+    """How what an evaluator's half gives at an event in order has changed, but for rows.
+
+    Attributes:
+        share: whether it is known now, and the share; None where it is as before.
+        is_again: nothing was known before: what fails now is all that fails.
+        failed: a device, or "", with the reason -> whether it fails now.
+    """
+
+    share: tuple[bool, Any] | None = None
+    is_again: bool = False
+    failed: dict[tuple[str, str], bool] = field(default_factory=dict)
+
+    def failed_after(self, before: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """Return what fails now, sorted, after what failed before."""
+        kept = () if self.is_again else before
+        return tuple(sorted(at for at in {*kept, *self.failed} if self.failed.get(at, True)))
+
+
+_NO_OUTPUT: Final[tuple[Any, ...]] = (None,)
+
+
+def changes_at(root: Delta) -> dict[Place, RootChange]:
+    """Return how what an evaluator's half gives has changed at each event in order."""
+    found: dict[Place, RootChange] = {}
+    for at, (old, new) in root.items():
+        change = found.setdefault((*at[:3], at[3][:-1]), RootChange())
+        was, now = (each.value if each is not None else _NO_OUTPUT for each in (old, new))
+        if now[0] == SHARE:
+            change.share, change.is_again = (True, now[1]), was[0] is None
+        elif was[0] == SHARE and change.share is None:
+            change.share = (False, None)
+        if was[0] == FAILED:
+            change.failed.setdefault(was[1:], False)
+        if now[0] == FAILED:
+            change.failed[now[1:]] = True
+    return found
 
 
 class RowsStage(StreamStage):

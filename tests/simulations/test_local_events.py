@@ -35,9 +35,9 @@ TERMS = WaitingTerms(roster=("pi-0", "pi-1", "pi-2"), dead_after_us=20 * SECOND_
 class LocalFleet(World):
     """Three devices and their gateways; whatever is read is remembered for the oracle."""
 
-    def __init__(self, *gateways):
+    def __init__(self, *gateways, plan=PLAN):
         has = Scenario(5, 3, 0, gateways=gateways, archive=ARCHIVE in gateways)
-        super().__init__(has, None, PLAN, terms=TERMS)
+        super().__init__(has, None, plan, terms=TERMS)
         self.content = {"a": {}, "b": {}}
         for name, device in self.devices.items():
             self.wake(name, device)
@@ -61,7 +61,7 @@ class LocalFleet(World):
         return {place: (row.event.value, row.status) for place, row in rows if row.event}
 
     def truth(self):
-        found = outputs_of(graph_of(PLAN, FLEET).nodes, self.content)["found"]
+        found = outputs_of(graph_of(self.plans[1], FLEET).nodes, self.content)["found"]
         return {place: event.value for place, event in found.items()}
 
     def is_settled(self, sink=0):

@@ -18,6 +18,7 @@ from cloud_tier.lake.failed import noted_failure
 from cloud_tier.lake.tables import BOOKMARK, LakeTables
 from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError, UsageError
+from lasp_edge.ordered.stalls import RefusedPart
 from lasp_edge.protocol.frontier import Coverage
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
@@ -280,6 +281,9 @@ def test_progress_names_a_scan_with_local_events_that_nobody_answers():
     assert progress.news() == "0 devices heard, 0 panes merged, nothing final yet"
     progress(Outcome(known, coverage, unanswered=("load",)))
     assert "; load has no row, since no device has answered" in str(progress.news())
+    refused = ("load", RefusedPart(0, "attic", "TypeError"))
+    progress(Outcome(known, coverage, refused=(refused,)))
+    assert "; load: the part of attic at 1970-01-01 00:00:00 UTC" in str(progress.news())
 
 
 def test_job_is_plain_data():

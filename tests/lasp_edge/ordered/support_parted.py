@@ -9,34 +9,26 @@ from collections import defaultdict
 from random import Random
 
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import kept_answers, sent_answers, stated_at, statement
-from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import applied, minus
-from lasp_edge.ordered.gathered import GatherStage
-from lasp_edge.ordered.gathering import Gathering, Promised, Waited, answers_of
+from lasp_edge.ordered.gathered import GatherStage, answers_of
+from lasp_edge.ordered.gathering import Gathering, Promised, Waited
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.oracle import outputs_of
 from lasp_edge.ordered.parted import (
-    LeafStage,
     RootStage,
     RowsStage,
-    basis_of,
-    is_about_order,
     sent_at,
 )
 from lasp_edge.ordered.places import reading_place
+from lasp_edge.ordered.short_answers import ANSWER
 from lasp_edge.ordered.stages import ScanStage, UnionStage
+from tests.lasp_edge.ordered.support_answering import GATEWAYS, LAKE, Device, key_of
 
 NEVER_US = 1 << 60
 DEVICES = ("d0", "d1", "d2")
-GATEWAYS, LAKE = ("hub", "spare"), "lake"
 DIES, NEW, CALM, LAST = 80, 60, 200, 600
 """Steps at which a gateway dies or a new device begins, after which no fault befalls, and at which
 a run has failed."""
-
-
-def key_of(event):
-    return event.tags["house"]
 
 
 def reading(name, value, time_us, device, keys):
@@ -45,78 +37,11 @@ def reading(name, value, time_us, device, keys):
     return place, Event(name, float(value), time_us, device, tags)
 
 
-class Device:
-    """A device: what it has stored, what each sink has of it, and its half of the scan."""
-
-    def __init__(self, name, scan):
-        self.name, self.scan = name, scan
-        self.items, self.ordered, self.places, self.answers = {}, {}, {}, {}
-        self.followed, self.version, self.low_us, self.number, self.beats = "", 0, 0, 0, 0
-        self.missing = {sink: {} for sink in (*GATEWAYS, LAKE)}
-        self.taken = {sink: set() for sink in self.missing}
-        self.begin()
-
-    def begin(self):
-        branches = dict.fromkeys(self.scan.tells_apart, 0)
-        self.stage = LeafStage(self.scan, key_of, self.name, branches)
-        self.content, self.shared, self.rows = {}, {}, {}
-        self.evaluate()
-
-    def evaluate(self):
-        shared = {
-            sent_at(place).place(""): Event("", (known, share), place[0], "", {}, key)
-            for place, (key, known, share, *_) in self.places.items()
-        }
-        deltas = [minus(self.items, self.content), minus(shared, self.shared)]
-        self.content, self.shared = dict(self.items), shared
-        delta = self.stage.push(deltas)
-        rows = {p: (o, n and n.value[1]) for p, (o, n) in delta.items() if not is_about_order(p)}
-        self.rows = applied(rows, self.rows)
-        about = {place: c for place, c in delta.items() if is_about_order(place)}
-        kept = sent_answers(self.kept(about), (1, self.beats))
-        sent = {at: new and new.value for at, (_, new) in kept.items()}
-        for at, value in (sent | self.stated()).items():
-            if value != self.answers.get(at, (0, None))[1]:
-                self.number += 1
-                self.answers[at] = (self.number, value)
-                for missing in self.missing.values():
-                    missing[at] = self.number
-
-    def stated(self):
-        """Return from which shares of each cell it has gone on, where that is not the same."""
-        bases = {cell_of(place[0]): [] for place in self.places}
-        for place, (_, known, share, *_) in self.places.items():
-            if known and not self.scan.is_share_constant:
-                bases[cell_of(place[0])].append(basis_of(place, share))
-        found = {}
-        for cell_us, gone_on in bases.items():
-            at = stated_at(cell_us).place(self.name)
-            value = statement(gone_on, (1, self.beats))[1]
-            if value[:2] != self.answers.get(at, (0, (0, b"")))[1][:2] and (
-                gone_on or at in self.answers
-            ):
-                found[at] = value
-        return found
-
-    @staticmethod
-    def kept(delta):
-        return kept_answers(delta)
-
-    def low(self, sink):
-        """Return the promise to a sink."""
-        return min([*self.owed(sink), self.low_us])
-
-    def owed(self, sink):
-        """Return the times of what has not arrived at a sink."""
-        owed = [place[0] for place in self.missing[sink]]
-        return owed + [place[0] for place in self.ordered if place not in self.taken[sink]]
-
-    def follow(self, gateway, version, places):
-        if self.is_newer(gateway, version):
-            self.followed, self.version, self.places = gateway, version, places
-
-    def is_newer(self, gateway, version):
-        return gateway != self.followed or version > self.version
+def lie(value):
+    """Return an answer with what nobody can join in place of what was made."""
+    if value is None or value[0] != ANSWER or not value[2]:
+        return value
+    return (*value[:2], ("x", "x", "x"), *value[3:])
 
 
 class Sink:
@@ -263,6 +188,8 @@ class Exchange:
         """Run until all rows are those of the truth; return what went wrong, if anything did."""
         for step in range(LAST):
             self.calm = step > CALM
+            if self.fault == "lies" and step == CALM + 1:
+                self.devices["d1"].answer_again()
             for device in self.devices.values():
                 self.turn(device, step)
             self.is_dead = self.fault == "gateway dies" and step > DIES
@@ -274,8 +201,8 @@ class Exchange:
                 sink.evaluate()
             self.publish(GATEWAYS[self.is_dead])
             self.deliver()
-            has_late = self.fault in {"late", "away", "new"}
-            wrong = self.torn() or (None if has_late else self.too_early())
+            has_late = self.fault in {"late", "away", "new", "lies"}
+            wrong = self.torn() or self.held_up() or (None if has_late else self.too_early())
             if wrong:
                 return f"step {step}: {wrong}"
             if self.calm and self.is_done():
@@ -302,10 +229,17 @@ class Exchange:
             return
         device.beats += 1
         for sink in self.sinks:
-            parts = {at: device.answers[at] for at in device.missing[sink]}
+            parts = self.parts(device, sink)
             items = {p: e for p, e in device.ordered.items() if p not in device.taken[sink]}
             self.send(device.name, sink, "panes", parts, items)
             self.send(device.name, sink, "beat", device.beats, device.low(sink))
+
+    def parts(self, device, sink):
+        """Return what a device sends of its answers; one of them lies until all is calm."""
+        parts = {at: device.answers[at] for at in device.missing[sink]}
+        if self.fault != "lies" or device.name != "d1" or self.calm:
+            return parts
+        return {at: (number, lie(value)) for at, (number, value) in parts.items()}
 
     def read(self, device, place, event):
         (device.items if event.name in self.local else device.ordered)[place] = event
@@ -361,6 +295,16 @@ class Exchange:
         for place, (epoch, count, total) in rows.items():
             if total != epoch * count:
                 return f"torn at {place}: {epoch} {count} {total}"
+        return None
+
+    def held_up(self):
+        """Return an event in order that is whole, and was not stepped."""
+        for gathering in (sink.gathering for sink in self.sinks.values()):
+            are_whole = defaultdict(lambda: True)
+            for place, record in sorted(gathering.records.items()):
+                are_whole[record.key] &= record.mark == gathering.basis(place)
+                if are_whole[record.key] and not record.known:
+                    return f"held up at {place}"
         return None
 
     def too_early(self):
