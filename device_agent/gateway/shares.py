@@ -11,12 +11,13 @@ from crdts import Replica
 from lasp_edge.evaluation.parted import PartedScans
 from lasp_edge.language.halves import shares_stream
 from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.cells import CELL_US
 from lasp_edge.ordered.gathering import OrderedRecord
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.protocol.shares import SharesFrame, short_stream
+from lasp_edge.protocol.shares import SharesFrame, short_stream, version_of
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.timers import Timer
@@ -49,9 +50,10 @@ class SharesPublisher:
         self.subscription = f"{topics.of(FRAME_KINDS[SharesFrame.kind].topic, sender.device)}/#"
 
     def hear(self, topic: str, payload: bytes) -> bool:
-        """Take what a former run published in its name; return whether that is what a message is.
+        """Take what somebody published in its name; return whether that is what a message is.
 
-        The run may have had another store, and nobody would take what is not above its versions.
+        A former run may have had another store, and a stranger may publish anything: nobody would
+        take what is not above their versions.
         """
         if not topic.startswith(self.subscription[:-1]):
             return False
@@ -59,9 +61,25 @@ class SharesPublisher:
             frame = decode(payload)
         except FrameError:
             return True
-        if isinstance(frame, SharesFrame) and frame.sender != self._sender:
-            self._parted.overtake(frame.stream, frame.cell_us, frame.version)
+        if (
+            isinstance(frame, SharesFrame)
+            and not frame.cell_us % CELL_US
+            and not self._is_own(frame)
+        ):
+            of_former = frame.sender != self._sender
+            self._parted.overtake(frame.stream, frame.cell_us, frame.version, of_former=of_former)
         return True
+
+    def _is_own(self, frame: SharesFrame) -> bool:
+        """Return whether this run has published a frame, as far as its version and content tell."""
+        for name, stream in self._streams.items():
+            at = name, frame.cell_us
+            if stream == frame.stream and at in self._parted.numbers:
+                version = version_of(self._parted.numbers[at])
+                is_former = frame.version < version
+                is_current = frame.version == version and frame.content == self._content(*at)
+                return frame.sender == self._sender and (is_former or is_current)
+        return False
 
     def connected(self) -> None:
         """Publish all again."""
@@ -74,7 +92,10 @@ class SharesPublisher:
         newest = sorted(self._parted.unpublished, key=lambda each: each[::-1], reverse=True)
         for name, cell_us in reversed(newest[:AT_ONCE]):
             self._number += 1
-            version, content = self._parted.numbers[name, cell_us], self._content(name, cell_us)
+            version, content = (
+                version_of(self._parted.numbers[name, cell_us]),
+                self._content(name, cell_us),
+            )
             frame = SharesFrame(
                 self._sender, self._number, self._streams[name], cell_us, version, content
             )

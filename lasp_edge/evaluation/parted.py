@@ -33,7 +33,7 @@ from lasp_edge.ordered.plain import decoded, encoded
 from lasp_edge.ordered.sent_outputs import OutputItem
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.limits import LATEST_PANE_US
-from lasp_edge.protocol.shares import short_stream
+from lasp_edge.protocol.shares import short_stream, version_of
 
 MOST_AN_HOUR: Final = 2_000
 """Events in order of a scan in an hour: behind them it stops, and that is counted."""
@@ -43,6 +43,10 @@ MOST_FAILURES: Final = 100
 
 SELDOM: Final = 64
 """A cell that is not answered for long is published again after this many rounds: an hour."""
+
+RAISED_BITS: Final = 9
+"""Bits by which the version grows faster each time that a cell is published again: it is above any
+other one after two hours."""
 
 StoredCells = Callable[[str, int, int], Iterable[tuple[CellId, InputCell]]]
 """Returns the stored cells of an input from one time to another."""
@@ -77,6 +81,12 @@ def cell_in_store(packed: bytes) -> SharedCell:
     """Return the cell whose bytes a store has."""
     number, rows = decoded(packed)
     return SharedCell(number, {tuple(row[:4]): OrderedRecord(*row[4:]) for row in rows})
+
+
+def _reasons(name: str, failures: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield for people what failed at events in order of a scan: parts of devices, or its step."""
+    for device, why in failures:
+        yield f"{name}: the part of {device} is refused: {why}" if device else f"{name}: {why}"
 
 
 class PartedScans:
@@ -119,7 +129,7 @@ class PartedScans:
         self._of_hour: Counter[tuple[str, int]] = Counter()
         self.least = 1
         self._repeated: dict[tuple[str, int], int] = {}
-        self._overtaken: dict[str, set[int]] = {}
+        self._overtaken: dict[str, dict[int, bool]] = {}
         self._passed_us = BEFORE_ALL_US
 
     def begin(self, floor_us: int = BEFORE_ALL_US) -> None:
@@ -224,18 +234,12 @@ class PartedScans:
             gathered, root = (deltas.get(f"{name}: {part}", {}) for part in ("gathered", "root"))
             if gathered or root:
                 gathering.take(gathered, root)
-                self._count_failures(name, gathering)
                 self._store(name)
-
-    def _count_failures(self, name: str, gathering: Gathering) -> None:
-        """Count what has failed at events in order, by reason; devices may send ever new ones."""
-        for device, why in gathering.failures:
-            reason = (
-                f"{name}: the part of {device} is refused: {why}" if device else f"{name}: {why}"
-            )
-            if reason in self.failed or len(self.failed) < MOST_FAILURES:
-                self.failed[reason] += 1
-        gathering.failures.clear()
+                # Devices may send ever new reasons.
+                for reason in _reasons(name, gathering.failures):
+                    if reason in self.failed or len(self.failed) < MOST_FAILURES:
+                        self.failed[reason] += 1
+                gathering.failures.clear()
 
     def _marks(self, waited: Waited, frontier_us: int | None) -> list[TakenItem]:
         found: list[TakenItem] = []
@@ -258,20 +262,21 @@ class PartedScans:
         gathering, cells = self.gathered[name], self._cells[name]
         changed, gathering.changed = gathering.changed, set()
         news, gathering.news = {cell_of(place[0]) for place in gathering.news}, set()
-        overtaken = self._overtaken.setdefault(name, set())
-        for cell_us in sorted({cell_of(place[0]) for place in changed} | overtaken):
+        overtaken = self._overtaken.setdefault(name, {})
+        for cell_us in sorted({cell_of(place[0]) for place in changed} | overtaken.keys()):
             here = cells.setdefault(cell_us, set())
             before = len(here)
             here |= {place for place in changed if cell_of(place[0]) == cell_us}
             self._of_hour[name, cell_us // HOUR_US] += len(here) - before
             records = {p: gathering.records[p] for p in here if p in gathering.records}
-            if not records and cell_us in overtaken and cell_us + CELL_US > self._passed_us:
+            if not records and overtaken.get(cell_us) and cell_us + CELL_US > self._passed_us:
                 continue  # its events are still to come
             number = self.numbers[name, cell_us] = self._next(name, cell_us)
             if cell_us in news or cell_us in overtaken:
-                overtaken.discard(cell_us)
+                overtaken.pop(cell_us, None)
                 self.shown[name, cell_us] = number
                 self.unpublished[name, cell_us] = None
+            if cell_us in news:
                 self._repeated.pop((name, cell_us), None)
             content = packed_cell(SharedCell(number, records))
             end_us = max(map(gathering.needed_until_us, records), default=0)
@@ -281,26 +286,39 @@ class PartedScans:
     def _next(self, name: str, cell_us: int) -> int:
         return max(self.least, self.numbers.get((name, cell_us), 0) + 1)
 
-    def overtake(self, stream: int, cell_us: int, version: int) -> None:
-        """Publish a cell above a version of it that another run has published.
+    def overtake(self, stream: int, cell_us: int, version: int, *, of_former: bool = True) -> None:
+        """Publish a cell above a version of it that somebody else has published in this name.
 
-        One without events waits until they have come, or the frontier has passed: then it has none.
+        Args:
+            stream: of the scan, as it travels.
+            cell_us: the start of the cell.
+            version: its version.
+            of_former: another run did, perhaps of another store. A cell without events waits until
+                they have come, or the frontier has passed: then it has none.
         """
         for name, each in self._streams.items():
-            if short_stream(each) == stream and version >= self.numbers.get((name, cell_us), 0):
-                self.numbers[name, cell_us] = version
-                self._cells[name].setdefault(cell_us, set())
-                self._overtaken.setdefault(name, set()).add(cell_us)
+            number = self.numbers.get((name, cell_us), 0)
+            if short_stream(each) == stream and version >= version_of(number):
+                self._overtake(name, cell_us, version, waits=of_former)
+
+    def _overtake(self, name: str, cell_us: int, number: int, *, waits: bool) -> None:
+        self.numbers[name, cell_us] = max(number, self.numbers.get((name, cell_us), 0))
+        self._cells[name].setdefault(cell_us, set())
+        self._overtaken.setdefault(name, {})[cell_us] = waits
 
     def publish_all(self) -> None:
         """Publish all again, but for cells whose events are still to come."""
         waits = self._overtaken
         for name, cell_us in self.numbers:
-            if cell_us not in waits.get(name, ()):
+            if not waits.get(name, {}).get(cell_us):
                 self.unpublished[name, cell_us] = None
 
     def repeat(self) -> None:
-        """Publish again what some device may not have received, each cell ever less often."""
+        """Publish again what some device may not have received, each cell ever less often.
+
+        Each time by a version that is farther above the one before: somebody else may have
+        published a greater one in this name, when nobody was here to hear it.
+        """
         asked = {
             (name, cell_of(place[0]))
             for name, gathering in self.gathered.items()
@@ -309,7 +327,8 @@ class PartedScans:
         self._repeated = {at: self._repeated.get(at, -1) + 1 for at in asked}
         for at, count in self._repeated.items():
             if count and (count & (count - 1) == 0 or count % SELDOM == 0):
-                self.unpublished[at] = None
+                above = self.numbers[at] + (1 << RAISED_BITS * (count.bit_length() - 1))
+                self._overtake(*at, version_of(above), waits=False)
 
     def settled_us(self, names: Iterable[str], frontier_us: int | None) -> int | None:
         """Return the time before which some scans are settled, under a frontier."""

@@ -10,7 +10,8 @@ greatest version counts: a version is in the gateway's file before it is sent.
     ('gateway-pi', ('5', '14'), [5, 20, 3, b'...'])
 
 A version is about the seconds of a clock at that time, so it travels as what it lies behind the
-cell.
+cell. A gateway that hears a greater one in its own name publishes above it. Above the greatest that
+there is nothing is: two of these count by their arrival.
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.units import SECOND_US
 
 _LAST_S: Final = TIME_LIMIT_US // SECOND_US
+LAST_VERSION: Final = 1 << 62
+"""The greatest version: what it lies behind any cell has 64 bits."""
 _STREAMS: Final = 1 << 32
 """Scans whose topics and frames differ surely enough: brokers send topics in full, so they are
 short."""
@@ -35,6 +38,20 @@ def short_stream(stream: int) -> int:
     (4294967295, 5)
     """
     return stream % _STREAMS
+
+
+def version_of(number: int) -> int:
+    """Return the version of what a gateway has stored under a number, as it is published."""
+    return min(number, LAST_VERSION)
+
+
+def replaces(version: int, known: int) -> bool:
+    """Return whether a version of a cell replaces another one of the same gateway.
+
+    >>> replaces(5, 4), replaces(4, 4), replaces(LAST_VERSION, LAST_VERSION)
+    (True, False, True)
+    """
+    return version > known or version == LAST_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +90,6 @@ class SharesFrame(Frame):
             envelope.number,
             stream,
             checks.integer(cell_s, -_LAST_S, _LAST_S) * SECOND_US,
-            checks.integer(checks.integer(behind) + cell_s, 1),
+            checks.integer(checks.integer(behind) + cell_s, 1, LAST_VERSION + 1),
             checks.binary(content),
         )

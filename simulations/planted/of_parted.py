@@ -231,13 +231,20 @@ def a_share_is_published_once() -> Iterator[None]:
 def a_gateway_that_was_put_back_publishes_below_what_it_had() -> Iterator[None]:
     """Its disk was replaced by an older copy: no device takes what it publishes from then on."""
 
-    def overtake(self: PartedScans, stream: int, cell_us: int, version: int) -> None:
+    def overtake(*_given: Any, **_named: Any) -> None:
         """Go on where the store is."""
+
+    def repeat(self: PartedScans) -> None:
+        self.publish_all()
 
     def following(self: PartedScans, name: str, cell_us: int) -> int:
         return self.numbers.get((name, cell_us), 0) + 1
 
-    with replaced(PartedScans, "overtake", overtake), replaced(PartedScans, "_next", following):
+    with (
+        replaced(PartedScans, "overtake", overtake),
+        replaced(PartedScans, "repeat", repeat),
+        replaced(PartedScans, "_next", following),
+    ):
         yield
 
 

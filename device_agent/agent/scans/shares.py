@@ -34,7 +34,7 @@ from lasp_edge.ordered.sent_outputs import OutputItem
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.shares import SharesFrame, short_stream
+from lasp_edge.protocol.shares import SharesFrame, replaces, short_stream
 from lasp_edge.protocol.sinks import MAX_SINKS
 from lasp_edge.protocol.waiting import DEAD_AFTER_US
 
@@ -200,7 +200,7 @@ class Shares(Part):
     @staticmethod
     def is_newer(version: int, known: int) -> bool:
         """Return whether a published cell replaces the one of the same gateway that is known."""
-        return version > known
+        return replaces(version, known)
 
     def begin(self, history: PartedHistory, promised_us: int) -> None:
         """Follow whom the store says was followed last; what was promised is owed again."""

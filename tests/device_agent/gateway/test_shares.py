@@ -6,12 +6,13 @@ from types import SimpleNamespace
 from crdts import Replica
 from device_agent.gateway.shares import SharesPublisher
 from lasp_edge.evaluation.parted import PartedScans
+from lasp_edge.event import Event
 from lasp_edge.language.halves import shares_stream
 from lasp_edge.ordered.gathering import OrderedRecord, Waited
 from lasp_edge.ordered.shared_places import SharedPlace, packed_places, places_in
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.protocol.shares import SharesFrame, short_stream
+from lasp_edge.protocol.shares import LAST_VERSION, SharesFrame, replaces, short_stream, version_of
 from lasp_edge.protocol.topics import Topics
 from tests.lasp_edge.language.test_parting import plan_of
 from tests.lasp_edge.scans.support_synchronised import MaxTemp, ValueBarrier
@@ -97,3 +98,23 @@ def test_events_of_a_former_store_that_never_come_are_taken_back_once_the_fronti
     assert published(CELL_US + 9_999_999) == []
     assert published(CELL_US + 10_000_000) == [(True, {})]
     assert published(CELL_US + 20_000_000) == []
+
+
+def test_a_cell_that_is_not_answered_is_published_above_every_other_version_within_hours():
+    """Another version of it may be on devices that nobody was here to hear."""
+    parted = PartedScans(plan_of("a", MaxTemp), lambda *_: (), lambda *_: None, lambda *_: ())
+    parted.begin()
+    (name,) = parted.scans
+    event = Event("b", (1.0, (), b"", PLACE), PLACE[0], "x", {}, "")
+    parted.settle({f"{name}: gathered": {PLACE: (None, event)}}, lambda _: {}, Waited(), None)
+    versions = []
+    for _ in range(180):
+        parted.repeat()
+        parted.settle({}, lambda _: {}, Waited(), None)
+        if parted.unpublished.pop((name, CELL_US), ()) is None:
+            versions.append(version_of(parted.numbers[name, CELL_US]))
+    assert len(versions) < 12
+    assert versions == sorted(versions)
+    assert versions[1] < 10
+    assert versions[-1] == LAST_VERSION
+    assert replaces(LAST_VERSION, LAST_VERSION)
