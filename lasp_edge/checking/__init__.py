@@ -10,6 +10,7 @@
   numbers that are cut where no double is, what a process is set to, and the order of a set
 - `memory`, `alerts`, `room`, `growth`: what functions remember, what no value reaches, what is full
 - `endless`: functions that do not return
+- `fields`, `handled`: what the step of a field loses, and what handlers cut off readings
 - `unlike`: comparisons that never hold, and pairs of which a half may be None
 - `pools`, `synchronised`: the laws of synchronised scans, and the events that they are tried on
 - `replays`: what rows of a scan over the fleet cost that wait for no device

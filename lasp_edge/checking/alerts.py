@@ -17,13 +17,16 @@ values that functions make, nothing is known.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
-from lasp_edge.checking.programs import collected_event
+from lasp_edge.checking.programs import collected_event, nested_folds
 from lasp_edge.folds.bounds import NewestBound
 from lasp_edge.folds.extremes import First, Last, Maximum, Minimum, Top
 from lasp_edge.folds.fields import Correlation, FieldsFold
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.histogram import Histogram
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.folds.quantile import Quantile
 from lasp_edge.folds.structs import Struct
@@ -75,6 +78,53 @@ def unreachable(plan: Plan) -> list[str]:
     watched = [(f"alert {name}", each) for name, each in plan.alerts.items()]
     watched += [(f"on_value of {each.variable}", each) for each in plan.reactions]
     return [line for what, each in watched for line in _lines(plan, what, each)]
+
+
+def empty_bins(plan: Plan) -> list[str]:
+    r"""Return a line for each histogram of which all samples lie in one bin, or none in another.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("cellars")
+    >>> warm = program.event("warm", resolution="0.1", least=-20, most=50)
+    >>> by = folds.histogram([250, 300])
+    >>> spread = program.window("spread", source=warm, fold=by, size_s=60)
+    >>> print(*empty_bins(program.plan())[0].split("; "), sep="\n")
+    window spread: all readings are in bin_0, below 250, as warm is -20 to 50
+    write edges in its unit, between these
+    """
+    folds = [(f"window {name}", name) for name in plan.windows]
+    folds += [(f"fold {name}", name) for name in plan.local_folds]
+    return [
+        f"{where}: {line}"
+        for what, name in folds
+        for found in [_folded(plan, name)]
+        if found is not None and found[1].event is not None and not found[1].event.text
+        for where, fold in nested_folds(what, found[0])
+        if isinstance(fold, Histogram)
+        for line in _of_bins(fold, found[1].event)
+    ]
+
+
+def _of_bins(fold: Histogram, event: EventType) -> Iterator[str]:
+    """Yield which bins of a histogram of an event's readings stay empty."""
+    edges, known = list(map(Fraction, fold.description()["arguments"]["edges"])), event.plausible
+    bounds = [ceil(edge / event.resolution.exact) for edge in edges]
+    if known is not None and known.nearest(LIMIT) < bounds[0]:
+        yield f"all readings are in bin_0, below {_text(edges[0])}, {_beside(event)}"
+    elif known is not None and known.nearest(-LIMIT) >= bounds[-1]:
+        yield f"all readings are in {fold.parts[-1]}, from {_text(edges[-1])} on, {_beside(event)}"
+    for n, (low, high) in enumerate(pairwise(bounds), 1):
+        if low == high:
+            yield (
+                f"bin_{n} stays empty: no reading of {event.name} lies from {_text(edges[n - 1])} "
+                f"to {_text(edges[n])}, in steps of {event.resolution.text}; write edges that lie "
+                "a step apart"
+            )
+
+
+def _beside(event: EventType) -> str:
+    span = "" if event.plausible is None else event.plausible.span
+    return f"as {event.name} is {span}; write edges in its unit, between these"
 
 
 def _lines(plan: Plan, what: str, watched: Watched) -> Iterator[str]:

@@ -55,13 +55,15 @@ from typing import NamedTuple
 
 from lasp_edge.checking import record
 from lasp_edge.checking.against import changed_texts, changes
-from lasp_edge.checking.alerts import unreachable
+from lasp_edge.checking.alerts import empty_bins, unreachable
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.comparisons import always_true, compared
 from lasp_edge.checking.determinism import files_of, risks_of
 from lasp_edge.checking.endless import EndlessCallError, limited
+from lasp_edge.checking.fields import coarse_fields
 from lasp_edge.checking.former import is_place, program_in, program_in_lake
+from lasp_edge.checking.handled import misread
 from lasp_edge.checking.handlers import (
     doubled,
     feeding,
@@ -222,7 +224,7 @@ def _looked_at(plan: Plan) -> _Seen:
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
     doubts += feeding(plan) + doubled(plan) + half_pairs(plan) + unlike_texts(plan)
-    doubts += compared(plan) + exchanged(plan)
+    doubts += compared(plan) + exchanged(plan) + empty_bins(plan)
     doubts += memos + unreachable(plan) + unread(plan) + unused(plan) + valueless(plan)
     doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
@@ -236,7 +238,8 @@ def _looked_at(plan: Plan) -> _Seen:
 def _odd_values(plan: Plan) -> list[str]:
     """Return a line for each function whose values look odd; what it prints is not shown."""
     with redirect_stdout(io.StringIO()):
-        return restless(plan) + rounded_away(plan) + always_true(plan)
+        found = restless(plan) + rounded_away(plan) + always_true(plan)
+        return found + coarse_fields(plan) + misread(plan)
 
 
 def _need_former(arguments: argparse.Namespace) -> None:

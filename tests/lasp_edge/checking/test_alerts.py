@@ -4,7 +4,7 @@ import pytest
 
 from crdts import BoundedLWWSet, GSet
 from lasp_edge import Program, folds
-from lasp_edge.checking.alerts import unreachable
+from lasp_edge.checking.alerts import empty_bins, unreachable
 from lasp_edge.examples.greenhouse import program as greenhouse
 
 
@@ -124,3 +124,32 @@ def test_a_level_that_no_value_of_a_parameter_can_bring_into_reach_is_named(side
     assert [line.partition(":")[0] for line in found] == [
         "alert a never goes on, whatever limit is"
     ] * is_beyond
+
+
+@pytest.mark.parametrize(
+    ("edges", "text"),
+    [
+        ([250, 300], "all readings are in bin_0, below 250, as x is 10 to 50; write edges in its"),
+        ([0, 5], "all readings are in bin_2, from 5 on, as x is 10 to 50; write edges in its unit"),
+        (
+            [20.1, 20.3],
+            "bin_1 stays empty: no reading of x lies from 20.1 to 20.3, in steps of 0.5",
+        ),
+        ([20, 20.5, 50], None),
+        ([0, 20], None),
+        ([20, 100], None),
+        ([20], None),
+    ],
+)
+def test_a_histogram_with_a_bin_that_no_reading_reaches_is_named(house, edges, text):
+    fold = folds.struct(n=folds.count(), spread=folds.histogram(edges))
+    house.window("w", source=house.x, fold=fold, size_s=60)
+    found = empty_bins(house.plan())
+    assert [line.partition(": ")[2].startswith(text or "") for line in found] == [True] * bool(text)
+
+
+def test_the_bins_of_what_a_function_makes_are_not_known(house):
+    fold = folds.histogram([250, 300])
+    house.window("w", source=house.x, fold=fold, value=lambda e: e.value * 10, size_s=60)
+    house.window("open", source=house.event("y", resolution="0.1"), fold=fold, size_s=60)
+    assert empty_bins(house.plan()) == []
