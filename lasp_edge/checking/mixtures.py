@@ -12,9 +12,13 @@ takes the readings of all devices, or of all meters of a device, for those of on
 """
 
 import ast
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from types import FunctionType
+from typing import Any, Final
 
-from lasp_edge.checking.determinism import inner_codes
+from lasp_edge.checking.determinism import inner_codes, methods_of
+from lasp_edge.checking.keys import of_sources
 from lasp_edge.checking.texts import named_values, node_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.units import unit_of
@@ -23,6 +27,9 @@ from lasp_edge.language.declarations import EventType, Parameter, Stream
 from lasp_edge.language.parameter_scan import ParameterScan
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.writes import variables_named
+from lasp_edge.ordered.scan import Scan
+from lasp_edge.scans.running import RunningState
+from lasp_edge.scans.top import TopValues
 
 OF_ONE_SIGNAL = {
     *("changes", "debounce", "differences", "held_for", "hysteresis", "rate", "time_weighted_mean")
@@ -30,6 +37,8 @@ OF_ONE_SIGNAL = {
 """The scans that compare a reading with the one before it, by name."""
 _OF_ONE_KEY = {"pattern", "sessions"}
 """Those that wait for what comes next: behind a scan with keys mostly for that of the same key."""
+_LEVELS: Final = frozenset({"above", "below", "value"})
+"""What is compared with a reading, and so is in its unit: arguments of scans, and its value."""
 
 
 def mixtures(plan: Plan, tags: Mapping[str, Mapping[str, Iterable[str]]]) -> list[str]:
@@ -40,13 +49,16 @@ def mixtures(plan: Plan, tags: Mapping[str, Mapping[str, Iterable[str]]]) -> lis
         tags: event -> the tags that functions of the program ask for.
     """
     found = [line for name in plan.streams for line in _signals(plan, plan.streams[name], tags)]
-    return [*found, *_sets(plan), *_windows(plan), *_levels(plan), *_spans(plan)]
+    found += [*_sets(plan), *_windows(plan), *_levels(plan), *_spans(plan)]
+    return [*found, *_conditions(plan)]
 
 
 def _signals(
     plan: Plan, stream: Stream, tags: Mapping[str, Mapping[str, Iterable[str]]]
 ) -> Iterator[str]:
     scan = getattr(plan.functions.streams.get(stream.name), "name", "")
+    if stream.operator == "scan":
+        yield from _of_numbers(plan, stream, scan)
     sources = list(_behind(plan, stream))
     keyed = [each.name for each in sources if isinstance(each, Stream) and each.keyed]
     of_one = OF_ONE_SIGNAL | (_OF_ONE_KEY if keyed else set())
@@ -77,14 +89,70 @@ def _signals(
 
 
 def _compared(plan: Plan, stream: Stream, scan: str) -> Iterator[str]:
-    """Yield a line where a key has readings of several units, one after the other."""
-    asked = [code.co_names for _, code in inner_codes(plan.functions.keys[stream.name])]
-    mixed = _in_units(plan, sorted(stream.events))
-    if mixed and scan in OF_ONE_SIGNAL and not any("name" in names for names in asked):
+    """Yield a line where a key has readings of several events, one after the other."""
+    if scan not in OF_ONE_SIGNAL or _asks(
+        [*_functions(plan, stream.name), *_keys(plan, stream.name)], "name"
+    ):
+        return
+    mixed = _in_units(plan, _as_read(plan, stream))
+    united = plan.streams.get(f"{stream.name}: sources")  # not by the program itself
+    names = () if united is None else united.sources
+    if mixed:
         yield (
             f"scan {stream.name}: {scan} is of one signal, and its readings are {mixed}; write a "
             "scan for each, or a key with event.name in it"
         )
+    elif names:
+        yield (
+            f"scan {stream.name}: {scan} is of one signal, and readings of {' and '.join(names)} "
+            "that have one key are one: write a key with event.name in it, or unite them before "
+            f"if they are: program.union({', '.join(names)}, name=..)"
+        )
+
+
+def _of_numbers(plan: Plan, stream: Stream, scan: str) -> Iterator[str]:
+    """Yield a line where a scan makes numbers of readings of several units."""
+    made, functions = plan.functions.streams[stream.name], _functions(plan, stream.name)
+    is_own = isinstance(made, Scan) and not type(made).__module__.startswith("lasp_edge.")
+    is_read = (is_own or isinstance(made, RunningState)) and _asks(functions, "value")
+    is_told_apart = _asks([*functions, *_keys(plan, stream.name)], "name") or _asks(
+        functions, "tags"
+    )
+    mixed = _in_units(plan, _as_read(plan, stream))
+    if mixed and (is_read or scan == TopValues.name) and not is_told_apart:
+        yield (
+            f"scan {stream.name}: its readings are {mixed}, as they were read; convert one: "
+            f"program.map({stream.events[-1]}, lambda event: .., resolution=)"
+        )
+
+
+def _functions(plan: Plan, name: str) -> list[Any]:
+    """Return the functions of the user's in a scan."""
+    made = plan.functions.streams[name]
+    given = made.function if isinstance(made, ParameterScan) else made
+    return list(methods_of(given)) if isinstance(given, Scan) else [given]
+
+
+def _keys(plan: Plan, name: str) -> list[Any]:
+    return [each for of, each in plan.functions.keys.items() if of == name]
+
+
+def _asks(functions: Iterable[Any], *names: str) -> bool:
+    """Return whether some function asks its event, or anything, for one of some attributes."""
+    codes = [code for function in functions for _, code in inner_codes(function)]
+    return any(set(names).intersection(code.co_names) for code in codes)
+
+
+def _as_read(plan: Plan, stream: Stream) -> list[str]:
+    """Return the events whose readings a stream gets as they are."""
+    found = []
+    for name in stream.sources:
+        source = plan.streams.get(name)
+        if source is None:
+            found.append(name)
+        elif source.operator in {"filter", "union"}:
+            found += _as_read(plan, source)
+    return sorted({*found})
 
 
 def _behind(plan: Plan, stream: Stream) -> Iterator[Stream | EventType]:
@@ -167,8 +235,9 @@ def _spans(plan: Plan) -> Iterator[str]:
         if each is not None
     ]
     for name, scan in plan.functions.streams.items():
-        if isinstance(scan, ParameterScan):
-            given += [(f"scan {name}: {what} is", each) for what, each in _spans_of(scan)]
+        arguments = _arguments(plan, scan.function) if isinstance(scan, ParameterScan) else ()
+        spans = [(what, each) for what, each in arguments if what.endswith("_s")]
+        given += [(f"scan {name}: {what} is", each) for what, each in spans]
     for what, each in given:
         if each.unit not in {"", "s"}:
             yield (
@@ -177,21 +246,66 @@ def _spans(plan: Plan) -> Iterator[str]:
             )
 
 
-def _spans_of(scan: ParameterScan) -> Iterator[tuple[str, Parameter]]:
-    """Yield each argument in seconds of a scan that asks for one parameter, and that."""
-    node = node_of(scan.function)
-    if node is None:
-        return
-    known, by_name = dict(named_values(scan.function, node)), {e.name: e for e in scan.uses}
-    for each in ast.walk(node):
-        if isinstance(each, ast.keyword) and str(each.arg).endswith("_s"):
-            asked = each.value.slice if isinstance(each.value, ast.Subscript) else each.value
-            if isinstance(asked, ast.Name):
-                name = getattr(known.get(asked.id), "name", "")
-            else:
-                name = getattr(asked, "value", "")
-            if isinstance(each.value, ast.Subscript) and name in by_name:
-                yield str(each.arg), by_name[name]
+def _conditions(plan: Plan) -> Iterator[str]:
+    """Yield a line for each parameter that a reading in another unit is compared with."""
+    for what, given, sources in of_sources(plan):
+        events = [n for name in sources for n in _events_behind(plan, name)]
+        units = {plan.events[each].unit for each in events}
+        unit, event = (units.pop(), events[0]) if len(units) == 1 else ("", "")
+        function = given.function if isinstance(given, ParameterScan) else given
+        levels = [] if not unit else [*_arguments(plan, function), *_levels_in(plan, function)]
+        for each in dict.fromkeys(one for what, one in levels if what in _LEVELS):
+            if each.unit not in {"", unit}:
+                yield (
+                    f"{what}: parameter {each.name} is in {each.unit}, and readings of {event} are "
+                    f'in {unit}; declare it with unit="{unit}", or convert it'
+                )
+
+
+def _events_behind(plan: Plan, name: str) -> list[str]:
+    """Return the events whose readings a source has as they are."""
+    return [name] if name in plan.events else _as_read(plan, plan.streams[name])
+
+
+def _arguments(plan: Plan, function: Any) -> Iterator[tuple[str, Parameter]]:
+    """Yield each argument that a function gives by name, and that is one parameter."""
+    for node, known in _text_of(function):
+        for each in ast.walk(node):
+            parameter = _asked(plan, each.value, known) if isinstance(each, ast.keyword) else None
+            if isinstance(each, ast.keyword) and parameter is not None:
+                yield str(each.arg), parameter
+
+
+def _levels_in(plan: Plan, function: Any) -> Iterator[tuple[str, Parameter]]:
+    """Yield each parameter that a function compares the value of an event with."""
+    for node, known in _text_of(function):
+        for each in ast.walk(node):
+            sides = [each.left, *each.comparators] if isinstance(each, ast.Compare) else []
+            is_value = [isinstance(s, ast.Attribute) and s.attr == "value" for s in sides]
+            for beside in (n for n, is_one in enumerate(is_value) if is_one):
+                near = [sides[n] for n in (beside - 1, beside + 1) if 0 <= n < len(sides)]
+                found = (_asked(plan, side, known) for side in near)
+                yield from (("value", one) for one in found if one is not None)
+
+
+def _text_of(function: Any) -> Iterator[tuple[ast.AST, dict[str, Any]]]:
+    """Yield the text of a function, and what the names in it mean; nothing where it has none."""
+    given = inspect.unwrap(function) if callable(function) else None
+    node = node_of(given) if isinstance(given, FunctionType) else None
+    if isinstance(given, FunctionType) and node is not None:
+        yield node, dict(named_values(given, node))
+
+
+def _asked(plan: Plan, node: ast.expr, known: Mapping[str, Any]) -> Parameter | None:
+    """Return the parameter of `at[limit]` or `at["limit"]`."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return None
+    asked, name = node.slice, ""
+    if isinstance(asked, ast.Name):
+        name = getattr(known.get(asked.id), "name", "")
+    elif isinstance(asked, ast.Constant) and node.value.id not in known:
+        name = str(asked.value)
+    return plan.parameters.get(name)
 
 
 def _unit_watched(plan: Plan, watched: Watched) -> str:

@@ -46,24 +46,133 @@ def test_a_scan_of_one_signal_over_the_fleet_without_a_key_is_named_with_what_to
     assert found_in(water(scan, **ROOM)) == []
 
 
+def of_two(units, key, scan=None, *, united=False):
+    program = Program("house")
+    both = [program.event(f"e{n}", resolution="1", unit=unit) for n, unit in enumerate(units)]
+    source = program.union(*both, "both") if united else both
+    scan = scan or scans.differences()
+    program.scan("used", source=source, scan=scan, key=key, per_device=True)
+    return mixtures(program.plan(), {})
+
+
+@pytest.mark.parametrize("united", [False, True])
 @pytest.mark.parametrize(
     ("units", "key", "is_named"),
     [
         (("kWh", "l"), lambda event: event.tags["flat"], True),
         (("kWh", "l"), lambda event: (event.tags["flat"], event.name), False),
-        (("kWh", "kWh"), lambda event: event.tags["meter"], False),
-        (("", "l"), lambda event: event.tags["meter"], False),
+        (("", "l"), lambda event: (event.tags["flat"], event.name), False),
     ],
-    ids=["two", "by name", "one", "unknown"],
+    ids=["two", "by name", "unknown"],
 )
-def test_a_scan_of_one_signal_over_two_units_of_one_key_is_named(units, key, is_named):
-    program = Program("house")
-    both = [program.event(f"e{n}", resolution="1", unit=unit) for n, unit in enumerate(units)]
-    program.scan("used", source=both, scan=scans.differences(), key=key, per_device=True)
-    lines = mixtures(program.plan(), {})
+def test_a_scan_of_one_signal_over_two_units_of_one_key_is_named(units, key, is_named, united):
+    lines = of_two(units, key, united=united)
     assert [line.partition(",")[0] for line in lines] == [
         "scan used: differences is of one signal"
     ] * is_named
+
+
+@pytest.mark.parametrize("scan", OF_ONE, ids=lambda scan: scan.name)
+def test_a_scan_of_one_signal_over_two_events_is_named_where_the_program_does_not_unite_them(scan):
+    (line,) = of_two(("kWh", "kWh"), ROOM["key"], scan)
+    assert line == (
+        f"scan used: {scan.name} is of one signal, and readings of e0 and e1 that have one key are "
+        "one: write a key with event.name in it, or unite them before if they are: "
+        "program.union(e0, e1, name=..)"
+    )
+    assert of_two(("kWh", "kWh"), ROOM["key"], scan, united=True) == []
+    assert of_two(("kWh", "kWh"), lambda event: (event.name, event.tags["room"]), scan) == []
+
+
+def test_a_condition_that_asks_which_event_it_has_compares_none_with_another():
+    opened = scans.held_for(lambda event: event.name == "e0" and event.value > 0, 60)
+    assert of_two(("", ""), ROOM["key"], opened) == []
+
+
+class Many(scans.Scan):
+    """Counts events, and gives whether the last one was great."""
+
+    name, zero = "many", 0
+
+    def step(self, state, event):
+        return state + 1, [state + 1]
+
+
+class Sum(Many):
+    name = "sum"
+
+    def step(self, state, event):
+        return state + round(event.value), [state]
+
+
+class OfOne(Many):
+    name = "of_one"
+
+    def step(self, state, event):
+        return state + (round(event.value) if event.name == "e0" else 0), [state]
+
+
+@pytest.mark.parametrize(
+    ("scan", "is_named"),
+    [
+        (scans.top(1), True),
+        (scans.running(lambda total, event: total + event.value), True),
+        (scans.running(lambda count, event: count + 1), False),
+        (scans.running(lambda warm, event: event.value if event.name == "e0" else warm), False),
+        (Sum(), True),
+        (Many(), False),
+        (OfOne(), False),
+        (scans.sessions(60), False),
+    ],
+)
+@pytest.mark.parametrize("united", [False, True])
+def test_a_scan_that_makes_numbers_of_two_units_is_named(scan, is_named, united):
+    lines = of_two(("°C", "°F"), ROOM["key"], scan, united=united)
+    line = (
+        "scan used: its readings are of e0 in °C and of e1 in °F, as they were read; convert one: "
+        "program.map(e1, lambda event: .., resolution=)"
+    )
+    assert lines == is_named * [line]
+    assert of_two(("°C", "°C"), ROOM["key"], scan, united=united) == []
+
+
+def test_what_a_map_has_converted_is_in_one_unit():
+    program, warm, hot, _ = two_units()
+    also = program.map(hot, lambda event: (event.value - 32) / 1.8, "also", resolution="0.1")
+    both = program.union(warm, also, "both")
+    top = {"scan": scans.top(1), **ROOM, "per_device": True}
+    program.scan("top", source=both, **top)
+    program.scan("used", source=both, **{**top, "scan": scans.differences()})
+    assert mixtures(program.plan(), {}) == []
+
+
+@pytest.mark.parametrize("unit", ["kW", "W", ""])
+@pytest.mark.parametrize("filtered", [False, True])
+def test_a_reading_that_is_compared_with_a_parameter_in_another_unit_is_named(unit, filtered):
+    program = Program("house")
+    power = program.event("power", resolution="1", unit="W", least=0, most=10_000)
+    limit = program.parameter("limit", "2", resolution="0.1", unit=unit)
+    source = program.filter(power, lambda event: event.value > 1, "some") if filtered else power
+    of_one = {"source": source, "fold": folds.count(), "size_s": 60, "uses": (limit,)}
+    program.window("a", where=lambda event, at: event.value > at[limit], **of_one)
+    program.window("b", where=lambda event, at: 3 < at["limit"] <= event.value, **of_one)
+    program.window("c", where=lambda event, at: event.value > at[limit] * 1_000, **of_one)
+    program.window("d", where=lambda event, at: event.value / 1_000 > at[limit], **of_one)
+    of_one = {"source": source, "per_device": True, "uses": (limit,)}
+    program.scan("e", scan=lambda at: scans.hysteresis(above=at[limit], below=1), **of_one)
+    program.scan(
+        "f", scan=lambda at: scans.held_for(lambda event: event.value > at[limit], 60), **of_one
+    )
+    lines = mixtures(program.plan(), {})
+    where = ["where of window a", "where of window b", "scan e", "scan f"]
+    assert [line.partition(":")[0] for line in lines] == (where if unit == "kW" else [])
+    assert all(
+        line.endswith(
+            "parameter limit is in kW, and readings of power are in W; declare it with "
+            'unit="W", or convert it'
+        )
+        for line in lines
+    )
 
 
 @pytest.mark.parametrize("scan", [scans.sessions(60), scans.top(3), scans.last(2)])
