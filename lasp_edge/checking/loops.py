@@ -5,7 +5,8 @@
 
 Python looks a variable up when the function is called, and by then the loop is over. Each window
 counts the last room. It is found in the text, of functions that are one piece of code. A global
-that a module binds again behind a function is seen in the same way.
+that a module binds again behind a function is seen in the same way, and an attribute of a fold or
+scan, or of its class, that it sets when a window or another scan has been made of it.
 """
 
 import ast
@@ -50,7 +51,7 @@ def _line(titles: list[str], function: FunctionType, name: str, value: Any) -> s
 
 
 def rebound(plan: Plan) -> list[str]:
-    """Return a line for each function that sees a global as a later line binds it again."""
+    """Return a line for each function that sees a name as a later line binds it again."""
     found = {
         f"{what} ({shown_place(each.__code__.co_filename, each.__code__.co_firstlineno)}) names "
         f"{name}, which line {line} binds again: all functions see it as it is at last, "
@@ -59,7 +60,56 @@ def rebound(plan: Plan) -> list[str]:
         for each in inner_functions(given)
         for name, line in _bound_later(each)
     }
+    found |= {
+        f"{what} asks for {name}, which is set to {value!r} when it is in use "
+        f"({shown_place(each.__code__.co_filename, line)}): what was made before has that value, "
+        "too; give each value an object of its own, by __init__": None
+        for what, given in functions_of(plan)
+        for each in inner_functions(given)
+        for name, line, value in _set_later(each)
+    }
     return list(found)
+
+
+def _set_later(method: FunctionType) -> Iterator[tuple[str, int, Any]]:
+    """Yield the attributes that a method asks for, and that its module sets on what was in use.
+
+    Each with the line, and the value that it has at last.
+    """
+    owner, tree = method.__qualname__.rpartition(".")[0], tree_of(method)
+    kind = method.__globals__.get(owner)
+    if tree is None or not isinstance(kind, type) or method.__name__ == "__init__":
+        return
+    used: set[str] = set()
+    for node in _statements(tree):
+        changed = dict(_changed(node))
+        for of, attribute in changed.items():
+            made = method.__globals__.get(of.id)
+            is_of_kind = made is kind or isinstance(made, kind)
+            if of.id in used and is_of_kind and attribute in method.__code__.co_names:
+                yield f"{of.id}.{attribute}", node.lineno, getattr(made, attribute, None)
+        names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+        used |= {each.id for each in names if each not in changed}
+        used -= {each.id for each in names if isinstance(each.ctx, ast.Store)}  # another object
+
+
+def _changed(node: ast.stmt) -> Iterator[tuple[ast.Name, str]]:
+    """Yield the names of which a statement sets an attribute, and that."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AugAssign) else targets
+    for each in targets:
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
+            yield each.value, each.attr
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements of a module in their order, without those of functions and classes."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            yield node
+        yield from _statements(node)
 
 
 def _bound_later(function: FunctionType) -> Iterator[tuple[str, int]]:
@@ -79,14 +129,11 @@ def _bound_later(function: FunctionType) -> Iterator[tuple[str, int]]:
 
 def _bound(tree: ast.AST, name: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a module that bind a global, outside of functions, and to what."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
+    for node in _statements(tree):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(each, ast.Name) and each.id == name for each in targets):
                 yield node.lineno, ast.unparse(node.value)
-        yield from _bound(node, name)
 
 
 def _last_turn(functions: list[FunctionType]) -> Iterator[tuple[str, Any]]:

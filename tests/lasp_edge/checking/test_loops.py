@@ -212,10 +212,55 @@ program.window("hot", **window, where=lambda event: event.value > LIMIT)
 def test_a_global_that_is_bound_again_behind_a_function_is_named(
     tmp_path, monkeypatch, first, second, count
 ):
-    (tmp_path / "planted_oven.py").write_text(MODULE.format(first=first, second=second))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "planted_oven", raising=False)
-    found = rebound(importlib.import_module("planted_oven").program.plan())
-    monkeypatch.delitem(sys.modules, "planted_oven")
+    text = MODULE.format(first=first, second=second)
+    found = rebound(planted(text, tmp_path, monkeypatch))
     assert [line.partition(" (")[0] for line in found] == ["where of window warm"] * count
     assert all("names LIMIT, which line 8 binds again" in line for line in found)
+
+
+CLASSES = """
+from lasp_edge import Column, Fold, Op, Program, scans
+class Above(scans.Scan):
+    name, zero, limit, unused = "above", 0, 5, 1
+    def step(self, state, event): return state + (event.value > self.limit), []
+class Hot(Fold):
+    name, parts, columns = "hot", ("n",), (Column("n", Op.SUM),)
+    def __init__(self, level):
+        self.level, self.parameters = level, f"{level}"
+    def lift(self, value, time_us=0): return (int(value > self.level),)
+    def lower(self, partial, resolution): return {"n": partial[0]}
+program = Program("oven")
+warm = program.event("warm", resolution="0.1")
+hot, above = Hot(250), Above()
+"""
+SCAN = 'program.scan("s", source=warm, scan=Above(), per_device=True)'
+WINDOW = 'program.window("w", source=warm, fold=hot, size_s=60)'
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        ([SCAN, "Above.limit = 10"], "scan s asks for Above.limit, which is set to 10 when"),
+        ([SCAN, "Above.limit += 5"], "scan s asks for Above.limit, which is set to 10 when"),
+        ([WINDOW, "hot.level = 300"], "fold of window w asks for hot.level, which is set to 300"),
+        (["hot.level = 300", WINDOW], ""),
+        ([WINDOW, "hot = Hot(300)", "hot.level = 310"], ""),
+        ([SCAN, "Above.unused = 2"], ""),
+        ([SCAN, "Hot.limit = 3"], ""),
+        ([SCAN, "def other():\n    Above.limit = 3"], ""),
+    ],
+)
+def test_an_attribute_that_is_set_on_what_is_in_use_is_named(tmp_path, monkeypatch, lines, named):
+    found = rebound(planted(CLASSES + "\n".join(lines), tmp_path, monkeypatch))
+    assert len(found) == bool(named)
+    assert all(line.startswith(named) for line in found)
+
+
+def planted(text, tmp_path, monkeypatch):
+    """Return the plan of a module with this text."""
+    (tmp_path / "planted_oven.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "planted_oven", raising=False)
+    plan = importlib.import_module("planted_oven").program.plan()
+    monkeypatch.delitem(sys.modules, "planted_oven")
+    return plan
