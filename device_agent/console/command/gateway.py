@@ -66,9 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_logs(arguments, "%(asctime)s gateway: %(message)s", program="gateway")
     plan = load_plan(arguments.program)
     if not plan.windows and not plan.fleet_results:
+        of_devices = "; results of each device are for a lander: type lasp-edge lander --help"
         raise UsageError(
             f"{arguments.program} declares no window, and no result of a scan over the fleet, so "
-            "there is nothing to keep"
+            f"there is nothing to keep{of_devices * bool(plan.stream_results)}"
         )
     if plan.fleet_results:
         collect_rarely(OF_A_FLEET)

@@ -10,6 +10,7 @@ the names of devices that are away, are cut after the first few.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lasp_edge.language.plan import Plan
 from lasp_edge.link.trouble import CONNECTING
 from lasp_edge.tool.screen import ago
 
@@ -22,19 +23,23 @@ def write_plainly(report: Mapping[str, Any]) -> None:
     print(line_of(report), flush=True)  # noqa: T201
 
 
-def write_until_done(report: Mapping[str, Any]) -> None:
+def write_until_done(report: Mapping[str, Any], plan: Plan) -> None:
     """Print the same of an agent that ends when all is landed, and for what it waits."""
-    print("; ".join([line_of(report), *_awaited(report)]), flush=True)  # noqa: T201
+    print("; ".join([line_of(report), *_awaited(report, plan)]), flush=True)  # noqa: T201
 
 
-def _awaited(report: Mapping[str, Any]) -> list[str]:
-    """Return why the entries of windows have not landed."""
+def _awaited(report: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Return why the entries of windows and results have not landed."""
     sinks: Mapping[str, Any] = report["sinks"]
+    kinds = ["windows"] * bool(plan.windows) + ["results"] * bool(plan.stream_results)
+    entries = f"entries of {' and '.join(kinds)}" if kinds else "entries"
     if report["dirty"] and not any(sink["store"] for sink in sinks.values()):
-        waiting = f"{report['dirty']} entries of windows wait for a lander or gateway"
-        return [f"{waiting}, and neither was heard yet (lasp-edge gateway --help)"]
+        waiting = f"{report['dirty']} {entries} wait for a lander"
+        if plan.windows or plan.fleet_results:
+            return [f"{waiting} or gateway, and neither was heard yet (lasp-edge gateway --help)"]
+        return [f"{waiting}, and none was heard yet (lasp-edge lander --help)"]
     return [
-        f"{count} entries of windows not taken by {name}: {reason}"
+        f"{count} {entries} not taken by {name}: {reason}"
         for name, sink in sinks.items()
         for reason, count in sink.get("not_taken", {}).items()
     ]

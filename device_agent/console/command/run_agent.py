@@ -7,6 +7,7 @@ import re
 import signal
 import sqlite3
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -126,7 +127,7 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
         for what in broken:
             log.warning("%s; the others go on", what)
             durable.core.agent.guard.say(what)
-        reporter, ends = _reporter(arguments), arguments.exit_when_done
+        reporter, ends = _reporter(arguments, program), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
         runtime = Runtime(
             durable, broker, sources, reporter, exit_when_done=ends, seal=seal, caller=caller
@@ -222,10 +223,11 @@ def _on(
     return Durable(core, store)
 
 
-def _reporter(arguments: argparse.Namespace) -> Reporter:
+def _reporter(arguments: argparse.Namespace, plan: Plan) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    plainly = write_until_done if arguments.exit_when_done else write_plainly
+    until_done = partial(write_until_done, plan=plan)
+    plainly = until_done if arguments.exit_when_done else write_plainly
     write = _log_report if is_json(arguments) else plainly
     return Reporter(round(PLAIN_EVERY_S * SECOND_US), write)
 

@@ -91,9 +91,12 @@ def newest_in(watch, topic):
     return [event.payload for event in events if event.topic == topic and event.payload]
 
 
-def test_a_program_with_nothing_for_a_gateway_is_refused(stage):
+@pytest.mark.parametrize("of_devices", [False, True])
+def test_a_program_with_nothing_for_a_gateway_is_refused(stage, of_devices):
+    steady = "program.scan('s', source=y, scan=scans.changes(), per_device=True)"
     (stage.directory / f"{NAME}.py").write_text(
-        "from lasp_edge import Program\nprogram = Program('x')\nprogram.event('y')\n"
+        "from lasp_edge import Program, scans\nprogram = Program('x')\n"
+        f"y = program.event('y')\n{f'program.result({steady})' if of_devices else ''}\n"
     )
     found = lasp_edge(
         "gateway",
@@ -106,3 +109,4 @@ def test_a_program_with_nothing_for_a_gateway_is_refused(stage):
     )
     assert found.returncode
     assert "declares no window, and no result of a scan over the fleet" in found.stderr
+    assert ("type lasp-edge lander --help" in found.stderr) == of_devices

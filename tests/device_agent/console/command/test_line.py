@@ -7,6 +7,7 @@ from device_agent.agent.intake.batch import Batch
 from device_agent.agent.notices import CLONED
 from device_agent.agent.settings import Settings
 from device_agent.console.command.line import line_of, named, nothing_accepted, write_until_done
+from lasp_edge import Program, folds, scans
 from lasp_edge.link.trouble import CONNECTING
 from lasp_edge.tool.screen import ago
 from lasp_edge.units import SECOND_US
@@ -182,12 +183,12 @@ def test_why_an_agent_that_is_done_has_nothing(pair):
 
 def test_an_agent_that_ends_when_all_is_landed_says_that_it_waits_for_a_lander(pair, capsys):
     attic, _ = pair
-    report = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {}}
-    write_until_done(report)
+    report, plan = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {}}, greenhouse()
+    write_until_done(report, plan)
     said_so = "; 7 entries of windows wait for a lander or gateway, and neither was heard yet"
     assert said_so in capsys.readouterr().out
     for heard in ({"dirty": 0}, {"sinks": {"lake": {"store": "5e1f", "waiting": 7}}}):
-        write_until_done(report | heard)
+        write_until_done(report | heard, plan)
         assert capsys.readouterr().out == f"{line_of(report)}\n"
 
 
@@ -195,6 +196,31 @@ def test_an_agent_that_ends_when_all_is_landed_says_what_was_not_taken(pair, cap
     attic, _ = pair
     refused = {"store": "5e1f", "waiting": 7, "not_taken": {"no such window: use its program": 7}}
     report = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {"lake": refused}}
-    write_until_done(report)
+    write_until_done(report, greenhouse())
     said = "7 entries of windows not taken by lake: no such window: use its program"
     assert capsys.readouterr().out == f"{line_of(report)}; {said}\n"
+
+
+def pool(*, window=False, fleet=False):
+    program = Program("pool")
+    acid = program.event("acid", resolution="0.01")
+    if window:
+        program.window("w", source=acid, fold=folds.mean(), size_s=60)
+    program.result(program.scan("steady", source=acid, scan=scans.changes(), per_device=True))
+    if fleet:
+        program.result(program.scan("all", source=acid, scan=scans.top(1)), parts={"most": "1"})
+    return program.plan()
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (pool(), "results wait for a lander, and none was heard yet (lasp-edge lander --help)"),
+        (pool(window=True), "windows and results wait for a lander or gateway, and neither was"),
+        (pool(fleet=True), "results wait for a lander or gateway, and neither was heard yet"),
+    ],
+)
+def test_an_agent_names_what_waits_and_who_can_take_it(pair, capsys, plan, words):
+    attic, _ = pair
+    write_until_done(attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {}}, plan)
+    assert f"; 7 entries of {words}" in capsys.readouterr().out
