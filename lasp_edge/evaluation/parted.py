@@ -158,15 +158,15 @@ class PartedScans:
         begun = {name for name, each in self.gathered.items() if not each.records}
         self._gather({name: delta for name, delta in deltas.items() if scan_of(name) in begun})
 
-    def _answers(self, name: str, cells: Collection[int]) -> dict[Place, dict[str, PartAnswer]]:
+    def _answers(self, name: str, cells: Collection[int]) -> dict[Place, tuple[PartAnswer, ...]]:
         """Return the stored answers in some cells."""
-        leaf, found = f"{name}: leaf", dict[Place, dict[str, PartAnswer]]()
+        leaf, found = f"{name}: leaf", dict[Place, tuple[PartAnswer, ...]]()
         for cell_us in cells:
             stored = dict(self._stored(leaf, cell_us, cell_us + 1))
             answers = inserted_cells({leaf: None}, stored)[leaf]
             content = {place: new for place, (_, new) in answers.items()}
             for place, answer in answers_of(content):
-                found.setdefault(place, {})[answer.device] = answer
+                found[place] = (*found.get(place, ()), answer)
         return found
 
     def forget(self, floor_us: int) -> None:

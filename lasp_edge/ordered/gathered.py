@@ -9,11 +9,19 @@ from typing import Any
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import NOWHERE, GoneOn, PartAnswer, is_of_cell, part_answer, stated
+from lasp_edge.ordered.answers import (
+    NOWHERE,
+    GoneOn,
+    PartAnswer,
+    is_doubtful,
+    is_of_cell,
+    part_answer,
+    stated,
+)
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import Change, Delta, same_event
-from lasp_edge.ordered.parted import is_about_order, ordered_place
-from lasp_edge.ordered.places import Place, child_place
+from lasp_edge.ordered.parted import ordered_place
+from lasp_edge.ordered.places import Place, child_place, is_about_order
 from lasp_edge.ordered.stages import KeyOf, StreamStage
 
 
@@ -26,10 +34,10 @@ def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Iterator[tupl
 
 @dataclass(slots=True)
 class _Gathered:
-    """What is known of an event in order."""
+    """What is known of an event in order: answers by device, and whether they are doubtful."""
 
     event: Event[Any] | None = None
-    answers: dict[str, PartAnswer] = field(default_factory=dict)
+    answers: dict[tuple[str, bool], PartAnswer] = field(default_factory=dict)
     mark: bytes = b""
 
     def whole(self, place: Place, stated: Mapping[str, GoneOn]) -> Event[Any] | None:
@@ -38,7 +46,7 @@ class _Gathered:
             return None
         answers = tuple(
             tuple(answer.stating(stated.get(device, NOWHERE)))
-            for device, answer in sorted(self.answers.items())
+            for (device, _), answer in sorted(self.answers.items())
         )
         return self.event._replace(value=(self.event.value, answers, self.mark, place))
 
@@ -75,11 +83,12 @@ class GatherStage(StreamStage):
                 continue
             place = ordered_place(at)
             found = self._at(place, before).answers
-            answer = None if new is None else part_answer(at[1], new.value)
+            answer = None if new is None else part_answer(at, new.value)
+            of = at[1], is_doubtful(at)
             if answer is None:
-                found.pop(at[1], None)
+                found.pop(of, None)
             else:
-                found[at[1]] = answer
+                found[of] = answer
         for at, (_, new) in marks.items():
             place = ordered_place(at)
             self._at(place, before).mark = b"" if new is None else new.value
@@ -141,7 +150,7 @@ def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer
     """Yield the answers among outputs of devices, each with the event in order."""
     of_cell = {(at[0], at[1]): stated(each.value) for at, each in content.items() if is_of_cell(at)}
     for at, event in content.items():
-        answer = part_answer(at[1], event.value) if is_about_order(at) else None
+        answer = part_answer(at, event.value) if is_about_order(at) else None
         if answer is not None:
             gone_on = of_cell.get((cell_of(at[0]), at[1]), NOWHERE)
             yield ordered_place(at), answer.stating(gone_on)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from lasp_edge.ordered.answers import PartAnswer
-from lasp_edge.ordered.gathering import Gathering
+from lasp_edge.ordered.gathering import Gathering, answers_at
 from lasp_edge.ordered.parted import basis_of
 from lasp_edge.ordered.places import Place
 
@@ -51,12 +51,12 @@ def held_by(gathering: Gathering, time_us: int) -> tuple[str, ...]:
 
 def _holds(gathering: Gathering, place: Place, device: str) -> bool:
     """Return whether a device has not answered an event in order, or not gone on from there."""
-    record, basis, answers = gathering.records[place], gathering.basis(place), gathering.open[place]
-    if isinstance(answers, PartAnswer):
-        given: PartAnswer | None = answers._replace(device=device)
-    else:
-        given = answers.get(device)
-    if basis is None or given is None or not gathering.counts(given, basis):
+    record, basis = gathering.records[place], gathering.basis(place)
+    if basis is None:
+        return True
+    answers = answers_at(gathering, place, basis)
+    given = answers if isinstance(answers, PartAnswer) else answers.get(device)
+    if given is None or not gathering.counts(given, basis):
         return True
     after = basis_of(place, record.share)
     return not (gathering.scan.is_share_constant or given.has_gone_on_from(after))

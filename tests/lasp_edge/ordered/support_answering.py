@@ -4,7 +4,8 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.answers import kept_answers, sent_answers, stated_at, statement
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import applied, minus
-from lasp_edge.ordered.parted import LeafStage, basis_of, is_about_order, sent_at
+from lasp_edge.ordered.parted import LeafStage, basis_of, sent_at
+from lasp_edge.ordered.places import is_about_order
 
 GATEWAYS, LAKE = ("hub", "spare"), "lake"
 
