@@ -51,6 +51,10 @@ def line_of(
 
 def awaited(core: GatewayCore, name: str) -> list[str]:
     """Return for whom it waits, until when it listens who is there, and what holds scans."""
+    return [*_awaited(core, name), *([] if core.streams is None else core.streams.stalls.words())]
+
+
+def _awaited(core: GatewayCore, name: str) -> list[str]:
     elsewhere = sorted(core.elsewhere - core.membership.retired.keys())
     if elsewhere:
         minutes = LEFT_US // MINUTE_US
@@ -67,8 +71,7 @@ def awaited(core: GatewayCore, name: str) -> list[str]:
         f"{device} (its source {source} is silent)" if source else device
         for device, source in core.holding.items()
     ]
-    stalls = [] if core.streams is None else core.streams.stalls.words()
-    return [*([f"waiting for {_several(holding)}"] if holding else []), *stalls]
+    return [f"waiting for {_several(holding)}"] if holding else []
 
 
 def clocks_apart(ahead_us: Mapping[str, int]) -> str:
