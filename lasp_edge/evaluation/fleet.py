@@ -13,7 +13,7 @@ from typing import Final
 
 from crdts.frontier import Promise
 from lasp_edge.evaluation.history import Read, StreamHistory
-from lasp_edge.evaluation.parted import PartedScans, made_of
+from lasp_edge.evaluation.parted import PartedScans, keep_stored, made_of
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
@@ -152,6 +152,7 @@ class FleetEvaluator:
         self._parted.begin(pruned_us)
         self._wait_for(self._stored_behind(self._history.taken_us))
         rebuilt = self._engine.begin(pruned_us)
+        keep_stored(self._parted.gathered, self._engine.graph.nodes, self._engine.since_us)
         if rebuilt is not None:
             self._parted.rebuilt(rebuilt.deltas)
         for name, book in self.books.items():

@@ -17,13 +17,14 @@ from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta, compose_into
-from lasp_edge.ordered.gathered import answers_of
+from lasp_edge.ordered.gathered import GatherStage, answers_of
 from lasp_edge.ordered.gathering import (
     Gathering,
     OrderedRecord,
     Promised,
     Waited,
 )
+from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.inputs import InputCell, TakenItem, inserted_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -345,6 +346,20 @@ class PartedScans:
         """Return the events in order of a cell."""
         known = self.gathered[name].records
         return {p: known[p] for p in self._cells[name].get(cell_us, ()) if p in known}
+
+
+def keep_stored(
+    gathered: Mapping[str, Gathering], nodes: Iterable[StreamNode], since_us: int
+) -> None:
+    """Keep the events in order since a time that streams have, of the store; the others go.
+
+    Of a device's entry a later one counts, which may lack some: a stranger sends anything.
+    """
+    for name, stage, _ in nodes:
+        gathering = gathered.get(scan_of(name))
+        if gathering is not None and isinstance(stage, GatherStage):
+            since = {place for place in gathering.records if place[0] >= since_us}
+            gathering.take(dict.fromkeys(since - stage.places, (None, None)), {})
 
 
 def promises_of(promises: Mapping[str, Promise], coverage: Coverage) -> dict[str, Promised | None]:

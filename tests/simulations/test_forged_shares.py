@@ -2,22 +2,28 @@
 
 from contextlib import contextmanager
 from dataclasses import replace
+from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from device_agent.gateway.line import awaited
 from device_agent.gateway.shares import SharesPublisher
 from lasp_edge.ordered.cells import CELL_US
+from lasp_edge.ordered.places import place_text
 from lasp_edge.ordered.shared_places import places_in
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.shares import LAST_VERSION, SharesFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
+from simulations.lake_parted import LakeBeside
 from simulations.world.links import TO_BROKER, LegMessage
 from tests.lasp_edge.language.test_parting import plan_of
 from tests.lasp_edge.scans.support_synchronised import Epochs, EventWindow
 from tests.simulations.test_local_events import LocalFleet
+from tests.simulations.test_refused_parts import lake_rows
 
 DEVICES = ("pi-0", "pi-1", "pi-2")
 
@@ -27,12 +33,14 @@ class OverheardFleet(LocalFleet):
 
     def __init__(self, kind):
         self.shares: list[SharesFrame] = []
+        self.panes: list[PaneFrame] = []
         super().__init__(DEFAULT_SINK, plan=plan_of("a", kind))
 
     def route(self, parcel):
-        frame = decode(parcel.payload) if "/shares/" in parcel.topic else None
-        if isinstance(frame, SharesFrame):
-            self.shares.append(frame)
+        kind = parcel.topic.split("/")[4]
+        frames = {"shares": self.shares, "pane": self.panes}.get(kind)
+        if frames is not None:
+            frames.append(decode(parcel.payload))
         super().route(parcel)
 
     def forge(self, frame: Frame, *, retain=True):
@@ -157,3 +165,38 @@ def test_where_a_scan_stands_the_gateway_says_where_and_what_to_type(name, monke
         assert words.startswith("found stands at 2023-11-14 22:1")
         assert "UTC: pi-0, pi-1, pi-2 did not answer" in words
         assert words.endswith("type: lasp-edge retire pi-0")
+
+
+def test_an_event_in_order_that_an_entry_takes_away_holds_nothing_after_a_restart():
+    """A stranger publishes an older entry of the device again, with a greater number."""
+    with fleet_of(EventWindow) as fleet:
+        fleet.slices(4)
+        stream = fleet.plans[1].item_streams["b"].stream
+        of_b = [
+            (frame, block)
+            for frame in fleet.panes
+            for block in frame.blocks
+            if block.stream == stream
+        ]
+        cells = [block.panes_us for _, block in of_b]
+        frame, block = next(each for each in of_b if cells.count(each[1].panes_us) > 1)
+        forged = block._replace(seqs=tuple(seq + 1_000 for seq in block.seqs))
+        fleet.forge(replace(frame, blocks=(forged,), number=frame.number + 1_000), retain=False)
+        fleet.pass_steps(5)
+        before = fleet.rows()
+        lake = LakeBeside(SimpleNamespace(world=fleet, plan=fleet.plans[1]), Random(1))
+        lake.batch()
+        fleet.gateway.crash(3)
+        fleet.slices(8)
+        fleet.pass_steps(30)
+        rows = fleet.rows()
+        truth = fleet.truth()
+        behind = truth.keys() - before.keys()
+        assert len(behind) == 8
+        assert {at: rows.get(at, (None,))[0] for at in behind} == {at: truth[at] for at in behind}
+        lake.begin()
+        lake.batch()
+        in_lake = {at: row[0] for at, row in lake_rows(lake).items()}
+        assert {at: in_lake.get(place_text(at)) for at in behind} == {
+            at: truth[at] for at in behind
+        }
