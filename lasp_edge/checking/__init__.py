@@ -5,8 +5,8 @@
 - `programs`: the folds of a program, and their verdicts
 - `identities`: what identifies each window and fold (`--plan`)
 - `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs;
-  `clocks`: functions of the module `time`; `steps`: steps of a reading that are taken for units;
-  `rates`: rates that made-up readings are too steep for; `cuts`, `settings`, `set_orders`:
+  `clocks`, `rounding`: functions of `time`, and of `math` and numpy; `steps`: steps of a reading
+  that are taken for units; `rates`: those that are too steep; `cuts`, `settings`, `set_orders`:
   numbers that are cut where no double is, what a process is set to, and the order of a set
 - `memory`, `alerts`, `room`, `growth`: what functions remember, what no value reaches, what is full
 - `endless`: functions that do not return

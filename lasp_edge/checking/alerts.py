@@ -34,8 +34,9 @@ from lasp_edge.folds.sums import Count, Mean, Stddev, Sum, Variance
 from lasp_edge.folds.truth import All
 from lasp_edge.folds.truth import Any as AnyOf
 from lasp_edge.language.acting import Watched
-from lasp_edge.language.declarations import EventType, Parameter
+from lasp_edge.language.declarations import EventType, Parameter, Stream
 from lasp_edge.language.plan import Plan
+from lasp_edge.scans.hysteresis import TwoLevels
 
 _EMPTY = (
     "a window without a reading has no row; to notice silence, fold a set whose samples have an "
@@ -80,6 +81,45 @@ def unreachable(plan: Plan) -> list[str]:
     return [line for what, each in watched for line in _lines(plan, what, each)]
 
 
+def unreached_levels(plan: Plan) -> list[str]:
+    """Return a line for each scan with two levels, one of which no reading passes.
+
+    >>> from lasp_edge import Program, scans
+    >>> program = Program("cellars")
+    >>> warm = program.event("warm", resolution="0.1", least=-20, most=50)
+    >>> two = scans.hysteresis(above=65, below=61)
+    >>> _ = program.scan("hot", source=warm, scan=two, per_device=True)
+    >>> print(unreached_levels(program.plan())[0].partition(";")[0])
+    scan hot never gives 1: no reading is above 65 (warm is -20 to 50)
+    """
+    found = []
+    for name, made in plan.functions.streams.items():
+        sources = plan.streams[name].events
+        event = plan.events.get(sources[0]) if len(sources) == 1 else None
+        if not isinstance(made, TwoLevels) or event is None or event.plausible is None:
+            continue
+        if not _is_as_read(plan, plan.streams[name]):
+            continue
+        (above, below), (low, high) = made.levels, _Samples(event, 1, None).span
+        for number, word, level, is_never in (
+            (1, "above", above, high is not None and high <= above),
+            (0, "below", below, low is not None and low >= below),
+        ):
+            if is_never:
+                found.append(
+                    f"scan {name} never gives {number}: no reading is {word} {_text(level)} "
+                    f"({event.name} is {event.plausible.span}); write another {word}=, or a wider "
+                    f"range of {event.name}"
+                )
+    return found
+
+
+def _is_as_read(plan: Plan, stream: Stream) -> bool:
+    """Return whether a stream gets readings as they are."""
+    behind = [plan.streams[name] for name in stream.sources if name in plan.streams]
+    return all(each.operator == "filter" and _is_as_read(plan, each) for each in behind)
+
+
 def empty_bins(plan: Plan) -> list[str]:
     r"""Return a line for each histogram of which all samples lie in one bin, or none in another.
 
@@ -120,6 +160,12 @@ def _of_bins(fold: Histogram, event: EventType) -> Iterator[str]:
                 f"to {_text(edges[n])}, in steps of {event.resolution.text}; write edges that lie "
                 "a step apart"
             )
+        elif known is not None and bounds[0] <= known.nearest(LIMIT) < low:
+            yield (
+                f"bin_{n} stays empty: no reading is {_text(edges[n - 1])} or more, as "
+                f"{event.name} is {known.span}; leave such edges out, or give it another most="
+            )
+            return
 
 
 def _beside(event: EventType) -> str:

@@ -55,7 +55,7 @@ from typing import NamedTuple
 
 from lasp_edge.checking import record
 from lasp_edge.checking.against import changed_texts, changes
-from lasp_edge.checking.alerts import empty_bins, unreachable
+from lasp_edge.checking.alerts import empty_bins, unreachable, unreached_levels
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.comparisons import always_true, compared
@@ -77,7 +77,7 @@ from lasp_edge.checking.handlers import (
     valueless,
 )
 from lasp_edge.checking.identities import identities
-from lasp_edge.checking.keys import keyless, restless
+from lasp_edge.checking.keys import keyless, long_keys, restless, whole_tags
 from lasp_edge.checking.loops import captured, rebound
 from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.mixtures import mixtures
@@ -224,8 +224,15 @@ def _looked_at(plan: Plan) -> _Seen:
     (remembering, memos), room = memories_of(plan), room_of(plan)
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
     doubts += feeding(plan) + doubled(plan) + half_pairs(plan) + unlike_texts(plan)
-    doubts += compared(plan) + exchanged(plan) + empty_bins(plan)
-    doubts += memos + unreachable(plan) + unread(plan) + unused(plan) + valueless(plan)
+    doubts += compared(plan) + exchanged(plan) + empty_bins(plan) + whole_tags(plan)
+    doubts += (
+        memos
+        + unreachable(plan)
+        + unreached_levels(plan)
+        + unread(plan)
+        + unused(plan)
+        + valueless(plan)
+    )
     doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
@@ -238,7 +245,7 @@ def _looked_at(plan: Plan) -> _Seen:
 def _odd_values(plan: Plan) -> list[str]:
     """Return a line for each function whose values look odd; what it prints is not shown."""
     with redirect_stdout(io.StringIO()):
-        found = restless(plan) + rounded_away(plan) + always_true(plan)
+        found = restless(plan) + long_keys(plan) + rounded_away(plan) + always_true(plan)
         return found + coarse_fields(plan) + misread(plan)
 
 

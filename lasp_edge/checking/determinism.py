@@ -31,6 +31,7 @@ from lasp_edge.checking.clocks import (
     lacks_zone,
 )
 from lasp_edge.checking.cuts import cuts_in, is_exact_power
+from lasp_edge.checking.rounding import rounded
 from lasp_edge.checking.set_orders import set_orders
 from lasp_edge.checking.settings import settings_of
 from lasp_edge.checking.texts import node_of, tree_of
@@ -53,14 +54,13 @@ _PARTLY: Final = {
 """Module -> what of it is another thing on each machine."""
 _EACH_TIME: Final = frozenset({"random", "secrets", "uuid", "_random"})
 """Modules whose functions give something else each time."""
-_CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "hypot")
-_HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "dist")
-_EXPONENTIAL = ("exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "pow", "cbrt")
-_SPECIAL = ("erf", "erfc", "gamma", "lgamma")
-TRANSCENDENTAL: Final = frozenset((*_CIRCULAR, *_HYPERBOLIC, *_EXPONENTIAL, *_SPECIAL))
-"""Functions of `math` whose last digits are the machine's own."""
-_ROUNDING: Final = {"math": TRANSCENDENTAL, "operator": frozenset({"pow", "ipow"})}
-"""Module -> what of it machines round differently."""
+_LATER: Final = {
+    "asyncio": frozenset(("create_task", "ensure_future", "run_coroutine_threadsafe")),
+    "concurrent": frozenset(("ProcessPoolExecutor", "ThreadPoolExecutor")),
+    "multiprocessing": frozenset(("Pool", "Process")),
+    "threading": frozenset(("Thread", "Timer")),
+}
+"""Module -> what of it goes on when a function has returned."""
 ACTING = "handler of a result, a value or a threshold"
 """What acts on a result, a value or a threshold: it makes nothing that is computed again."""
 _OF_INTEGERS: Final = frozenset({"lift", "combine", "retract"})
@@ -76,7 +76,10 @@ _ZONE = "without a time zone it is the machine's own; write tz=UTC, or tz=ZoneIn
 _LOOKING: Final = ("exists", "is_dir", "is_file", "iterdir", "lstat", "stat", "getmtime", "getsize")
 _READING_FILES: Final = frozenset(("read_text", "read_bytes", *_LOOKING))
 _POWER = "**: it is rounded differently from machine to machine; x * x and Decimal(x) ** y are not"
-_ROUNDED = "it is rounded differently from machine to machine; Decimal has one that is not"
+_AFTER = (
+    "what it starts goes on when the function has returned, and what it changes then is lost; do "
+    "it in the function itself"
+)
 
 
 def risks(function: Callable[..., Any], *, of_integers: bool = False) -> list[str]:
@@ -280,6 +283,8 @@ def _risks_of(name: str, value: Any, names: frozenset[str]) -> Iterator[str]:
         yield from _risks_of_module(name, value, names)
     elif callable(value):
         yield from _risks_of_function(name, value, owner)
+    if callable(value) and getattr(value, "__name__", "") in _of_package(_LATER, owner):
+        yield f"{name}: {_AFTER}"
     if isinstance(value, type):
         machines = names & _PARTLY.get(owner.partition(".")[0], names - names)
         yield from (f"{name}.{each}: {_MACHINE}" for each in sorted(machines))
@@ -298,11 +303,17 @@ def _risks_of_module(name: str, module: ModuleType, names: frozenset[str]) -> It
     elif module.__name__ in _OF_MACHINES:
         yield f"{name}: {_MACHINE}"
     elif module is cmath:
-        yield f"{name}: {_ROUNDED}"
+        yield f"{name}: {rounded(module.__name__, '')}"
     machines = _PARTLY.get(module.__name__, frozenset()) & names
     yield from (f"{name}.{each}: {_MACHINE}" for each in sorted(machines))
-    rounded = _ROUNDING.get(module.__name__, frozenset()) & names
-    yield from (f"{name}.{each}: {_ROUNDED}" for each in sorted(rounded))
+    later = _of_package(_LATER, module.__name__) & names
+    yield from (f"{name}.{each}: {_AFTER}" for each in sorted(later))
+    whys = ((each, rounded(module.__name__, each)) for each in sorted(names))
+    yield from (f"{name}.{each}: {why}" for each, why in whys if why and module is not cmath)
+
+
+def _of_package(known: Mapping[str, frozenset[str]], module: str) -> frozenset[str]:
+    return known.get(module.partition(".")[0], frozenset())
 
 
 def _risks_of_function(name: str, value: Any, owner: str) -> Iterator[str]:
@@ -312,8 +323,8 @@ def _risks_of_function(name: str, value: Any, owner: str) -> Iterator[str]:
         yield from clock_risks(name, called)
     elif owner in _EACH_TIME:
         yield f"{name}: {OF_NO_READING}"
-    elif called in _ROUNDING.get(owner, ()) or owner == "cmath" or value is pow:
-        yield f"{name}: {_ROUNDED}"
+    elif why := rounded(*("math", "pow") if value is pow else (owner, called)):
+        yield f"{name}: {why}"
     elif owner in _OF_MACHINES or called in _PARTLY.get(owner, ()):
         yield f"{name}: {_MACHINE}"
     elif value is builtins.hash or value is builtins.id:

@@ -1,7 +1,8 @@
 r"""Fields of a fold whose step loses what their numbers say.
 
 Each field is rounded to a step of its own. One that is a reading, and whose step is coarser than
-that of the event, loses digits; one of whose numbers a step leaves two says next to nothing.
+that of the event, loses digits; one of whose numbers a step leaves two says next to nothing. Nor
+does a value that is the same for each reading say anything, or a field beside itself.
 
     >>> from lasp_edge import Program, folds
     >>> program = Program("drift")
@@ -21,7 +22,7 @@ from typing import Any, Final
 
 from lasp_edge.checking.readings import FIRST_US, AnyTags, devices_of
 from lasp_edge.event import Event
-from lasp_edge.folds.fields import FieldsFold
+from lasp_edge.folds.fields import Correlation, FieldsFold, Regression, WeightedMean
 from lasp_edge.folds.numbers import LIMIT, Refused
 from lasp_edge.language.declarations import EventType
 from lasp_edge.language.plan import Plan
@@ -44,16 +45,18 @@ Numbered = tuple[tuple[float, ...], Any]
 
 def coarse_fields(plan: Plan) -> list[str]:
     """Return a line for each field that its step rounds away."""
-    return [
-        f"window {name}: field {n + 1} {why}"
-        for name, window in plan.windows.items()
-        for fold in [window.fold]
-        if isinstance(fold, FieldsFold)
-        for source in [_whole(plan, window.source.name)]
-        for sources in [_readings_in(plan, source)]
-        for n, function in enumerate(fold.functions)
-        for why in _rounded(fold, n, [*_numbers(plan, source, function)], sources)
-    ]
+    found = []
+    for name, window in plan.windows.items():
+        fold, source = window.fold, _whole(plan, window.source.name)
+        if isinstance(fold, FieldsFold):
+            fields = [[*_numbers(plan, source, function)] for function in fold.functions]
+            lines = [
+                f"field {n + 1} {why}"
+                for n, given in enumerate(fields)
+                for why in _rounded(fold, n, given, _readings_in(plan, source))
+            ]
+            found += [f"window {name}: {line}" for line in lines or _settled(fold, fields)]
+    return found
 
 
 def _whole(plan: Plan, name: str) -> str:
@@ -115,6 +118,21 @@ def _rounded(
                 f"has numbers such as {max(numbers):.3g}, of which steps of {step.text} leave "
                 f"{shown} alone; {_remedy(fold, n, f'{float(step.exact) / 100:g}')}"
             )
+
+
+def _settled(fold: FieldsFold, fields: Sequence[Sequence[Numbered]]) -> Iterator[str]:
+    """Yield why a fold of two fields says nothing, whatever comes."""
+    numbers = [[number for _, number in each] for each in fields]
+    if not all(len(each) == _DRAWN for each in numbers):
+        return
+    one, varies = numbers[0][0], len({*numbers[-1]}) > 1
+    if isinstance(fold, WeightedMean) and varies and len({*numbers[0]}) == 1:
+        yield (
+            f"field 1 is {one:g} for each reading, and so is the mean; write the value first, then "
+            "its weight"
+        )
+    elif isinstance(fold, Correlation | Regression) and varies and numbers[0] == numbers[1]:
+        yield "both fields are the same for each reading; write two different ones"
 
 
 def _remedy(fold: FieldsFold, n: int, text: str) -> str:

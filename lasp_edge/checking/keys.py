@@ -11,33 +11,99 @@ Of the first each reading would have rows, and a state, of its own.
 key of window by_time gives each second a key of its own
 """
 
+import ast
 import dis
 import inspect
 import io
+import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
-from lasp_edge.checking.readings import FIRST_US, AnyTags, texts_of, values_of
+from lasp_edge.checking.readings import FIRST_US, AnyTags, plausible, texts_of, values_of
+from lasp_edge.checking.texts import node_of
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.units import SECOND_US
 
-SECONDS = 5
-"""Readings of a second each that are alike in all else."""
+HOUR_US = 3_600 * SECOND_US
+_TRIED = 20
+"""Steps of readings, from 0 on, whose keys are looked at."""
+
+SPANS = {"second": (SECOND_US, 5), "minute": (60 * SECOND_US, 1_500), "hour": (HOUR_US, 200)}
+"""How far readings are apart that are alike in all else, and how many: more than a day's minutes,
+and more than a week's hours, so that a key of the hour of the day comes again."""
+_DIGITS: Final = re.compile(r"\d\.\d{12,}")
+"""A double whose last digits nobody wrote."""
 
 
 def restless(plan: Plan) -> list[str]:
-    """Return a line for each key function that gives another key for each time."""
+    """Return a line for each key function that gives another key for each time.
+
+    A scan may have a key for each minute or hour: its state is over with it.
+    """
     with redirect_stdout(io.StringIO()):
         return [
-            f"{what} gives each second a key of its own: its rows, and what devices and lakes keep "
+            f"{what} gives each {span} a key of its own: its rows, and what devices and lakes keep "
             "for each key, grow with every reading; leave the time out of it, as windows are of "
             "time already"
             for what, name, event in _keyed(plan)
-            if _is_restless(plan, name, event)
+            for span in [_restless(plan, name, event)]
+            if span == "second" or (span and name in plan.windows)
         ]
+
+
+def long_keys(plan: Plan) -> list[str]:
+    """Return a line for each key function that prints a double that was computed.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("house")
+    >>> level = program.event("level", resolution="1", least=0, most=5)
+    >>> by = {"key": lambda event: str(event.value * 0.1)}
+    >>> _ = program.window("by_level", source=level, fold=folds.count(), size_s=60, **by)
+    >>> print(long_keys(program.plan())[0].partition(";")[0])
+    key of window by_level gives '0.30000000000000004' for the reading level 3
+    """
+    found: dict[str, str] = {}
+    with redirect_stdout(io.StringIO()):
+        for what, name, event in _keyed(plan):
+            known = plan.events.get(event)
+            steps = range(_TRIED) if known is not None and not known.text else ()
+            values = [known.resolution.real(plausible(known, n)) for n in steps] if known else []
+            for value in dict.fromkeys(values):
+                with suppress(Exception):  # what it raises is found where it is tried
+                    made = Event(event, value, FIRST_US, "made-up", AnyTags())
+                    key = plan.functions.key(name, made)
+                    if _DIGITS.search(key) and not _DIGITS.search(str(value)):
+                        found.setdefault(
+                            what,
+                            f"{what} gives {key!r} for the reading {event} {value:g}; a double "
+                            "that was computed has digits that nobody means: write round(.., 3)",
+                        )
+    return list(found.values())
+
+
+def whole_tags(plan: Plan) -> list[str]:
+    """Return a line for each function that makes a text of all tags of a reading."""
+    return [
+        f"{what} makes a text of all tags, {ast.unparse(each)}: with a tag more, or in a later "
+        f'release, it is another one; write those that are meant, as in {name}.tags["room"]'
+        for what, given, _ in of_sources(plan)
+        for function in [inspect.unwrap(given) if callable(given) else None]
+        if isinstance(function, FunctionType) and function.__code__.co_argcount
+        for name in [function.__code__.co_varnames[0]]
+        for each in ast.walk(node_of(function) or ast.Module([], []))
+        if _is_text_of(each, f"{name}.tags")
+    ]
+
+
+def _is_text_of(node: ast.AST, name: str) -> bool:
+    """Return whether an expression is the text of something: `str(x)`, or `{x}` in an f-string."""
+    if isinstance(node, ast.FormattedValue):
+        return ast.unparse(node.value) == name
+    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return called in {"str", "repr", "format"} and [*map(ast.unparse, node.args)][:1] == [name]  # type: ignore[attr-defined]
 
 
 def keyless(plan: Plan) -> list[str]:
@@ -113,14 +179,22 @@ def _keyed(plan: Plan) -> Iterator[tuple[str, str, str]]:
                     yield f"key of variable {name}", name, event
 
 
-def _is_restless(plan: Plan, name: str, event: str) -> bool:
+def _restless(plan: Plan, name: str, event: str) -> str:
+    """Return the span after which the key is always another one; "" where keys come again."""
     known = plan.events.get(event)
     if known is None:  # of a stream: what it gives is not known here
-        return False
+        return ""
     value: Any = texts_of(known)[0] if known.text else values_of(known, (), ())[0]
-    found = set()
-    for second in range(SECONDS):
-        made = Event(event, value, FIRST_US + second * SECOND_US, "made-up", AnyTags())
-        with suppress(Exception):  # what it raises is found where it is tried
-            found.add(plan.functions.key(name, made))
-    return len(found) == SECONDS
+    for span, (apart_us, count) in SPANS.items():
+        found = set()
+        for n in range(count):
+            made = Event(event, value, FIRST_US + n * apart_us, "made-up", AnyTags())
+            try:
+                found.add(plan.functions.key(name, made))
+            except Exception:  # noqa: BLE001 - what it raises is found where it is tried
+                return ""
+            if len(found) <= n:
+                break
+        else:
+            return span
+    return ""

@@ -72,10 +72,14 @@ _LONGEST = 40
 
 
 class AnyTags(dict[str, str]):
-    """Tags of which each is there."""
+    """Tags of which each is there, and is one text."""
+
+    def __init__(self, text: str = MADE_UP_TAG) -> None:
+        super().__init__()
+        self._text = text
 
     def __missing__(self, name: str) -> str:
-        return MADE_UP_TAG
+        return self._text
 
 
 class MadeUpReading(NamedTuple):

@@ -27,7 +27,15 @@ from typing import Any
 
 from lasp_edge.checking.outputs import odd_outputs
 from lasp_edge.checking.rates import too_steep
-from lasp_edge.checking.readings import constants, devices_of, made_up_tag, plausible, values_of
+from lasp_edge.checking.readings import (
+    MADE_UP_TAG,
+    AnyTags,
+    constants,
+    devices_of,
+    made_up_tag,
+    plausible,
+    values_of,
+)
 from lasp_edge.checking.replays import replay_ratios
 from lasp_edge.checking.scans import AGAIN, ENDLESS, SHAPE, flaws
 from lasp_edge.checking.synchronised import broken_laws
@@ -53,6 +61,8 @@ DEVICES = 20
 """That read these, where rows are of a fleet, once a second."""
 TRIED = 100
 """Events for which each function is called twice."""
+SPELT = "Attic"
+"""A tag of small and of capital letters."""
 MUCH = 4
 """A scan that steps more than this part of the readings for one that is late goes to the end."""
 _FIRST_US, _SECOND_US = 1_700_000_000_000_000, 1_000_000
@@ -224,6 +234,23 @@ def _apart(user: str, node: StreamNode, given: list[Delta]) -> Iterator[str]:
         yield (
             f"{user}: no key has both {together} among made-up readings, so nothing of one meets "
             "the other; does key= give the same text for both?"
+        )
+    elif isinstance(node.stage, ScanStage) and node.stage.key is not None:
+        yield from _spelt(user, node.stage.key, given)
+
+
+def _spelt(user: str, key: Callable[[Event], str], given: list[Delta]) -> Iterator[str]:
+    """Yield a line for a key that changes the letters of a tag of one event, not of another."""
+    ones = {event.name: event for _, event in _tried_items(given)}
+    plain, spelt = (
+        {name: _tried(key, event._replace(tags=AnyTags(text))) for name, event in ones.items()}
+        for text in (MADE_UP_TAG, SPELT)
+    )
+    if len({*plain.values()}) == 1 < len({*spelt.values()}) and all(spelt.values()):
+        both = " and ".join(f"{text!r} of {name}" for name, text in sorted(spelt.items()))
+        yield (
+            f"{user}: its key is {both} where tags are {SPELT!r}, so nothing of one meets the "
+            "other; let key= spell them alike"
         )
 
 

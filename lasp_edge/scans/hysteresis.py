@@ -49,6 +49,11 @@ class TwoLevels(Scan[float]):
                 "nothing changes"
             )
 
+    @property
+    def levels(self) -> tuple[Fraction, Fraction]:
+        """The level above which it gives 1, and that below which it gives 0."""
+        return self._above, self._below
+
     def step(self, state: Any, event: Event[Any]) -> Stepped:
         value = Fraction(str(event.value))  # a double of a step is printed as its decimal
         now = 1 if value > self._above else 0 if value < self._below else state

@@ -3,8 +3,8 @@
 import pytest
 
 from crdts import BoundedLWWSet, GSet
-from lasp_edge import Program, folds
-from lasp_edge.checking.alerts import empty_bins, unreachable
+from lasp_edge import Program, folds, scans
+from lasp_edge.checking.alerts import empty_bins, unreachable, unreached_levels
 from lasp_edge.examples.greenhouse import program as greenhouse
 
 
@@ -138,6 +138,11 @@ def test_a_level_that_no_value_of_a_parameter_can_bring_into_reach_is_named(side
         ([20, 20.5, 50], None),
         ([0, 20], None),
         ([20, 100], None),
+        (
+            [20, 80, 100],
+            "bin_2 stays empty: no reading is 80 or more, as x is 10 to 50; leave",
+        ),
+        ([20, 50, 100], None),
         ([20], None),
     ],
 )
@@ -153,3 +158,26 @@ def test_the_bins_of_what_a_function_makes_are_not_known(house):
     house.window("w", source=house.x, fold=fold, value=lambda e: e.value * 10, size_s=60)
     house.window("open", source=house.event("y", resolution="0.1"), fold=fold, size_s=60)
     assert empty_bins(house.plan()) == []
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "text"),
+    [
+        (
+            65,
+            61,
+            "scan s never gives 1: no reading is above 65 (x is 10 to 50); write",
+        ),
+        (50, 20, "scan s never gives 1: no reading is above 50"),
+        (20, 10, "scan s never gives 0: no reading is below 10"),
+        (49.5, 10.5, ""),
+    ],
+)
+def test_a_level_of_a_scan_that_no_reading_passes_is_named(house, above, below, text):
+    some = house.filter(house.x, lambda event: event.value > 12, "some")
+    levels = scans.hysteresis(above=above, below=below)
+    house.scan("s", source=some, scan=levels, per_device=True)
+    doubled = house.map(house.x, lambda event: 2 * event.value, "doubled", resolution="1")
+    house.scan("of_doubled", source=doubled, scan=levels, per_device=True)
+    found = unreached_levels(house.plan())
+    assert [line.startswith(text) for line in found] == [True] * bool(text)

@@ -5,15 +5,20 @@ import getpass
 import operator
 import os
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal, getcontext
 from os import cpu_count as cores
 from pathlib import Path
+from threading import Timer
 from time import gmtime as seconds_of
 from time import strftime as hour_of
 
+import numpy as np
 import pytest
+from numpy import mean as mean_of
 
 from lasp_edge import Program, folds
 from lasp_edge.checking.determinism import files_of, risks, risks_of
@@ -40,6 +45,14 @@ class Powers:
         (lambda event: f"{os.cpu_count()} {event.name}", ["os.cpu_count"]),
         (lambda event: event.name + event.version + os.sep + sys.intern(""), []),
         (lambda event: cores(), ["cores"]),
+        (lambda event: float(np.mean([event.value, 1])), ["np.mean"]),
+        (lambda event: float(np.exp(event.value)), ["np.exp"]),
+        (lambda event: int(np.median(sorted([event.value]))), []),
+        (lambda event: mean_of([event.value, 1]), ["mean_of"]),
+        (lambda event: threading.Thread(target=print).start(), ["threading.Thread"]),
+        (lambda event: Timer(1, print).start(), ["Timer"]),
+        (lambda event: ThreadPoolExecutor().submit(print), ["ThreadPoolExecutor"]),
+        (lambda event: threading.get_ident() and event.value, []),
         (lambda event: getpass.getuser(), ["getpass"]),
         (lambda event: event.value < START, ["START, made at import of time.time"]),
         (lambda event: time.strftime("%H", time.gmtime(event.time_us // 1_000_000)), []),

@@ -74,3 +74,23 @@ def test_the_readings_of_a_join_are_known_by_their_places():
         "window w: field 1 is a reading of price in steps of 0.01, and is rounded to steps of 1; "
         'write steps=("0.01", "0.01")'
     )
+
+
+@pytest.mark.parametrize(
+    ("fold", "why"),
+    [
+        (folds.weighted_mean(lambda e: 1, value, steps=("1", "0.01")), "field 1 is 1 for each"),
+        (folds.weighted_mean(value, lambda e: 1, steps=("0.01", "1")), ""),
+        (folds.correlation(value, value, steps=("0.01", "0.01")), "both fields are the same"),
+        (folds.regression(value, value, steps=("0.01", "0.01")), "both fields are the same"),
+        (folds.regression(hour, value, steps=("0.01", "0.01")), ""),
+    ],
+    ids=count(),
+)
+def test_a_field_that_says_nothing_is_named(fold, why):
+    program = Program("drift")
+    warm = program.event("warm", resolution="0.01", least=-5, most=5)
+    program.window("w", source=warm, fold=fold, size_s=60)
+    lines = coarse_fields(program.plan())
+    assert len(lines) == bool(why)
+    assert all(line.startswith(f"window w: {why}") for line in lines)
