@@ -87,6 +87,8 @@ class BoundedState(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def __init__(self, bound: SupportsIndex | None = None, max_age_s: float | None = None) -> None:
         self.given = bound
         if bound is not None and not isinstance(bound, int | float):
+            if not hasattr(bound, "__index__"):
+                raise ValueError(f"a bounded set needs a number, such as bound=5, not {bound!r}")
             bound = index(bound)
         self.limits = need_limits(0, bound, max_age_s)
         self.replica = NOBODY

@@ -49,8 +49,11 @@ class ORMap(Labelled):
         """Make an empty map whose entries start as `of.bottom()`.
 
         Raises:
-            ValueError: `of` is a product with a causal part, whose dots the map cannot see.
+            ValueError: `of` is no state, or a product with a causal part, whose dots the map cannot
+                see.
         """
+        if not isinstance(of, Lattice):
+            raise ValueError(f"a map needs a state, such as ORMap(ORSet()), not {of!r}")
         if isinstance(of, Product) and _has_causal_part(of):
             raise ValueError(f"a map needs causal states to be embedded by themselves, got {of!r}")
         super().__init__()

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from crdts import Lattice
 from crdts.derived_set import NAME_BYTES
@@ -44,6 +44,18 @@ class Variable(Generic[Value_co]):
 
     def __repr__(self) -> str:
         return f"the variable {self.name!r}"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, asked: str) -> Any:
+            """Raise an error that says how a variable is changed; it has no mutators itself."""
+            kind = type(self.bottom)
+            if is_mutator(getattr(kind, asked, None)):
+                raise AttributeError(
+                    f"{self.name} changes by update alone: write update({self.name}, "
+                    f"{kind.__name__}.{asked}, ..)"
+                )
+            raise AttributeError(f"'Variable' object has no attribute {asked!r}")
 
 
 def named(name: Any, what: str) -> str:

@@ -1,9 +1,10 @@
 """Print the rows of a stream's result, of a lake, a gateway or one device, without Spark.
 
 They are printed as they stand now. Columns: device, key, time_us, place, one for each part and its
-integers (in steps), present, status, revision; sorted by (key, time_us). What was taken back is not
-printed, but for --history, where `present` is false in its last row. The place, which --csv prints,
-is where a row stands among those of its device: the texts are ordered as the rows are.
+integers (in steps), present, status, revision; of a --data-dir without device, place and integers;
+sorted by (key, time_us). What was taken back is not printed, but for --history, where `present` is
+false in its last row. The place, which --csv prints, is where a row stands among those of its
+device: the texts are ordered as the rows are.
 
   lasp-edge results used --lake ./lake --as-of '2025-01-01 00:00:50'
   lasp-edge results used --lake ./lake --key kitchen --history

@@ -36,6 +36,7 @@ ENOUGH_RINGS = 1_000
 """Timers after the last event, at most, that a scan may have."""
 AGAIN = "after the last event, and so on without end; let due give None after some of them"
 """What a timer does that is set again, each time for later."""
+_OURS = "lasp_edge."
 SHAPE = "must give a state and a list of outputs, such as return state, [output]"
 """What a step does that gives something else."""
 
@@ -63,6 +64,22 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
         state = _rung(found, scan, state, due_us)
     found["ring"] = f"ring sets a timer {ENOUGH_RINGS:,} times {AGAIN}"
     return list(found.values())
+
+
+def remedy(made: Any, event: Event | None, why: str) -> str:
+    """Return what to write where a scan or function fails; empty text where it is not known."""
+    if isinstance(made, Scan):
+        own = [vars(kind) for kind in type(made).__mro__ if not kind.__module__.startswith(_OURS)]
+        has_zero = any("zero" in names for names in own) or "zero" in vars(made)
+        is_lost = own and not has_zero and why.startswith("TypeError: ") and "tuple" in why
+        return "; its class has no zero: write zero = 0, or what else is so at first" * bool(
+            is_lost
+        )
+    if event is None or not callable(made) or not why.startswith("Refused: not a number"):
+        return ""
+    value = made(event)
+    also = ", and a condition is for program.filter" if isinstance(value, bool) else ""
+    return f"; it gives {value!r}, and a number is needed{also}"
 
 
 def _note_unit(found: dict[str, str], scan: Scan, state: Any, time_us: int) -> None:

@@ -37,7 +37,7 @@ from lasp_edge.checking.readings import (
     values_of,
 )
 from lasp_edge.checking.replays import replay_ratios
-from lasp_edge.checking.scans import AGAIN, ENDLESS, SHAPE, flaws
+from lasp_edge.checking.scans import AGAIN, ENDLESS, SHAPE, flaws, remedy
 from lasp_edge.checking.synchronised import broken_laws
 from lasp_edge.checking.trial import Findings
 from lasp_edge.errors import pass_interrupt
@@ -186,12 +186,8 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
         found.doubts += [*_apart(asked.user, node, given), *_mixed_values(plan, name, given)]
         found.doubts += odd_outputs(plan, node, _by_key(node, given), deltas[name])
         if failed:
-            place, why = min(stage.failures.places.items())
             always = failed >= count and not deltas[name]
-            often = "each time" if failed >= count else f"{failed:,} of {count:,} times"
-            line = ("" if always else too_steep(plan, name, why)) or (
-                f"{asked.user} fails {often}: {why}, for {_shown(given, place)}"
-            )
+            line = _failure(plan, node, given, always=always)
             (found.wrong if always else found.doubts).append(line)
         found.wrong += [
             # What fails is named where no failure was found, as a state that is a list.
@@ -204,6 +200,19 @@ def _run(plan: Plan, asked: _AskedTags, found: Findings) -> bool:
             broken = broken_laws(scan, list(_by_key(node, given).values()), plan.events)
             found.wrong += [f"{asked.user}: {law}" for law in broken.wrong]
     return True
+
+
+def _failure(plan: Plan, node: StreamNode, given: list[Delta], *, always: bool) -> str:
+    """Return how often a stream's functions fail, and the first failure."""
+    name, stage, _ = node
+    count, failed = sum(map(len, given)), stage.failures.total
+    place, why = min(stage.failures.places.items())
+    steep = "" if always else too_steep(plan, name, why)
+    often = "each time" if failed >= count else f"{failed:,} of {count:,} times"
+    event = next((delta[place][1] for delta in given if place in delta), None)
+    why += remedy(plan.functions.streams.get(name), event, why)
+    shown = f"the event {event.name} {event.value!r}" if event else "a timer"
+    return steep or f"{title(plan, name)} fails {often}: {why}, for {shown}"
 
 
 def _mixed_values(plan: Plan, name: str, given: list[Delta]) -> Iterator[str]:
@@ -271,15 +280,6 @@ def _show_windows(plan: Plan, stream: str, outputs: Delta, asked: _AskedTags) ->
                 with suppress(Exception):
                     window.fold.lift_event(event)
     asked.user = user
-
-
-def _shown(given: list[Delta], place: Place) -> str:
-    """Return the event of a place, for people."""
-    for delta in given:
-        if place in delta:
-            event = delta[place][1]
-            return f"the event {event.name} {event.value!r}"
-    return "a timer"
 
 
 def _flaws(node: StreamNode, given: list[Delta]) -> list[str]:

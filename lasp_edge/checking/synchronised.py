@@ -43,7 +43,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import EventType
 from lasp_edge.ordered.covers import covers
-from lasp_edge.ordered.plain import check_plain, same
+from lasp_edge.ordered.plain import check_plain, encoded, same
 from lasp_edge.ordered.synchronised import Synchronised
 from lasp_edge.reasons import reason_of
 
@@ -335,6 +335,17 @@ def _lines(scan: Synchronised, law: Law, case: LawCase, title: str) -> Iterator[
     names = [event.name for event in case.next] or [""]
     has_raised = isinstance(sides[-1][1], _Raised)
     yield _MENDED if has_raised else _WRITE[statement[:2]].format(*names)
+    if not has_raised and statement.startswith("C3") and _are_reordered(sides[-1][1], sides[-2][1]):
+        yield "or let step and join keep the state sorted: both have the same in another order"
+
+
+def _are_reordered(one: Any, two: Any) -> bool:
+    """Return whether the states of two runs are tuples with the same elements."""
+    states = [each[0] for each in (one, two)]
+    if not all(isinstance(state, tuple) for state in states):
+        return False
+    first, second = (sorted(map(encoded, state)) for state in states)
+    return first == second
 
 
 def _after(events: Sequence[Event]) -> str:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from lasp_edge.folds.columns import Column, Partial
 from lasp_edge.folds.exactly import exact_part
 from lasp_edge.folds.fold import Fold
-from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.numbers import Refused, Resolution
 from lasp_edge.folds.structs import prefixed_column
 
 
@@ -148,6 +148,11 @@ class CombinedFold(FoldOfFolds):
             given.append(lowered if len(fold.parts) > 1 else lowered[fold.parts[0]])
             start = stop
         try:
-            return {self.parts[0]: resolution.rounded(self.function(*given))}
+            number = self.function(*given)
         except ZeroDivisionError:
             return dict.fromkeys(self.parts)
+        try:
+            return {self.parts[0]: resolution.rounded(number)}
+        except Refused as error:
+            kind = type(number).__name__
+            raise Refused(f"the function of {self.parts[0]} gives {kind}: {error}") from None

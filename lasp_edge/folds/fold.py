@@ -10,6 +10,7 @@ Source: lift, combine and lower after Tangwongsan, Hirzel, Schneider and Wu, "Ge
 Sliding-Window Aggregation", VLDB 2015; named columns after twitter/algebird's aggregators.
 """
 
+import builtins
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -157,6 +158,7 @@ class Fold(ABC):
         Raises:
             ValueError: it cannot be used as it is defined; the text says why.
         """
+        _need_tuples(self)
         names = self.columns_named
         if not 0 < len(names) <= MAX_COLUMNS or not self.parts:
             raise ValueError(f"fold {self.name}: 1 to {MAX_COLUMNS} columns and a part are needed")
@@ -290,6 +292,11 @@ def as_fold(fold: Any, *, of_events: bool = False) -> Fold:
     try:
         made = fold() if callable(fold) and not isinstance(fold, Fold) else fold
     except TypeError as error:  # it needs arguments, or an abstract method is missing
+        name = getattr(fold, "__name__", "")
+        if getattr(builtins, name, None) is fold:
+            is_one = name in {"all", "any", "max", "min", "sum"}
+            write = f"write folds.{name}()" if is_one else "one such as folds.mean() is needed"
+            raise ValueError(f"the function {name} of Python is no fold; {write}") from None
         raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}: {error}") from None
     if not isinstance(made, Fold):
         raise ValueError(
@@ -329,10 +336,23 @@ def _tried(what: str, given: str, function: Callable[[], Any]) -> Any:
     try:
         return function()
     except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        takes = "one whole number, the value in steps" if what.endswith("lift") else "a partial"
+        takes = "a partial, and the step of its samples"
+        if what.endswith("lift"):
+            takes = "a whole number, the value in steps, and the time: (self, value, time_us=0)"
         raise ValueError(
-            f"{what} is given {takes}, and fails for {given}: {reason_of(error)}"
+            f"{what} is given {takes}; it fails for {given}: {reason_of(error)}"
         ) from None
+
+
+def _need_tuples(fold: Fold) -> None:
+    """Check that columns and parts are tuples; a comma is easily left out."""
+    for what, given in (("columns", fold.columns), ("parts", fold.parts)):
+        if isinstance(given, str | Column):
+            shown = repr(given) if isinstance(given, str) else "Column(..)"
+            raise ValueError(
+                f"fold {fold.name}: {what} is a tuple, with a comma even for one: write "
+                f"{what} = ({shown},)"
+            )
 
 
 def _folded(names: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from math import gcd
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, NoReturn
 
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
@@ -83,6 +83,13 @@ class EventType(Generic[Value_co]):
     examples: tuple[str, ...] = field(default=(), compare=False)
     """Texts that come, for whoever makes up readings; empty: any."""
 
+    if not TYPE_CHECKING:
+
+        def __add__(self, other: Any) -> NoReturn:
+            """Raise an error: events are not added up."""
+            names = f"{self.name}, {getattr(other, 'name', other)}"
+            raise ValueError(f"several events are united by a list: source=[{names}]")
+
     @property
     def scale(self) -> Resolution:
         """The step, with the plausible range: it gives whole steps of a reading, or refuses it."""
@@ -114,6 +121,19 @@ class Parameter(Generic[Value_co]):
     unit: str = ""
     choices: tuple[str, ...] = ()
     plausible: PlausibleRange | None = None
+
+    if not TYPE_CHECKING:
+
+        def _has_no_value(self, *_others: Any) -> NoReturn:
+            """Raise an error: a parameter is no number where the program is declared."""
+            raise ValueError(
+                f"parameter {self.name!r} has no value where the program is declared: give it as "
+                "it is, in the unit that is needed there, such as seconds; functions ask for its "
+                f"value by at[{self.name}]"
+            )
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _has_no_value
+        __truediv__ = __rtruediv__ = __lt__ = __le__ = __gt__ = __ge__ = _has_no_value
 
     def __index__(self) -> int:
         """Return the default as a whole number: a set's bound can be a parameter."""

@@ -134,6 +134,8 @@ def _scan(given: ScanArguments, parameters: tuple[Parameter, ...], step: Resolut
             f"{what}: a scan such as scans.differences(), or of a class that extends scans.Scan, "
             f"is needed, not {scan!r}; of a function of parameters, name these in uses=(...)"
         )
+    if not isinstance(getattr(scan, "name", None), str):
+        raise ValueError(f'{what}: name = "..." is needed in class {type(scan).__name__}')
     return scan
 
 

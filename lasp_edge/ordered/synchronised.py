@@ -92,8 +92,6 @@ class Synchronised(Scan[Value_co]):
         Raises:
             ValueError: something is missing, or not what is needed.
         """
-        if not isinstance(getattr(self, "name", None), str):
-            raise ValueError(f'name = "..." is needed in class {type(self).__name__}')
         if self.timed:
             raise ValueError(
                 f"{self!r}: it has `due`, and what time alone brings is of no device; let an event "

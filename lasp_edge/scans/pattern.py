@@ -34,6 +34,12 @@ class Pattern(Scan[tuple[int, ...]]):
     >>> said_by(scans.pattern(lambda event: event.value == 1, absent_s=60), [0, 1])
     [(1000000,)]
 
+    Two that begin a match before the next one comes have a match each, which that one ends:
+
+    >>> one, two = (lambda event: event.value == 1), (lambda event: event.value == 2)
+    >>> said_by(scans.pattern(one, two, within_s=60), [1, 1, 2, 2])
+    [(0, 2000000), (1000000, 2000000)]
+
     Args:
         *predicates: what each event of a match has to meet, given the event.
         within_s: seconds from its first to its last event, at most; needed with two and more.

@@ -9,7 +9,8 @@
     [1800.0, 300.0]
 
 Laws: each output is the exact quotient, rounded once to the step; two readings of one time have
-none between them. Cost: a late event revises one result.
+none between them, and the next one is compared with the second of them. Cost: a late event revises
+one result.
 """
 
 from fractions import Fraction
@@ -28,6 +29,8 @@ class ChangeRate(Scan[float]):
     >>> from lasp_edge.testing import said_by
     >>> said_by(scans.rate(per_s=60), [0, 1, 3], times_s=[0, 60, 120])
     [1.0, 2.0]
+    >>> said_by(scans.rate(), [1, 5, 2], times_s=[0, 0, 1])  # none between two of one time
+    [-3.0]
 
     Args:
         per_s: the time in which the change is counted: 1 for a second, 3600 for an hour.

@@ -2,6 +2,8 @@
 
 import pytest
 
+from crdts import GSet
+from lasp_edge import Program
 from lasp_edge.event import Event
 from lasp_edge.reasons import reason_of
 
@@ -55,3 +57,17 @@ def test_what_our_own_code_names_is_no_tag_of_a_users():
 
 def is_ours_file():
     return reason_of.__code__.co_filename
+
+
+def test_a_mutator_that_was_called_is_to_be_given():
+    with pytest.raises(TypeError) as raised:
+        GSet.add("attic")
+    assert ": let update call it, as in update(VARIABLE, GSet.add, ..) (" in reason_of(raised.value)
+
+
+def test_a_variable_is_changed_by_update_alone():
+    seen = Program("doors").declare(GSet(), "seen")
+    with pytest.raises(AttributeError, match="seen changes by update alone: write update"):
+        seen.add("attic")
+    with pytest.raises(AttributeError, match="'Variable' object has no attribute 'nothing'"):
+        _ = seen.nothing

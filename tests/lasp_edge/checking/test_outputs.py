@@ -125,3 +125,36 @@ def test_a_timer_that_is_set_again_without_end_is_named_before_years_are_run(mos
 
     lines = [line for line in found_of(Tick()) if "let due give None after some of them" in line]
     assert len(lines) == is_endless
+
+
+class Summed(scans.Scan):
+    """Its first state was forgotten."""
+
+    name = "summed"
+
+    def step(self, state, event):
+        return state + round(event.value), [state]
+
+
+class FromZero(Summed):
+    zero = 0
+
+
+def test_a_scan_whose_first_state_was_forgotten_is_told_of_it():
+    (line,) = found_of(Summed())
+    assert "; its class has no zero: write zero = 0, or what else is so at first, for the" in line
+    assert found_of(FromZero()) == []
+
+
+def test_a_map_that_gives_no_number_is_told_what_it_gives():
+    def lines(function):
+        program = Program("water")
+        litres = program.event("litres", resolution="0.1")
+        program.result(program.map(litres, function, "some", resolution="0.1"))
+        return tried_streams(program.plan()).wrong
+
+    (line,) = lines(lambda event: event.value > -1_000_000)
+    assert "; it gives True, and a number is needed, and a condition is for program.filter" in line
+    (line,) = lines(lambda event: "hot")
+    assert "; it gives 'hot', and a number is needed, for the event litres" in line
+    assert lines(lambda event: event.value + 1) == []

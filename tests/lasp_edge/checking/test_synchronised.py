@@ -5,6 +5,7 @@ import pytest
 from lasp_edge import Program
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.ordered.covers import covers
+from lasp_edge.ordered.synchronised import Synchronised
 from lasp_edge.testing import check_scan
 from lasp_edge.tool.command_line import main
 from tests.lasp_edge.scans.support_synchronised import (
@@ -223,3 +224,34 @@ def test_the_command_shows_it(tmp_path, monkeypatch, capsys):
 )
 def test_each_choice_of_events_in_order_covers_all_pairs(depends, choices):
     assert covers(depends) == choices
+
+
+class Median(Synchronised):
+    """Gives the middle one of the readings since the last plate, which are in no order."""
+
+    name, zero, empty, parts = "median", (), (), {"middle": "1"}
+    depends = (("b", "a"), ("b", "b"))
+
+    def step(self, state, event):
+        if event.name == "a":
+            return (*state, round(event.value)), []
+        return (), [sorted(state)[len(state) // 2]] if state else []
+
+    def join(self, state, part):
+        return (*state, *part)
+
+
+class SortedMedian(Median):
+    def step(self, state, event):
+        after, values = super().step(state, event)
+        return tuple(sorted(after)), values
+
+    def join(self, state, part):
+        return tuple(sorted((*state, *part)))
+
+
+def test_a_state_whose_order_does_not_matter_is_to_be_sorted():
+    remedy = "or let step and join keep the state sorted: both have the same in another order"
+    assert remedy in wrong(Median)["C3"]
+    assert wrong(SortedMedian) == {}
+    assert all(remedy not in line for line in wrong(NoSelf).values())

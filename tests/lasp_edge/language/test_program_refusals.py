@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdts import BoundedLWWSet, Counter, GCounter, GSet, Pair, Product, Replica
+from crdts import BoundedLWWSet, Counter, GCounter, GSet, ORMap, ORSet, Pair, Product, Replica
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
@@ -57,6 +57,11 @@ def test_a_wrong_window_is_refused_and_leaves_nothing(changed, why):
 
 
 WRONG = {
+    "a map of a class": (
+        lambda p: ORMap(ORSet),
+        r"a map needs a state, such as ORMap\(ORSet\(\)\)",
+    ),
+    "a bound as text": (lambda p: BoundedLWWSet(bound="5"), "a number, such as bound=5, not '5'"),
     "event twice": (lambda p: p.event("temperature"), "declared twice"),
     "readings that leave before they are there": (
         lambda p: p.event("e", leave_s=0),
@@ -309,3 +314,27 @@ def test_a_fold_has_no_column_or_part_of_the_lakes_own_names(name):
     plan = program.plan()
     assert not plan.windows
     assert not plan.local_folds
+
+
+def combined(program):
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "last", measures="temperature")
+    here = program.fold(samples, folds.mean(), "here")
+    program.combine("state", lambda mean: "hot" if mean > 30 else "ok", here, resolution="1")
+
+
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [
+        (
+            lambda p: p.parameter("span", "1") * 60,
+            r"parameter 'span' has no value .* by at\[span\]",
+        ),
+        (lambda p: p.parameter("span", "1") > 3, "parameter 'span' has no value where the program"),
+        (lambda p: p.event("a") + p.event("b"), r"events are united by a list: source=\[a, b\]"),
+        (combined, "the function of state gives str: not a number"),
+    ],
+    ids=["a multiple", "a comparison", "a sum of events", "a text"],
+)
+def test_what_is_no_number_is_not_computed_with(write, why):
+    with pytest.raises(ValueError, match=why):
+        write(basics()[0])

@@ -137,7 +137,16 @@ def water():
     return program
 
 
+class Nameless(scans.Scan):
+    def step(self, state, event):
+        return state, []
+
+
 REFUSED = {
+    "no name": (
+        lambda p: p.scan("s", source="litres", scan=Nameless, per_device=True),
+        'name = "..." is needed in class Nameless',
+    ),
     "no scan": (
         lambda p: p.scan("s", source="litres", scan=folds.sum(), per_device=True),
         "a scan such as scans.differences",
