@@ -299,7 +299,7 @@ class _Trial:
                 has = f" with the tags {known}" if known else " without tags"
                 if tags.lacking and tags.lacking not in known:
                     has += f"; give them the tag, too: --tag {tags.lacking}=TEXT"
-                elif self._given is None and repr(MADE_UP_TAG) in str(error):
+                elif self._given is None and known and _is_of_text(error):
                     given = " ".join(f"--tag {name}=TEXT" for name in known)
                     has += f"; {MADE_UP_TAG!r} is made up: say what they have, by {given}"
                 shown = repr(event.value) if isinstance(event.value, str) else f"{event.value:g}"
@@ -353,6 +353,15 @@ class _Trial:
             shown = part or (next(iter(parts)) if len(parts) == 1 else "")
             number = parts.get(shown)
             yield FoldValue(name, given, number, parts, "made up", True, (self._device,))  # noqa: FBT003
+
+
+_PARSING = ("invalid literal for int()", "could not convert string to float")
+"""What Python says of a text that is no number."""
+
+
+def _is_of_text(error: BaseException) -> bool:
+    """Return whether an error may come of a made-up text, or of a part of it that is empty."""
+    return repr(MADE_UP_TAG) in str(error) or str(error).startswith(_PARSING)
 
 
 def _counted(regimes: WindowRegimes, quantised: int, event: Event) -> None:

@@ -271,3 +271,11 @@ def test_a_threshold_beyond_the_texts_that_come_is_left_aside(house):
     found = tried(house.plan())
     assert found.wrong + found.doubts == []
     assert found.untried == ["on_threshold of seen: nothing made-up reaches it"]
+
+
+def test_a_made_up_tag_of_which_a_part_is_empty_is_named(house):
+    window(house, lambda event: str(int(event.tags["bed"][1:])))
+    (text,) = lines(house)
+    assert "ValueError: invalid literal for int() with base 10: ''" in text
+    assert text.endswith("; '1' is made up: say what they have, by --tag bed=TEXT")
+    assert lines(house, {"bed": "b7"}) == []
