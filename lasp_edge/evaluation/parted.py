@@ -6,7 +6,7 @@ that grows whenever they change: the version of what is published.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from typing import Final, NamedTuple
 
 from crdts.frontier import BOTTOM_US, Promise
@@ -18,12 +18,7 @@ from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta, compose_into
 from lasp_edge.ordered.gathered import GatherStage, answers_of
-from lasp_edge.ordered.gathering import (
-    Gathering,
-    OrderedRecord,
-    Promised,
-    Waited,
-)
+from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised, Waited
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.inputs import InputCell, TakenItem, inserted_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
@@ -245,6 +240,7 @@ class PartedScans:
     def _marks(self, waited: Waited, frontier_us: int | None) -> list[TakenItem]:
         found: list[TakenItem] = []
         for event, name in self._of_marks.items():
+            self._reopen(name, waited.promises.keys() - self.gathered[name].waited.promises.keys())
             marks = self.gathered[name].marks(waited, frontier_us)
             self._store(name)
             for place, mark in sorted(marks.items()):
@@ -257,6 +253,19 @@ class PartedScans:
                 content = (event, mark, key, "") if mark else None
                 found.append(OutputItem(event, sent_at(place), FLEET, (number, 0, 0), content))
         return found
+
+    def _reopen(self, name: str, came: Set[str]) -> None:
+        """Publish the events in order again that lack devices which count from now on."""
+        gathering = self.gathered[name]
+        records = gathering.records.items() if came and gathering.lacks_any else ()
+        lacking = [at for at, each in records if each.answered and not came.isdisjoint(each.lacks)]
+        answers = self._answers(name, {cell_of(place[0]) for place in lacking})
+        for place in lacking:
+            record, given = gathering.records[place], answers.get(place, ())
+            # An answer by another basis waits to be replaced: rows stay until then.
+            gathering.open[place] = tuple(each for each in given if each.basis == record.mark)
+            gathering.records[place] = record._replace(answered=False)
+            gathering.changed.add(place)
 
     def _store(self, name: str) -> None:
         """Store the cells of which something has changed."""

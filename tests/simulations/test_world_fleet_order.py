@@ -137,6 +137,11 @@ def test_rows_at_local_events_are_final_only_once_their_device_has_gone_on(seed)
     assert run(synced(scenario_of(seed))).trouble == ()
 
 
+def test_a_device_that_counts_later_hears_of_events_in_order_that_had_passed_without_it():
+    """It follows a gateway that had passed them, and another one waits for its answers there."""
+    assert run(synced(scenario_of(5061))).trouble == ()
+
+
 @pytest.mark.parametrize(
     ("bug", "seed"),
     [
