@@ -13,7 +13,8 @@ from typing import Final
 
 from crdts.frontier import Promise
 from lasp_edge.evaluation.history import Read, StreamHistory
-from lasp_edge.evaluation.parted import PartedScans, keep_stored, made_of
+from lasp_edge.evaluation.parted import PartedScans, made_of
+from lasp_edge.evaluation.reconciling import reconcile
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
 from lasp_edge.language.plan import Plan
@@ -152,8 +153,10 @@ class FleetEvaluator:
         self._parted.begin(pruned_us)
         self._wait_for(self._stored_behind(self._history.taken_us))
         rebuilt = self._engine.begin(pruned_us)
-        keep_stored(self._parted.gathered, self._engine.graph.nodes, self._engine.since_us)
-        if rebuilt is not None:
+        if rebuilt is None:
+            reconcile(self._parted.gathered, self._engine.begun, self._engine.since_us)
+            self._engine.begun = {}
+        else:
             self._parted.rebuilt(rebuilt.deltas)
         for name, book in self.books.items():
             if name in self._scans:

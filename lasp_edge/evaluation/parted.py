@@ -6,7 +6,8 @@ that grows whenever they change: the version of what is published.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 from crdts.frontier import BOTTOM_US, Promise
@@ -17,15 +18,15 @@ from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.deltas import Delta, compose_into
-from lasp_edge.ordered.gathered import GatherStage, answers_of
+from lasp_edge.ordered.gathered import answers_of
 from lasp_edge.ordered.gathering import Gathering, OrderedRecord, Promised, Waited
-from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.inputs import InputCell, TakenItem, inserted_cells
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.parted import sent_at
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import decoded, encoded
+from lasp_edge.ordered.reopening import reopen
 from lasp_edge.ordered.sent_outputs import OutputItem
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.limits import LATEST_PANE_US
@@ -240,7 +241,7 @@ class PartedScans:
     def _marks(self, waited: Waited, frontier_us: int | None) -> list[TakenItem]:
         found: list[TakenItem] = []
         for event, name in self._of_marks.items():
-            self._reopen(name, waited.promises.keys() - self.gathered[name].waited.promises.keys())
+            reopen(self.gathered[name], waited.promises.keys(), partial(self._answers, name))
             marks = self.gathered[name].marks(waited, frontier_us)
             self._store(name)
             for place, mark in sorted(marks.items()):
@@ -253,19 +254,6 @@ class PartedScans:
                 content = (event, mark, key, "") if mark else None
                 found.append(OutputItem(event, sent_at(place), FLEET, (number, 0, 0), content))
         return found
-
-    def _reopen(self, name: str, came: Set[str]) -> None:
-        """Publish the events in order again that lack devices which count from now on."""
-        gathering = self.gathered[name]
-        records = gathering.records.items() if came and gathering.lacks_any else ()
-        lacking = [at for at, each in records if each.answered and not came.isdisjoint(each.lacks)]
-        answers = self._answers(name, {cell_of(place[0]) for place in lacking})
-        for place in lacking:
-            record, given = gathering.records[place], answers.get(place, ())
-            # An answer by another basis waits to be replaced: rows stay until then.
-            gathering.open[place] = tuple(each for each in given if each.basis == record.mark)
-            gathering.records[place] = record._replace(answered=False)
-            gathering.changed.add(place)
 
     def _store(self, name: str) -> None:
         """Store the cells of which something has changed."""
@@ -355,20 +343,6 @@ class PartedScans:
         """Return the events in order of a cell."""
         known = self.gathered[name].records
         return {p: known[p] for p in self._cells[name].get(cell_us, ()) if p in known}
-
-
-def keep_stored(
-    gathered: Mapping[str, Gathering], nodes: Iterable[StreamNode], since_us: int
-) -> None:
-    """Keep the events in order since a time that streams have, of the store; the others go.
-
-    Of a device's entry a later one counts, which may lack some: a stranger sends anything.
-    """
-    for name, stage, _ in nodes:
-        gathering = gathered.get(scan_of(name))
-        if gathering is not None and isinstance(stage, GatherStage):
-            since = {place for place in gathering.records if place[0] >= since_us}
-            gathering.take(dict.fromkeys(since - stage.places, (None, None)), {})
 
 
 def promises_of(promises: Mapping[str, Promise], coverage: Coverage) -> dict[str, Promised | None]:

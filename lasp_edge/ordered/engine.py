@@ -86,6 +86,7 @@ class StreamEngine:
         graph: the live end.
         waiting: the cells that it has not taken yet.
         since_us: the last cut; items before it are in the store alone.
+        begun: what the streams gave of what is live, when it went on; whoever looks clears it.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class StreamEngine:
         self._count = 0
         self._stored: EngineProgress | None = None
         self._era = 0
+        self.begun: dict[str, Delta] = {}
 
     @property
     def frontier_us(self) -> int | None:
@@ -130,7 +132,8 @@ class StreamEngine:
         self._cells = self.waiting.restore(cells, progress.waiting)
         _note(self._young, self._cells)
         self._count = sum(map(len, self._cells.values()))
-        self.graph.update(inserted_cells(self._plan.events, self._cells), progress.frontier_us)
+        items = inserted_cells(self._plan.events, self._cells)
+        self.begun = self.graph.update(items, progress.frontier_us)
         return None
 
     def _resume(self, progress: EngineProgress, pruned_us: int) -> bool:

@@ -70,11 +70,6 @@ class GatherStage(StreamStage):
         self._stated: dict[int, dict[str, GoneOn]] = {}
         self._of_cell: dict[int, set[Place]] = {}
 
-    @property
-    def places(self) -> frozenset[Place]:
-        """The places of the events that are there."""
-        return frozenset(at for at, each in self._found.items() if each.event is not None)
-
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
         *events, answers, marks = deltas
         before: dict[Place, Event[Any] | None] = {}
