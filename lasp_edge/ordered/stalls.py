@@ -1,8 +1,8 @@
 """What keeps a scan with local events from its rows, for people: parts that fail, and who holds it.
 
-A part is refused where it cannot be joined (`lasp_edge.ordered.parted`). A scan **stands** at its
-first open event in order, where the frontier has passed it for longer than answers take: some
-device does not answer it, or by another share than the one that counts.
+A part is refused where it cannot be joined (`lasp_edge.ordered.parted`). A scan **stands** at the
+first event in order that a device **holds** for longer than answers take, though the frontier has
+passed it: it does not answer, or by another share than the one that counts.
 """
 
 from collections.abc import Iterator
@@ -42,21 +42,37 @@ def refused_parts(gathering: Gathering) -> Iterator[RefusedPart]:
                 yield RefusedPart(place[0], device, why)
 
 
-def held_by(gathering: Gathering, time_us: int) -> tuple[str, ...]:
-    """Return the devices that hold the events in order of a time, sorted."""
-    places = [place for place in gathering.open if place[0] == time_us]
-    devices = gathering.waited.promises
-    return tuple(sorted({at for place in places for at in devices if _holds(gathering, place, at)}))
+class HeldPlace(NamedTuple):
+    """An event in order that devices hold: they have not answered it, or not gone on from there.
+
+    Attributes:
+        time_us: of the event.
+        devices: those that hold it, sorted.
+    """
+
+    time_us: int
+    devices: tuple[str, ...]
 
 
-def _holds(gathering: Gathering, place: Place, device: str) -> bool:
-    """Return whether a device has not answered an event in order, or not gone on from there."""
+def first_held(gathering: Gathering, before_us: int) -> HeldPlace | None:
+    """Return the first event in order before a time that devices hold, if there is one."""
+    for place in sorted(gathering.open):
+        if place[0] >= before_us:
+            break
+        if devices := tuple(sorted(_holding(gathering, place))):
+            return HeldPlace(place[0], devices)
+    return None
+
+
+def _holding(gathering: Gathering, place: Place) -> Iterator[str]:
+    """Yield the devices that have not answered an event in order, or not gone on from there."""
     record, basis = gathering.records[place], gathering.basis(place)
-    if basis is None:
-        return True
-    answers = answers_at(gathering, place, basis)
-    given = answers if isinstance(answers, PartAnswer) else answers.get(device)
-    if given is None or not gathering.counts(given, basis):
-        return True
-    after = basis_of(place, record.share)
-    return not (gathering.scan.is_share_constant or given.has_gone_on_from(after))
+    answers = {} if basis is None else answers_at(gathering, place, basis)
+    after = None if gathering.scan.is_share_constant else basis_of(place, record.share)
+    for device in gathering.waited.promises:
+        given = answers if isinstance(answers, PartAnswer) else answers.get(device)
+        goes_on = given is not None and basis is not None and gathering.counts(given, basis)
+        if goes_on and given is not None and after is not None:
+            goes_on = given.has_gone_on_from(after)
+        if not goes_on:
+            yield device

@@ -303,14 +303,16 @@ class Shares(Part):
             self._last_us[event] = max(self._last_us[event], cell_us)
             found += _differences(event, before, cell)
             bases = _bases(cell)
-            if event in self._differing and bases != _bases(before):
+            is_asked = before.gateway == self.followed and before.places == places
+            if event in self._differing and (is_asked or bases != _bases(before)):
                 self._gone_on[leaf_of(scan_of(event)), cell_us] = bases
         return found
 
     def take_gone_on(self) -> dict[tuple[str, int], Collection[bytes]]:
         """Return, once, from which shares of each cell that has others the device has gone on.
 
-        By its half of a scan and the cell; the bases of all that are known there.
+        By its half of a scan and the cell; the bases of all that are known there. A cell that is
+        published again as it was asks for it again.
         """
         found, self._gone_on = self._gone_on, {}
         return found

@@ -65,7 +65,10 @@ def test_a_share_that_is_known_later_is_stated_and_the_answer_need_not_leave_aga
     _, statements = stated_by(device, plan, 4, {first: KNOWN, second: KNOWN})
     (both,) = statements
     assert both.bases == b"".join(sorted(basis_of(each, 0) for each in (first, second)))
-    _, statements = stated_by(device, plan, 5, {first: waits, second: waits})
+    answers, again = stated_by(device, plan, 5, {first: KNOWN, second: KNOWN})
+    assert answers == []
+    assert [each.bases for each in again] == [both.bases], "asked again: it may have been lost"
+    _, statements = stated_by(device, plan, 6, {first: waits, second: waits})
     assert [each.bases for each in statements] == [b""], "a gateway that has lost what it knew"
 
 
