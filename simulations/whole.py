@@ -299,10 +299,16 @@ def _of_each_kind(failures: Iterable[str]) -> list[str]:
 
 
 def _with_remedy(failure: str) -> str:
-    """Return a failure with what to write, where that is known."""
+    """Return a failure with what to write, where that is known.
+
+    >>> _with_remedy("failed: window w: Refused: out of range").rpartition("; ")[2]
+    'of a checksum take value % 2**31'
+    """
     if "the partial is out of range" in failure:
         return (
             f"{failure}: its columns stay below 2**62; fold smaller numbers, or say what readings "
             "are plausible, by event(..., least=, most=)"
         )
+    if "Refused: out of range" in failure:
+        return f"{failure}: it has 2**31 steps or more; of a checksum take value % 2**31"
     return failure

@@ -27,7 +27,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from crdts import BoundedLWWSet, Counter, GCounter
-from lasp_edge.checking.readings import FIRST_US, AnyTags, devices_of
+from lasp_edge.checking.readings import FIRST_US, AnyTags, devices_of, texts_of, values_of
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import EventType
 from lasp_edge.language.plan import Plan
@@ -44,9 +44,35 @@ Written = tuple[Fraction, Fraction]
 
 
 def misread(plan: Plan) -> list[str]:
-    """Return a line for each handler that writes steps for units, or cuts what it counts."""
+    """Return a line for each handler that writes steps for units, cuts what it counts, or None."""
+    return [*_stepped(plan), *_nothing(plan)]
+
+
+def _nothing(plan: Plan) -> Iterator[str]:
+    """Yield a line for each handler that adds None where a reading has no tags."""
+    for name, handlers in plan.functions.handlers.items():
+        event, (device, _) = plan.events[name], devices_of(plan)
+        value = texts_of(event)[0] if event.text else values_of(event, (), ())[0]
+        reading = Event(name, value, FIRST_US, device, {})
+        for handler in handlers:
+            update = Update(plan, reading)
+            with suppress(Exception):  # what it raises is found where it is tried
+                handler(reading, update)
+            into = [change.variable for change in update.changes if None in change.arguments]
+            for variable in dict.fromkeys(into):
+                yield (
+                    f"handler {_named(handler)} of event {name} adds None to {variable} for a "
+                    "reading without tags; leave such a reading out, or ask for tags[..]"
+                )
+
+
+def _named(handler: Any) -> str:
+    return getattr(handler, "__name__", type(handler).__name__)
+
+
+def _stepped(plan: Plan) -> list[str]:
     return [
-        f"handler {getattr(handler, '__name__', '')} of event {name} {why}"
+        f"handler {_named(handler)} of event {name} {why}"
         for name, handlers in plan.functions.handlers.items()
         for event in [plan.events.get(name)]
         if event is not None and not event.text and event.resolution.exact < 1

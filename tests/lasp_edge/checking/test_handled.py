@@ -71,3 +71,28 @@ def test_what_is_kept_in_a_set_may_be_whole():
 
 def test_a_handler_that_fails_is_found_elsewhere():
     assert handled(lambda value: value["x"], GSet(), GSet.add) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "is_named"),
+    [
+        (lambda event: event.tags.get("room"), True),
+        (lambda event: event.tags.get("room", "none"), False),
+        (lambda event: event.tags["room"], False),
+        (lambda event: event.value, False),
+    ],
+    ids=count(),
+)
+@pytest.mark.parametrize("text", [False, True])
+def test_a_handler_that_adds_none_where_a_tag_is_not_there_is_named(given, is_named, text):
+    program = Program("doors")
+    kind = {"text": True} if text else {"resolution": "0.1"}
+    door, seen = program.event("door", **kind), program.declare(GSet(), "seen")
+
+    @program.on_event(door)
+    def came(event, update):
+        update(seen, GSet.add, given(event))
+
+    lines = misread(program.plan())
+    assert len(lines) == is_named
+    assert all("handler came of event door adds None to seen" in line for line in lines)
