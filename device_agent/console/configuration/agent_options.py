@@ -99,8 +99,9 @@ FLAGS: Mapping[str, str] = {
     "--keep-readings": "keep each accepted reading, as read (default: no)",
     DROP_OPTION: "delete what a former program stored of variables (default: no)",
     "--trust-clock": "this machine's clock is right, always (default: no)",
-    "--exit-when-done": "end when a replay has landed, and those who are connected agree on the "
-    "fleet's values; not where events stay on their device, by local=: gateways may ask for them "
+    "--exit-when-done": "end when a replay has landed, windows with a lander or gateway and "
+    "results of each device with a lander, and those who are connected agree on the fleet's "
+    "values; not where events stay on their device, by local=: gateways may ask for them "
     "(default: no)",
 }
 
