@@ -12,7 +12,7 @@ does a value that is the same for each reading say anything, or a field beside i
     >>> _ = program.window("trend", source=warm, fold=line, size_s=3_600)
     >>> print(*coarse_fields(program.plan())[0].split("; "), sep="\n")
     window trend: field 2 is a reading of warm in steps of 0.01, and is rounded to steps of 1
-    write steps=("0.001", "0.01")
+    write steps=("0.001", "0.01"), or round(..) in the field, if it is meant
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -107,7 +107,8 @@ def _rounded(
         if is_finer and given and all(number == readings[place] for readings, number in given):
             yield (
                 f"is a reading of {event.name} in steps of {event.resolution.text}, and is rounded "
-                f"to steps of {step.text}; {_remedy(fold, n, event.resolution.text)}"
+                f"to steps of {step.text}; {_remedy(fold, n, event.resolution.text)}, or round(..) "
+                "in the field, if it is meant"
             )
             return
     with suppress(Refused):

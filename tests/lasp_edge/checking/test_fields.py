@@ -40,6 +40,7 @@ def trend(x, y, steps, *, filtered=False, **event):
         (hour, ("0.001", "0.01"), ""),
         (hour, ("0.001", "1"), "field 2 is a reading of warm in steps of 0.01, and is rounded"),
         (hour, ("0.001", "0.001"), ""),
+        (lambda event: round(event.value, 1), ("0.1", "0.01"), ""),
         (of_hour, ("1", "0.01"), ""),
         (lambda event: event.value > 3, ("1", "0.01"), ""),
         (lambda event: event.value / 1_000_000, ("1", "0.01"), "field 1 has numbers such as"),
@@ -72,7 +73,7 @@ def test_the_readings_of_a_join_are_known_by_their_places():
     (line,) = lines("1", "0.01")
     assert line == (
         "window w: field 1 is a reading of price in steps of 0.01, and is rounded to steps of 1; "
-        'write steps=("0.01", "0.01")'
+        'write steps=("0.01", "0.01"), or round(..) in the field, if it is meant'
     )
 
 
