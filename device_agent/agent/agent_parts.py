@@ -17,7 +17,7 @@ from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.beats import Beats
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
-from device_agent.agent.fleet.fence import Fence, FenceState
+from device_agent.agent.fleet.fence import Fence
 from device_agent.agent.fleet.programs import Programs
 from device_agent.agent.fleet.results import Results
 from device_agent.agent.fleet.values import Values
@@ -110,19 +110,13 @@ class AgentParts:
 
     def _made_streams(self, memory: Panes) -> "Streams | None":
         """Return the part that runs streams; without any a device does without the modules."""
-        self.shares = _shares(self.agent, self._lets_answer)
+        self.shares = _shares(self.agent)
         if not self.agent.plan.evaluated_events:
             return None
         from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
 
         given = (self.intake, memory, self.variables, self._value_of, self.shares)
         return Streams(self.agent, *given)
-
-    def _lets_answer(self) -> bool:
-        """Return whether it is known what earlier lives of this device may have answered."""
-        fence, reports = self.fence, self.intake.peer_reports
-        is_answered = fence.answered_by and fence.lets_read and not reports.waiting
-        return bool(is_answered) or fence.state is FenceState.NOT_ASKED
 
     def _make_exchange(self) -> None:
         """Make the parts that exchange values with other devices, and act on them."""
@@ -198,13 +192,13 @@ class AgentParts:
         return any(part is not None and part.waits for part in parts)
 
 
-def _shares(agent: Agent, lets_answer: Callable[[], bool]) -> "Shares | None":
+def _shares(agent: Agent) -> "Shares | None":
     """Return the part that takes shares; without local events a device does without the modules."""
     if not any(each.local for each in agent.plan.streams.values()):
         return None
     from device_agent.agent.scans.shares import Shares  # noqa: PLC0415 - see above
 
-    return Shares(agent.plan, lets_answer)
+    return Shares(agent.plan)
 
 
 def _leaving(agent: Agent, intake: Intake, memory: Panes) -> "LeavingItems | None":

@@ -96,7 +96,6 @@ class Facts:
         twice: id of a source -> readings that may count twice, as counted; then nonce and number
             of the readings that it may have accepted, too, for each other process.
         doubts: id of a source -> up to which own time its readings are doubtful.
-        lost_us: up to when an earlier life that the store does not know may have read.
         acted: what was done about values: group -> key -> record; in changes, of the groups that
             changed. It is stored as a row for each group.
         absences: notes on absent devices that this one made: variable -> device -> version.
@@ -128,7 +127,6 @@ class Facts:
     highs: dict[str, list[int]] | None = None
     twice: dict[str, list[int]] | None = None
     doubts: dict[str, int] | None = None
-    lost_us: int | None = None
     acted: dict[str, dict[str, Any]] | None = None
     absences: dict[str, dict[str, tuple[int, ...]]] | None = None
     control: ControlLog | None = None

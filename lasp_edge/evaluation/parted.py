@@ -155,15 +155,15 @@ class PartedScans:
         begun = {name for name, each in self.gathered.items() if not each.records}
         self._gather({name: delta for name, delta in deltas.items() if scan_of(name) in begun})
 
-    def _answers(self, name: str, cells: Collection[int]) -> dict[Place, tuple[PartAnswer, ...]]:
+    def _answers(self, name: str, cells: Collection[int]) -> dict[Place, dict[str, PartAnswer]]:
         """Return the stored answers in some cells."""
-        leaf, found = f"{name}: leaf", dict[Place, tuple[PartAnswer, ...]]()
+        leaf, found = f"{name}: leaf", dict[Place, dict[str, PartAnswer]]()
         for cell_us in cells:
             stored = dict(self._stored(leaf, cell_us, cell_us + 1))
             answers = inserted_cells({leaf: None}, stored)[leaf]
             content = {place: new for place, (_, new) in answers.items()}
             for place, answer in answers_of(content):
-                found[place] = (*found.get(place, ()), answer)
+                found.setdefault(place, {})[answer.device] = answer
         return found
 
     def forget(self, floor_us: int) -> None:

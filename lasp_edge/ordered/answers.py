@@ -8,11 +8,6 @@ had promised: a promise of a greater number has waited for all that was revised 
 
 What was made of a share is sent without what it still has of that: who joins it knows the share.
 
-An answer is **doubtful** where a life gives it whose store is older than an event in order that an
-earlier life may have answered: it may lack what that one had read. It stands beside the answers of
-the others, and takes the place of none by the same basis. Where it is the only one, it counts, and
-the device is named.
-
     >>> sent = without((("model", 2), (3, 70)), (("model", 2), (0, 0)))
     >>> sent, made_of(sent, (("model", 2), (0, 0)))
     ((1, (3, 70)), (('model', 2), (3, 70)))
@@ -28,13 +23,11 @@ the device is named.
 
 from collections.abc import Iterable
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, Final, NamedTuple, Self
 
-from crdts.frontier import BOTTOM_US
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Delta
-from lasp_edge.ordered.places import Place, is_about_order
+from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.sent_outputs import OutputAt, OutputContent
 from lasp_edge.ordered.short_answers import ANSWER, GONE_ON, OF_CELL
@@ -74,7 +67,6 @@ class PartAnswer(NamedTuple):
             in order, one after another.
         incarnation, beats: of the life that has sent it or stated these, whichever was later, and
             how often that one had promised.
-        is_doubtful: it may lack what an earlier life had read.
     """
 
     device: str
@@ -83,7 +75,6 @@ class PartAnswer(NamedTuple):
     gone_on: bytes = b""
     incarnation: int = 0
     beats: int = 0
-    is_doubtful: bool = False
 
     def stating(self, gone_on: GoneOn) -> Self:
         """Return the answer of a device that has stated this."""
@@ -105,32 +96,12 @@ _STATEMENT: Final = (bytes, int, int)
 """The types of what is sent of an answer, and of a statement."""
 
 
-def part_answer(at: Place, value: Any) -> PartAnswer | None:
+def part_answer(device: str, value: Any) -> PartAnswer | None:
     """Return what a device has answered; None where that is no answer: it may send anything."""
     if not _has_form(value, ANSWER, _FORM):
         return None
     _, basis, made, incarnation, beats = value
-    return PartAnswer(at[1], basis, made, b"", incarnation, beats, is_doubtful(at))
-
-
-def is_doubtful(at: Place) -> bool:
-    """Return whether an answer that stands somewhere is doubtful."""
-    return at[3][:1] == _DOUBTFUL
-
-
-def without_doubt(path: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the path of the event in order that something at a path is about."""
-    return path[1:] if path[:1] == _DOUBTFUL else path
-
-
-def by_device(answers: Iterable[PartAnswer], basis: bytes) -> dict[str, PartAnswer]:
-    """Return one answer of each device: by the basis that counts, if there is one, and sure."""
-    found: dict[str, PartAnswer] = {}
-    for answer in sorted(answers, key=attrgetter("is_doubtful")):
-        known = found.get(answer.device)
-        if known is None or known.basis != basis:
-            found[answer.device] = answer
-    return found
+    return PartAnswer(device, basis, made, b"", incarnation, beats)
 
 
 def _has_form(value: Any, first: str, form: tuple[type, ...]) -> bool:
@@ -139,8 +110,6 @@ def _has_form(value: Any, first: str, form: tuple[type, ...]) -> bool:
     return all(type(each) is kind for each, kind in zip(value[1:], form, strict=True))
 
 
-_DOUBTFUL: Final = (-1,)
-"""Begins the path of a doubtful answer; other paths begin with the number of a source."""
 _WHOLE: Final = -1
 """Stands in place of what is left out where nothing is."""
 
@@ -204,27 +173,15 @@ def kept_answers(delta: Delta) -> Delta:
     }
 
 
-def sent_answers(delta: Delta, life: tuple[int, int], doubt_us: int = BOTTOM_US) -> Delta:
+def sent_answers(delta: Delta, life: tuple[int, int]) -> Delta:
     """Return how answers change as they are sent: by which life, after how many promises of it.
 
     Without a key: that of an event in order is known where it is evaluated.
-
-    Args:
-        delta: how they change, beside rows.
-        life: of this device.
-        doubt_us: answers up to this time are doubtful.
     """
     return {
-        place if place[0] > doubt_us or not is_about_order(place) else _doubted(place): (
-            old,
-            new if new is None or new.value[0] != ANSWER else _sent_by(new, life),
-        )
+        place: (old, new if new is None or new.value[0] != ANSWER else _sent_by(new, life))
         for place, (old, new) in delta.items()
     }
-
-
-def _doubted(place: Place) -> Place:
-    return *place[:3], _DOUBTFUL + place[3]
 
 
 def _sent_by(answer: Event[Any], life: tuple[int, int]) -> Event[Any]:

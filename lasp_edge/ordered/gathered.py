@@ -9,19 +9,11 @@ from typing import Any
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import (
-    NOWHERE,
-    GoneOn,
-    PartAnswer,
-    is_doubtful,
-    is_of_cell,
-    part_answer,
-    stated,
-)
+from lasp_edge.ordered.answers import NOWHERE, GoneOn, PartAnswer, is_of_cell, part_answer, stated
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import Change, Delta, same_event
-from lasp_edge.ordered.parted import ordered_place
-from lasp_edge.ordered.places import Place, child_place, is_about_order
+from lasp_edge.ordered.parted import is_about_order, ordered_place
+from lasp_edge.ordered.places import Place, child_place
 from lasp_edge.ordered.stages import KeyOf, StreamStage
 
 
@@ -34,10 +26,10 @@ def _branched(deltas: Sequence[Delta], branches: Sequence[int]) -> Iterator[tupl
 
 @dataclass(slots=True)
 class _Gathered:
-    """What is known of an event in order: answers by device, and whether they are doubtful."""
+    """What is known of an event in order."""
 
     event: Event[Any] | None = None
-    answers: dict[tuple[str, bool], PartAnswer] = field(default_factory=dict)
+    answers: dict[str, PartAnswer] = field(default_factory=dict)
     mark: bytes = b""
 
     def whole(self, place: Place, stated: Mapping[str, GoneOn]) -> Event[Any] | None:
@@ -46,7 +38,7 @@ class _Gathered:
             return None
         answers = tuple(
             tuple(answer.stating(stated.get(device, NOWHERE)))
-            for (device, _), answer in sorted(self.answers.items())
+            for device, answer in sorted(self.answers.items())
         )
         return self.event._replace(value=(self.event.value, answers, self.mark, place))
 
@@ -83,12 +75,11 @@ class GatherStage(StreamStage):
                 continue
             place = ordered_place(at)
             found = self._at(place, before).answers
-            answer = None if new is None else part_answer(at, new.value)
-            of = at[1], is_doubtful(at)
+            answer = None if new is None else part_answer(at[1], new.value)
             if answer is None:
-                found.pop(of, None)
+                found.pop(at[1], None)
             else:
-                found[of] = answer
+                found[at[1]] = answer
         for at, (_, new) in marks.items():
             place = ordered_place(at)
             self._at(place, before).mark = b"" if new is None else new.value
@@ -150,7 +141,7 @@ def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer
     """Yield the answers among outputs of devices, each with the event in order."""
     of_cell = {(at[0], at[1]): stated(each.value) for at, each in content.items() if is_of_cell(at)}
     for at, event in content.items():
-        answer = part_answer(at, event.value) if is_about_order(at) else None
+        answer = part_answer(at[1], event.value) if is_about_order(at) else None
         if answer is not None:
             gone_on = of_cell.get((cell_of(at[0]), at[1]), NOWHERE)
             yield ordered_place(at), answer.stating(gone_on)

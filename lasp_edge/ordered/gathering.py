@@ -21,11 +21,10 @@ Answers are kept of open places alone: all have answered the others by the basis
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping
-from itertools import starmap
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lasp_edge.ordered.answers import PartAnswer, by_device
+from lasp_edge.ordered.answers import PartAnswer
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.parted import FIRST, basis_of, changes_at
@@ -105,7 +104,7 @@ class Gathering:
         completed_us: the times of places that lack a device no more; whoever looks clears it.
         lacks_any: some place lacks a device, or has lacked one.
         failures: what has failed since somebody took them out: a device, or "", and the reason.
-        open: the places that are open, each with its answers, or with one of all devices.
+        open: the places that are open, each with its answers, by device or one of all.
         waited: for whose answers it waits.
     """
 
@@ -113,15 +112,15 @@ class Gathering:
         self,
         scan: Synchronised[Any],
         records: Mapping[Place, OrderedRecord] | None = None,
-        answers: Mapping[Place, tuple[PartAnswer, ...]] | None = None,
+        answers: Mapping[Place, Mapping[str, PartAnswer]] | None = None,
     ) -> None:
         self.scan = scan
         self.records = dict(records or {})
         self._of_key: dict[str, list[Place]] = {}
         for place, record in sorted(self.records.items()):
             self._of_key.setdefault(record.key, []).append(place)
-        self.open: dict[Place, tuple[PartAnswer, ...] | PartAnswer] = {
-            place: (answers or {}).get(place, ())
+        self.open: dict[Place, Mapping[str, PartAnswer] | PartAnswer] = {
+            place: (answers or {}).get(place, {})
             for place, record in self.records.items()
             if not record.answered
         }
@@ -151,7 +150,7 @@ class Gathering:
                 insort(self._of_key.setdefault(new.key, []), place)
                 self._touch_beside(place)
             _, answers, mark, _ = new.value
-            self.open[place] = tuple(starmap(PartAnswer, answers))
+            self.open[place] = {answer[0]: PartAnswer(*answer) for answer in answers}
             self._touched.add(place)
             self._put(place, self.records[place]._replace(mark=mark, answered=False))
         self._take_shares(root)
@@ -255,7 +254,9 @@ class Gathering:
         if basis is None:
             return record.mark
         promises, due_us = self.waited[:2]
-        answers = answers_at(self, place, basis)
+        answers = self.open.get(place)
+        if answers is None:
+            answers = _answer_of_all(place, record)
         given = [
             answers._replace(device=each) if isinstance(answers, PartAnswer) else answers.get(each)
             for each in promises
@@ -279,19 +280,18 @@ class Gathering:
         """Return the record of a place that is whole, with those without whose answer it is so."""
         promises, _, absent, lost_us = self.waited
         known, is_new = absent.union(record.lacks), record.mark != basis
-        of_key = self._of_key[record.key]
-        before = of_key[(at := bisect_left(of_key, place)) - 1 : at]
-        lost = {each for each, us in lost_us.items() if not before or before[0][0] < us}
         if isinstance(answers, PartAnswer):  # of all, but for those that it lacked
             lacks = known.union(promises) if is_new else set(record.lacks)
         else:
             # Who has answered the next one had answered this one, too, if it had been there.
-            behind = answers_at(self, _behind(of_key, place) or place, basis)
-            known = known.union(promises, answers, () if isinstance(behind, PartAnswer) else behind)
+            behind = self.open.get(_behind(self._of_key[record.key], place) or place)
+            known = known.union(promises, answers, behind if isinstance(behind, dict) else ())
             lacks = {each for each in known if not self.counts(answers.get(each), basis)}
-            doubted = {each for each, given in answers.items() if given.is_doubtful}
-            lacks |= doubted.difference(lost_us.keys() - lost)
-        lacks |= lost if is_new else lost.intersection(record.lacks)
+        if lost_us:
+            of_key = self._of_key[record.key]
+            before = of_key[(at := bisect_left(of_key, place)) - 1 : at]
+            lost = {each for each, us in lost_us.items() if not before or before[0][0] < us}
+            lacks |= lost if is_new else lost.intersection(record.lacks)
         if lacks == set(record.lacks):
             return record
         if not lacks.issuperset(record.lacks):
@@ -380,14 +380,6 @@ def _behind(of_key: list[Place], place: Place) -> Place | None:
     """Return the place of a key behind another one; None behind the last one."""
     at = bisect_left(of_key, place) + 1
     return of_key[at] if at < len(of_key) else None
-
-
-def answers_at(of: Gathering, place: Place, basis: bytes) -> Mapping[str, PartAnswer] | PartAnswer:
-    """Return the answer of each device at a place, or one of all that count."""
-    answers = of.open.get(place)
-    if answers is None:
-        return _answer_of_all(place, of.records[place])
-    return answers if isinstance(answers, PartAnswer) else by_device(answers, basis)
 
 
 def _answer_of_all(place: Place, record: OrderedRecord) -> PartAnswer:

@@ -35,21 +35,13 @@ Source: Flumina (`synchronised`), without its tree of workers and its mailboxes.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import chain, repeat, starmap
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, Final
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import (
-    BASIS_BYTES,
-    WAITS,
-    PartAnswer,
-    by_device,
-    made_of,
-    without,
-    without_doubt,
-)
+from lasp_edge.ordered.answers import BASIS_BYTES, WAITS, made_of, without
 from lasp_edge.ordered.deltas import Change, Delta
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
@@ -85,7 +77,12 @@ def sent_at(place: Place) -> OutputAt:
 def ordered_place(place: Place) -> Place:
     """Return the place of the event in order that something at a place is about."""
     time_us, _, tie, path = place
-    return time_us, str(tie[0])[1:], tie[1:], without_doubt(path)
+    return time_us, str(tie[0])[1:], tie[1:], path
+
+
+def is_about_order(place: Place) -> bool:
+    """Return whether what stands at a place is about an event in order."""
+    return str(place[2][0]).startswith(OF_DEVICE)
 
 
 def basis_of(place: Place, share: Any) -> bytes:
@@ -254,12 +251,7 @@ class RootScan(Scan[Any]):
         if not state or mark != state[1]:
             return (), ()
         before, basis = state
-        given = by_device(starmap(PartAnswer, answers), basis).values()
-        parts = [
-            (each.device, each.made)
-            for each in given
-            if each.made and self.joins(each.basis, basis)
-        ]
+        parts = [(each, made) for each, of, made, *_ in answers if made and self.joins(of, basis)]
         joined, failed = self._joined(before, parts)
         try:
             stepped = self._stepper.step(joined, event._replace(value=value, key=""))

@@ -65,11 +65,6 @@ OF_DEVICE = "\0"
 """What the tie of a place begins with where its device stands there: no event's name does."""
 
 
-def is_about_order(place: Place) -> bool:
-    """Return whether what stands at a place is about an event in order of another one."""
-    return str(place[2][0]).startswith(OF_DEVICE)
-
-
 def place_text(place: Place) -> str:
     """Return a place as text; texts of places are ordered as the places are.
 

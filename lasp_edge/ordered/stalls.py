@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from lasp_edge.ordered.answers import PartAnswer
-from lasp_edge.ordered.gathering import Gathering, answers_at
+from lasp_edge.ordered.gathering import Gathering
 from lasp_edge.ordered.parted import basis_of
 from lasp_edge.ordered.places import Place
 
@@ -66,8 +66,7 @@ def first_held(gathering: Gathering, before_us: int) -> HeldPlace | None:
 
 def _holding(gathering: Gathering, place: Place) -> Iterator[str]:
     """Yield the devices that have not answered an event in order, or not gone on from there."""
-    record, basis = gathering.records[place], gathering.basis(place)
-    answers = {} if basis is None else answers_at(gathering, place, basis)
+    record, basis, answers = gathering.records[place], gathering.basis(place), gathering.open[place]
     after = None if gathering.scan.is_share_constant else basis_of(place, record.share)
     for device in gathering.waited.promises:
         given = answers if isinstance(answers, PartAnswer) else answers.get(device)

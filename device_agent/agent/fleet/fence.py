@@ -273,7 +273,6 @@ class Fence(Part):
             return False
         self._met.add(newest.nonce)
         self._agent.counters.add("fence: later lives met")
-        self._known.highs.learn_of_other_life(self._agent.clock.time_us(now_us))
         self._answers.lives.add(newest[:2])
         self._become(Replica(newest.incarnation + 1, me.nonce, me.device))
         return True

@@ -55,11 +55,9 @@ class PeerReports:
         """Take the reports that have waited, if a clock is trusted now."""
         if not self.waiting or not self._clock.trusted:
             return
-        time_us, doubts = self._clock.time_us(now_us), dict(self._highs.doubts)
+        most_us = self._clock.time_us(now_us) + self._max_skew_us
         for reporter, highs in self.waiting:
-            self._highs.learn(highs, reporter, most_us=time_us + self._max_skew_us)
-        if self._highs.doubts != doubts:
-            self._highs.learn_of_other_life(time_us)
+            self._highs.learn(highs, reporter, most_us=most_us)
         self.waiting.clear()
         self._note_twice()
         furthest_us = self._highs.furthest_doubt_us()

@@ -29,7 +29,6 @@ from itertools import chain
 from typing import Final
 
 from crdts import Replica
-from crdts.frontier import BOTTOM_US
 from device_agent.agent.changes import Facts
 from device_agent.agent.intake.batch import Batch
 from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
@@ -53,7 +52,6 @@ class SourceHighs:
 
     Attributes:
         doubts: id of a source -> up to which own time its readings are doubtful.
-        lost_us: up to when an earlier life that this store does not know may have read.
         maybe_twice: readings that were accepted before others reported how far they had come, may
             count twice, and that are not in the counters yet.
     """
@@ -71,7 +69,6 @@ class SourceHighs:
         "_published",
         "_twice",
         "doubts",
-        "lost_us",
         "maybe_twice",
     )
 
@@ -94,7 +91,6 @@ class SourceHighs:
             self._others[int(source)] = dict(zip(others[::2], others[1::2], strict=True))
         self._is_twice_stored = True
         self.doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
-        self.lost_us = BOTTOM_US if facts.lost_us is None else facts.lost_us
         self._ids: dict[str, int] = {}
         self._changed = False
         self._come: dict[
@@ -259,10 +255,6 @@ class SourceHighs:
             self.maybe_twice += found - before
             self._changed, self._is_twice_stored = True, False
 
-    def learn_of_other_life(self, until_us: int) -> None:
-        """Note that a process which this store does not know may have read until a time."""
-        self.lost_us, self._changed = max(until_us, self.lost_us), True
-
     def learn_of_lost_life(self) -> None:
         """Note that there was a process whose accepted readings nobody knows."""
         self._settle()
@@ -285,8 +277,6 @@ class SourceHighs:
         }
         doubts = {str(at): high_us for at, high_us in self.doubts.items()}
         facts = Facts(highs=highs, doubts=doubts or None)
-        if self.lost_us != BOTTOM_US:
-            facts.lost_us = self.lost_us
         if not self._is_twice_stored:
             self._is_twice_stored = True
             facts.twice = {

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from device_agent.agent.agent import Agent
 from device_agent.agent.intake.intake import Intake
-from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreReader
 from device_agent.agent.stored_rows import PaneId
@@ -32,8 +31,7 @@ from lasp_edge.ordered.cells import (
 )
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.inputs import column_cells
-from lasp_edge.ordered.parted import LeafStage
-from lasp_edge.ordered.places import is_about_order
+from lasp_edge.ordered.parted import LeafStage, is_about_order
 from lasp_edge.ordered.plain import PART_BYTES, encoded
 from lasp_edge.ordered.sent_items import united
 from lasp_edge.ordered.sent_outputs import (
@@ -174,14 +172,11 @@ class LeavingOutputs:
     Args:
         agent: what all parts share.
         panes: the entries.
-        highs: up to when an earlier life may have read what this store lacks.
         shares: what gateways publish; None where no scan has local events.
     """
 
-    def __init__(
-        self, agent: Agent, panes: Panes, highs: SourceHighs, shares: "Shares | None" = None
-    ) -> None:
-        self._agent, self._panes, self._highs, self._shares = agent, panes, highs, shares
+    def __init__(self, agent: Agent, panes: Panes, shares: "Shares | None" = None) -> None:
+        self._agent, self._panes, self._shares = agent, panes, shares
         self._streams = agent.plan.item_streams
         self._cells = LeavingCells(panes, OUTPUT_CELLS)
 
@@ -224,7 +219,7 @@ class LeavingOutputs:
         """Let the outputs of a stream leave, and return how many of them are answers."""
         is_leaf = self._agent.plan.streams[sent.name].operator == LeafStage.operator
         if is_leaf:
-            delta = sent_answers(kept_answers(delta), self._life, self._highs.lost_us)
+            delta = sent_answers(kept_answers(delta), self._life)
         named = scan_of(sent.name) if is_leaf else sent.name
         cells: dict[int, dict[OutputAt, OutputContent | None]] = {}
         answers: Counter[int] = Counter()

@@ -7,7 +7,7 @@ another gateway stays until the followed one has published its cell: nothing is 
 A gateway that was silent is followed again once it has published what the present one has.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from crdts.frontier import BOTTOM_US
@@ -120,7 +120,6 @@ class Shares(Part):
 
     Args:
         plan: the program.
-        lets_answer: returns whether it is known what earlier lives of the device may have answered.
 
     Attributes:
         plan: the program.
@@ -131,8 +130,8 @@ class Shares(Part):
     name = "shares"
     is_changed = has_notes = False
 
-    def __init__(self, plan: Plan, lets_answer: Callable[[], bool] = lambda: True) -> None:
-        self.plan, self._lets_answer = plan, lets_answer
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self._events = {
             short_stream(shares_stream(plan, name)): shares_of(f"{name}: ")
             for name in parted_scans(plan)
@@ -219,7 +218,7 @@ class Shares(Part):
     def is_waiting(self, now_us: int) -> bool:
         """Return whether something was published that was not taken yet."""
         self._follow(now_us)
-        return bool(self._pending) and self._lets_answer()
+        return bool(self._pending)
 
     def _follow(self, now_us: int) -> None:
         """Follow the least gateway among those that were heard lately.
@@ -287,8 +286,6 @@ class Shares(Part):
     def changes(self, history: PartedHistory, floor_us: int) -> list[TakenItem]:
         """Return how the places have changed, for the engine; `put` stores that afterwards."""
         found: list[TakenItem] = []
-        if not self._lets_answer():
-            return found
         frames = self._frames.get(self.followed, {})
         pending, self._pending = self._pending & frames.keys(), set()
         for event, cell_us in sorted(pending):

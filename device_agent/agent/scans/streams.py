@@ -85,7 +85,7 @@ class Streams(Part):
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._variables, self._value_of = variables, value_of
         self.panes = StreamPanes(agent, panes)
-        self._leaving = LeavingOutputs(agent, panes, intake.highs, shares)
+        self._leaving = LeavingOutputs(agent, panes, shares)
         self._sent = [each for each in plan.item_streams.values() if each.outputs]
         self._store: StoreReader | None = None
         self._log = ControlLog()

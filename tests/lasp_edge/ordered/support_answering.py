@@ -4,8 +4,7 @@ from lasp_edge.event import Event
 from lasp_edge.ordered.answers import kept_answers, sent_answers, stated_at, statement
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import applied, minus
-from lasp_edge.ordered.parted import LeafStage, basis_of, sent_at
-from lasp_edge.ordered.places import is_about_order
+from lasp_edge.ordered.parted import LeafStage, basis_of, is_about_order, sent_at
 
 GATEWAYS, LAKE = ("hub", "spare"), "lake"
 

@@ -67,11 +67,11 @@ class Sink:
         self.evaluate()
 
     def stored_records(self):
-        answers = defaultdict(tuple)
+        answers = defaultdict(dict)
         for of_device in self.answers.values():
             content = {at: Event("", value, 0, "", {}) for at, (_, value) in of_device.items()}
             for place, answer in answers_of({a: e for a, e in content.items() if e.value}):
-                answers[place] += (answer,)
+                answers[place][answer.device] = answer
         return (*self.stored, answers) if self.stored else ()
 
     def evaluate(self):

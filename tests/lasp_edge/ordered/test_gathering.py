@@ -25,12 +25,12 @@ def asked(kind, promised_us, *, goes_on=True, beats=4, stated_after=3):
     }
     on = b"" if scan.is_share_constant else bases[2]
     given = {"d1": on, "d2": on if goes_on else b"other"}
-    answers = tuple(
-        PartAnswer(each, bases[1], (), incarnation=1, beats=3).stating(
+    answers = {
+        each: PartAnswer(each, bases[1], (), incarnation=1, beats=3).stating(
             GoneOn(given[each], 1, stated_after)
         )
         for each in DEVICES
-    )
+    }
     gathering = Gathering(scan, records, {LAST_END: answers})
     promises = {each: Promised(1, beats, promised_us) for each in DEVICES}
     assert gathering.marks(Waited(promises), frontier_us=30) == {}
@@ -75,7 +75,7 @@ def settled_us(gathering, frontier_us, *devices):
 def test_who_counts_before_the_frontier_passes_an_event_in_order_has_to_answer_it():
     """It was off, and no promise of it counted, when the other one answered."""
     record = OrderedRecord("", known=True, share=0, mark=FIRST)
-    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: (answer("a"),)})
+    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: {"a": answer("a")}})
     assert settled_us(gathering, 5, "a") == 5
     assert settled_us(gathering, 10, "a") == 10
     assert not gathering.asked()
@@ -90,7 +90,7 @@ def test_who_counts_before_the_frontier_passes_an_event_in_order_has_to_answer_i
 
 def test_an_event_in_order_is_settled_with_the_frontier_that_passes_it():
     record = OrderedRecord("", known=True, share=0, mark=FIRST)
-    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: (answer("a"),)})
+    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: {"a": answer("a")}})
     assert settled_us(gathering, 10, "a") == 10
     assert settled_us(gathering, 11, "a") == 11
     assert settled_us(gathering, 12, "a", "b") == 12  # who counts later does not open it
@@ -114,7 +114,7 @@ def test_the_first_event_in_order_is_unanswered_until_any_device_has_answered_an
     unanswered = Gathering(Epochs(), records)
     assert unanswered.unanswered_us == FIRST_END[0]
     assert Gathering(Epochs()).unanswered_us is None
-    answers = {LAST_END: (PartAnswer("d1", FIRST, (), incarnation=1, beats=3),)}
+    answers = {LAST_END: {"d1": PartAnswer("d1", FIRST, (), incarnation=1, beats=3)}}
     assert Gathering(Epochs(), records, answers).unanswered_us is None
     records[LAST_END] = OrderedRecord("", mark=FIRST)
     assert Gathering(Epochs(), records).unanswered_us is None
@@ -135,7 +135,7 @@ def lacks(gathering, devices, absent=(), lost_us=None):
 
 def test_a_place_lacks_a_device_that_counts_until_it_has_answered_by_the_basis_that_counts():
     record = OrderedRecord("", known=True, share=0, mark=FIRST)
-    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: (answer("a"),)})
+    gathering = Gathering(ValueBarrier(), {PLACE: record}, {PLACE: {"a": answer("a")}})
     assert lacks(gathering, "a", "bc") == ("b", "c")
     assert gathering.records[PLACE].answered
     assert not gathering.completed_us
@@ -150,12 +150,12 @@ def test_a_place_lacks_a_device_that_counts_until_it_has_answered_by_the_basis_t
 def test_a_place_lacks_who_had_answered_the_one_behind_and_is_gone():
     record, behind = OrderedRecord("", known=True, share=0), (15, "a", ("b", "", 1), (0,))
     both = {PLACE: record, behind: record._replace(mark=basis_of(PLACE, 0))}
-    answers = {PLACE: (answer("a"),), behind: (answer("gone"),)}
+    answers = {PLACE: {"a": answer("a")}, behind: {"gone": answer("gone")}}
     assert lacks(Gathering(ValueBarrier(), both, answers), "a") == ("gone",)
 
 
 def test_a_mark_that_is_set_once_a_store_was_lost_lacks_its_device_for_ever():
-    answers = {PLACE: (answer("a"),)}
+    answers = {PLACE: {"a": answer("a")}}
     known = OrderedRecord("", known=True, share=0, mark=FIRST)
     assert lacks(Gathering(ValueBarrier(), {PLACE: known}, answers), "a", (), {"a": 11}) == ()
     gathering = Gathering(ValueBarrier(), {PLACE: known._replace(mark=b"")}, answers)
@@ -164,32 +164,6 @@ def test_a_mark_that_is_set_once_a_store_was_lost_lacks_its_device_for_ever():
     assert lacks(gathering, "a", (), {"a": 11}) == ("a",)
     first = (4, "a", ("b", "", 1), (0,))
     both = {first: known, PLACE: known._replace(mark=b"")}
-    by_basis = {PLACE: (answer("a")._replace(basis=basis_of(first, 0)),)}
+    by_basis = {PLACE: {"a": answer("a")._replace(basis=basis_of(first, 0))}}
     assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": 5}) == ("a",)
     assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": 4}) == ()
-
-
-def test_a_doubtful_answer_counts_where_no_other_does_and_its_device_is_named():
-    known = OrderedRecord("", known=True, share=0)
-    doubtful, sure = answer("a")._replace(is_doubtful=True, incarnation=2), answer("a")
-    other = sure._replace(basis=b"other")
-    for answers, named in (
-        ((doubtful,), ("a",)),
-        ((sure, doubtful), ()),
-        ((other, doubtful), ("a",)),
-        ((doubtful._replace(basis=b"other"), sure), ()),
-    ):
-        gathering = Gathering(ValueBarrier(), {PLACE: known}, {PLACE: answers})
-        assert lacks(gathering, "a") == named
-        assert gathering.marks(Waited({"a": Promised(1, 1, 20)}, 20), 20) == {PLACE: FIRST}
-    gathering = Gathering(ValueBarrier(), {PLACE: known}, {PLACE: (doubtful,)})
-    assert lacks(gathering, "a") == ("a",)
-    gathering.take(gathered(sure, doubtful), {})
-    assert lacks(gathering, "a") == ()
-    assert gathering.completed_us == {PLACE[0]}
-    first = (4, "a", ("b", "", 1), (0,))
-    both = {first: known._replace(mark=FIRST), PLACE: known}
-    after = {PLACE: (doubtful._replace(basis=basis_of(first, 0)),)}
-    assert lacks(Gathering(ValueBarrier(), both, after), "a", (), {"a": 5}) == ("a",)
-    begun = "it states that it has all since, so only what it had read before is doubtful"
-    assert lacks(Gathering(ValueBarrier(), both, after), "a", (), {"a": 4}) == (), begun
