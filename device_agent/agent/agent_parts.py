@@ -17,7 +17,7 @@ from device_agent.agent.fleet.agreement import Agreements
 from device_agent.agent.fleet.beats import Beats
 from device_agent.agent.fleet.commands import OperatorCommands
 from device_agent.agent.fleet.exchange import Exchange
-from device_agent.agent.fleet.fence import Fence
+from device_agent.agent.fleet.fence import Fence, FenceState
 from device_agent.agent.fleet.programs import Programs
 from device_agent.agent.fleet.results import Results
 from device_agent.agent.fleet.values import Values
@@ -110,7 +110,7 @@ class AgentParts:
 
     def _made_streams(self, memory: Panes) -> "Streams | None":
         """Return the part that runs streams; without any a device does without the modules."""
-        self.shares = _shares(self.agent)
+        self.shares = _shares(self.agent, self.fence)
         if not self.agent.plan.evaluated_events:
             return None
         from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
@@ -192,13 +192,20 @@ class AgentParts:
         return any(part is not None and part.waits for part in parts)
 
 
-def _shares(agent: Agent) -> "Shares | None":
+def _shares(agent: Agent, fence: Fence) -> "Shares | None":
     """Return the part that takes shares; without local events a device does without the modules."""
     if not any(each.local for each in agent.plan.streams.values()):
         return None
     from device_agent.agent.scans.shares import Shares  # noqa: PLC0415 - see above
 
-    return Shares(agent.plan)
+    return Shares(agent.plan, lambda: _is_asking(fence))
+
+
+def _is_asking(fence: Fence) -> bool:
+    """Return whether no sink has answered yet what former lives of this device had."""
+    if fence.state is FenceState.NOT_ASKED:
+        return False
+    return fence.closed or not fence.answered_by
 
 
 def _leaving(agent: Agent, intake: Intake, memory: Panes) -> "LeavingItems | None":

@@ -6,6 +6,12 @@ and need not travel again for that. Both leave with the life that gives them, an
 had promised: a promise of a greater number has waited for all that was revised with them
 (`lasp_edge.ordered.gathering`).
 
+A life on an older store answers again what it does not know, without the readings that it lost. So
+up to where those may lie its answers stand apart, under places of their own, and take no other's
+place: an **incomplete** answer counts where there is no other, or one by another share, and rows
+name the device there. They do so, too, at the event in order in whose slice the lost readings end:
+an answer of before has no readings that came since.
+
 What was made of a share is sent without what it still has of that: who joins it knows the share.
 
     >>> sent = without((("model", 2), (3, 70)), (("model", 2), (0, 0)))
@@ -19,13 +25,15 @@ What was made of a share is sent without what it still has of that: who joins it
     >>> answer = PartAnswer("pi-1", b"first", ()).stating(stated(content[1]))
     >>> answer.has_gone_on_from(b"basis1"), answer.has_gone_on_from(b"other")
     (True, False)
+    >>> again = PartAnswer("pi-1", b"first", (), incarnation=2, is_incomplete=True)
+    >>> standing(answer, again) == answer, standing(None, again) == again
+    (True, True)
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self
 
-from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import same
@@ -67,6 +75,8 @@ class PartAnswer(NamedTuple):
             in order, one after another.
         incarnation, beats: of the life that has sent it or stated these, whichever was later, and
             how often that one had promised.
+        is_incomplete: it may be without readings that the device had once.
+        is_last: those end in its slice: an answer of before lacks what came since.
     """
 
     device: str
@@ -75,6 +85,8 @@ class PartAnswer(NamedTuple):
     gone_on: bytes = b""
     incarnation: int = 0
     beats: int = 0
+    is_incomplete: bool = False
+    is_last: bool = False
 
     def stating(self, gone_on: GoneOn) -> Self:
         """Return the answer of a device that has stated this."""
@@ -91,17 +103,42 @@ def _bases_in(bases: bytes) -> frozenset[bytes]:
     return frozenset(bases[at : at + BASIS_BYTES] for at in range(0, len(bases), BASIS_BYTES))
 
 
+def standing(complete: PartAnswer | None, incomplete: PartAnswer) -> PartAnswer:
+    """Return what counts of a device's two answers at an event in order."""
+    if complete is None:
+        return incomplete
+    if complete[4:6] > incomplete[4:6]:  # of a later life, or given later
+        return complete
+    if complete.basis != incomplete.basis:
+        return incomplete
+    return complete._replace(is_incomplete=incomplete.is_last)
+
+
 _FORM: Final = (bytes, tuple, int, int)
+_INCOMPLETE_FORM: Final = (*_FORM, bool)
 _STATEMENT: Final = (bytes, int, int)
-"""The types of what is sent of an answer, and of a statement."""
+"""The types of what is sent of an answer, of one that is incomplete, and of a statement."""
+INCOMPLETE: Final = -1
+"""What stands first in the path of an incomplete answer: of an event it is no number."""
+IsLast = Callable[[Place, str], bool | None]
+"""Returns whether an answer at an event in order of a key is the last one that is incomplete; None
+where it is complete."""
+
+
+def is_incomplete(path: tuple[int, ...]) -> bool:
+    """Return whether an incomplete answer stands under a path."""
+    return path[:1] == (INCOMPLETE,)
 
 
 def part_answer(device: str, value: Any) -> PartAnswer | None:
     """Return what a device has answered; None where that is no answer: it may send anything."""
-    if not _has_form(value, ANSWER, _FORM):
+    if _has_form(value, ANSWER, _FORM):
+        _, basis, made, incarnation, beats = value
+        return PartAnswer(device, basis, made, b"", incarnation, beats)
+    if not _has_form(value, ANSWER, _INCOMPLETE_FORM):
         return None
-    _, basis, made, incarnation, beats = value
-    return PartAnswer(device, basis, made, b"", incarnation, beats)
+    _, basis, made, incarnation, beats, is_last = value
+    return PartAnswer(device, basis, made, b"", incarnation, beats, True, is_last)  # noqa: FBT003
 
 
 def _has_form(value: Any, first: str, form: tuple[type, ...]) -> bool:
@@ -173,16 +210,24 @@ def kept_answers(delta: Delta) -> Delta:
     }
 
 
-def sent_answers(delta: Delta, life: tuple[int, int]) -> Delta:
+def sent_answers(delta: Delta, life: tuple[int, int], is_last: IsLast | None = None) -> Delta:
     """Return how answers change as they are sent: by which life, after how many promises of it.
 
     Without a key: that of an event in order is known where it is evaluated.
+
+    Args:
+        delta: of what leaves a device's half.
+        life: it, and how often it has promised.
+        is_last: which answers are incomplete; None: all are complete.
     """
-    return {
-        place: (old, new if new is None or new.value[0] != ANSWER else _sent_by(new, life))
-        for place, (old, new) in delta.items()
-    }
-
-
-def _sent_by(answer: Event[Any], life: tuple[int, int]) -> Event[Any]:
-    return answer._replace(value=(*answer.value, *life), key="")
+    found: Delta = {}
+    for place, (old, new) in delta.items():
+        answer = new or old
+        if answer is None or answer.value[0] != ANSWER:
+            found[place] = (old, new)
+            continue
+        last = None if is_last is None else is_last(place, answer.key)
+        at = place if last is None else (*place[:3], (INCOMPLETE, *place[3]))
+        more = () if last is None else (last,)
+        found[at] = (old, new and new._replace(value=(*new.value, *life, *more), key=""))
+    return found

@@ -9,7 +9,16 @@ from typing import Any
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import NOWHERE, GoneOn, PartAnswer, is_of_cell, part_answer, stated
+from lasp_edge.ordered.answers import (
+    NOWHERE,
+    GoneOn,
+    PartAnswer,
+    is_incomplete,
+    is_of_cell,
+    part_answer,
+    standing,
+    stated,
+)
 from lasp_edge.ordered.cells import cell_of
 from lasp_edge.ordered.deltas import Change, Delta, same_event
 from lasp_edge.ordered.parted import is_about_order, ordered_place
@@ -30,6 +39,7 @@ class _Gathered:
 
     event: Event[Any] | None = None
     answers: dict[str, PartAnswer] = field(default_factory=dict)
+    incomplete: dict[str, PartAnswer] = field(default_factory=dict)
     mark: bytes = b""
 
     def whole(self, place: Place, stated: Mapping[str, GoneOn]) -> Event[Any] | None:
@@ -38,9 +48,16 @@ class _Gathered:
             return None
         answers = tuple(
             tuple(answer.stating(stated.get(device, NOWHERE)))
-            for device, answer in sorted(self.answers.items())
+            for device, answer in sorted(self.counting().items())
         )
         return self.event._replace(value=(self.event.value, answers, self.mark, place))
+
+    def counting(self) -> dict[str, PartAnswer]:
+        """Return the answer of each device that counts."""
+        found = dict(self.answers)
+        for device, answer in self.incomplete.items():
+            found[device] = standing(found.get(device), answer)
+        return found
 
 
 class GatherStage(StreamStage):
@@ -74,7 +91,8 @@ class GatherStage(StreamStage):
                 self._state(at[0], at[1], None if new is None else new.value, before)
                 continue
             place = ordered_place(at)
-            found = self._at(place, before).answers
+            gathered = self._at(place, before)
+            found = gathered.incomplete if is_incomplete(at[3]) else gathered.answers
             answer = None if new is None else part_answer(at[1], new.value)
             if answer is None:
                 found.pop(at[1], None)
@@ -138,10 +156,15 @@ class GatherStage(StreamStage):
 
 
 def answers_of(content: Mapping[Place, Any]) -> Iterator[tuple[Place, PartAnswer]]:
-    """Yield the answers among outputs of devices, each with the event in order."""
+    """Yield the answers that count among outputs of devices, each with the event in order."""
     of_cell = {(at[0], at[1]): stated(each.value) for at, each in content.items() if is_of_cell(at)}
+    places: dict[Place, _Gathered] = {}
     for at, event in content.items():
         answer = part_answer(at[1], event.value) if is_about_order(at) else None
         if answer is not None:
-            gone_on = of_cell.get((cell_of(at[0]), at[1]), NOWHERE)
-            yield ordered_place(at), answer.stating(gone_on)
+            here = places.setdefault(ordered_place(at), _Gathered())
+            (here.incomplete if is_incomplete(at[3]) else here.answers)[at[1]] = answer
+    for place, here in places.items():
+        for device, answer in here.counting().items():
+            gone_on = of_cell.get((cell_of(place[0]), device), NOWHERE)
+            yield place, answer.stating(gone_on)

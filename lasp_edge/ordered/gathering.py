@@ -9,8 +9,8 @@ them whose basis follows from them; so a turn costs by what has changed.
   device that counts answers by another one.
 - A mark that is set without the answer of a device **lacks** it: one that counts and is not waited
   for, one that had answered by another basis and is gone, or one whose store was lost, so that its
-  part may be without readings. The rows there name these until they have answered; and those whose
-  part is refused.
+  part may be without readings: who has lost them says so in its answer, or the evaluator knows. The
+  rows there name these until they have answered; and those whose part is refused.
 - A place is **open** while it is not marked, or a device that counts has not answered it so, or
   has not gone on from the share behind it, or has not promised since then what was final before:
   its promise waits for all that it has revised there; and until the frontier has passed it, since
@@ -287,6 +287,7 @@ class Gathering:
             behind = self.open.get(_behind(self._of_key[record.key], place) or place)
             known = known.union(promises, answers, behind if isinstance(behind, dict) else ())
             lacks = {each for each in known if not self.counts(answers.get(each), basis)}
+            lacks |= {each.device for each in answers.values() if each.is_incomplete}
         if lost_us:
             of_key = self._of_key[record.key]
             before = of_key[(at := bisect_left(of_key, place)) - 1 : at]

@@ -41,7 +41,7 @@ from typing import Any, Final
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
-from lasp_edge.ordered.answers import BASIS_BYTES, WAITS, made_of, without
+from lasp_edge.ordered.answers import BASIS_BYTES, WAITS, is_incomplete, made_of, without
 from lasp_edge.ordered.deltas import Change, Delta
 from lasp_edge.ordered.log import Checkpoint
 from lasp_edge.ordered.outputs import NO_TAGS, made_event
@@ -77,7 +77,7 @@ def sent_at(place: Place) -> OutputAt:
 def ordered_place(place: Place) -> Place:
     """Return the place of the event in order that something at a place is about."""
     time_us, _, tie, path = place
-    return time_us, str(tie[0])[1:], tie[1:], path
+    return time_us, str(tie[0])[1:], tie[1:], path[1:] if is_incomplete(path) else path
 
 
 def is_about_order(place: Place) -> bool:

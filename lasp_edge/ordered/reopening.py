@@ -16,7 +16,7 @@ from lasp_edge.ordered.places import Place
 def reopen(
     gathering: Gathering,
     devices: Set[str],
-    answers_in: Callable[[set[int]], Mapping[Place, tuple[PartAnswer, ...]]],
+    answers_in: Callable[[set[int]], Mapping[Place, Mapping[str, PartAnswer]]],
 ) -> None:
     """Open the events in order again that lack some device which did not count before.
 
@@ -34,7 +34,7 @@ def reopen(
     for place in lacking:
         record = records[place]
         # An answer by another basis is about to be replaced: rows stay until then.
-        given = (each for each in answers.get(place, ()) if each.basis == record.mark)
-        gathering.open[place] = tuple(given)
+        given = answers.get(place, {}).items()
+        gathering.open[place] = {of: each for of, each in given if each.basis == record.mark}
         records[place] = record._replace(answered=False)
         gathering.changed.add(place)

@@ -44,6 +44,7 @@ from lasp_edge.ordered.sent_outputs import (
 )
 
 if TYPE_CHECKING:
+    from device_agent.agent.scans.incomplete import IncompleteAnswers
     from device_agent.agent.scans.shares import Shares
 
 MOST_BYTES: Final = 16_000
@@ -173,10 +174,18 @@ class LeavingOutputs:
         agent: what all parts share.
         panes: the entries.
         shares: what gateways publish; None where no scan has local events.
+        incomplete: tells which answers are; None: all are complete.
     """
 
-    def __init__(self, agent: Agent, panes: Panes, shares: "Shares | None" = None) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        panes: Panes,
+        shares: "Shares | None" = None,
+        incomplete: "IncompleteAnswers | None" = None,
+    ) -> None:
         self._agent, self._panes, self._shares = agent, panes, shares
+        self._incomplete = incomplete
         self._streams = agent.plan.item_streams
         self._cells = LeavingCells(panes, OUTPUT_CELLS)
 
@@ -218,9 +227,10 @@ class LeavingOutputs:
     def _leave(self, sent: ItemStream, delta: Delta, store: StoreReader, now_us: int) -> int:
         """Let the outputs of a stream leave, and return how many of them are answers."""
         is_leaf = self._agent.plan.streams[sent.name].operator == LeafStage.operator
-        if is_leaf:
-            delta = sent_answers(kept_answers(delta), self._life)
         named = scan_of(sent.name) if is_leaf else sent.name
+        if is_leaf:
+            is_last = None if self._incomplete is None else self._incomplete.of(named)
+            delta = sent_answers(kept_answers(delta), self._life, is_last)
         cells: dict[int, dict[OutputAt, OutputContent | None]] = {}
         answers: Counter[int] = Counter()
         for place, (_, event) in delta.items():

@@ -7,7 +7,7 @@ another gateway stays until the followed one has published its cell: nothing is 
 A gateway that was silent is followed again once it has published what the present one has.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from crdts.frontier import BOTTOM_US
@@ -80,6 +80,12 @@ class PartedHistory(StreamHistory):
             gateway, version, number, packed = decoded(row.content)
             yield cell_us, TakenCell(gateway, version, number, places_in(packed, cell_us))
 
+    def places(self, event: str, least_us: int, end_us: int) -> Iterator[tuple[Place, str]]:
+        """Yield the events in order that were taken of some cells, with their keys."""
+        for _, cell in self.taken(event, least_us, end_us):
+            for place, shared in cell.places.items():
+                yield place, shared.key
+
     def put_taken(self, event: str, cell_us: int, cell: TakenCell) -> None:
         """Store what was taken of a cell, after the engine has taken it."""
         end_us = self._ends.pop((event, cell_us), cell_us + CELL_US + BLOCK_US)
@@ -120,6 +126,8 @@ class Shares(Part):
 
     Args:
         plan: the program.
+        is_asking: returns whether no sink has answered yet what former lives had: until then
+            this life takes no places, since its answers might lack readings and not say so.
 
     Attributes:
         plan: the program.
@@ -130,8 +138,8 @@ class Shares(Part):
     name = "shares"
     is_changed = has_notes = False
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, is_asking: Callable[[], bool] = lambda: False) -> None:
+        self.plan, self._is_asking = plan, is_asking
         self._events = {
             short_stream(shares_stream(plan, name)): shares_of(f"{name}: ")
             for name in parted_scans(plan)
@@ -218,7 +226,7 @@ class Shares(Part):
     def is_waiting(self, now_us: int) -> bool:
         """Return whether something was published that was not taken yet."""
         self._follow(now_us)
-        return bool(self._pending)
+        return bool(self._pending) and not self._is_asking()
 
     def _follow(self, now_us: int) -> None:
         """Follow the least gateway among those that were heard lately.
@@ -286,6 +294,8 @@ class Shares(Part):
     def changes(self, history: PartedHistory, floor_us: int) -> list[TakenItem]:
         """Return how the places have changed, for the engine; `put` stores that afterwards."""
         found: list[TakenItem] = []
+        if self._is_asking():
+            return found
         frames = self._frames.get(self.followed, {})
         pending, self._pending = self._pending & frames.keys(), set()
         for event, cell_us in sorted(pending):

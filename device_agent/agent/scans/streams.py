@@ -17,6 +17,7 @@ from device_agent.agent.changes import Changes
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.panes.panes import Panes
 from device_agent.agent.parts import Part, StoreReader
+from device_agent.agent.scans.incomplete import IncompleteAnswers
 from device_agent.agent.scans.leaving import LeavingOutputs
 from device_agent.agent.scans.stream_panes import StreamPanes
 from device_agent.agent.variables.variables import PendingUpdates, Variables
@@ -85,7 +86,7 @@ class Streams(Part):
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._variables, self._value_of = variables, value_of
         self.panes = StreamPanes(agent, panes)
-        self._leaving = LeavingOutputs(agent, panes, shares)
+        self._panes = panes
         self._sent = [each for each in plan.item_streams.values() if each.outputs]
         self._store: StoreReader | None = None
         self._log = ControlLog()
@@ -106,9 +107,12 @@ class Streams(Part):
         plan, device = self._agent.plan, self._agent.replica.device
         self.begun, self._followed = False, log
         self.waits = self._log != log
-        self._history = StreamHistory(plan, device, self._stored)
+        self._history, incomplete = StreamHistory(plan, device, self._stored), None
         if self.shares is not None:
             self._history = self._parted = self.shares.history(device, self._stored)
+            doubt_us = self._intake.highs.furthest_doubt_us
+            incomplete = IncompleteAnswers(doubt_us, self._parted.places)
+        self._leaving = LeavingOutputs(self._agent, self._panes, self.shares, incomplete)
         live_most = self._agent.settings.live_items
         self.engine = FollowingEngine(stream_plan(plan, device, log), self._history, live_most)
         self.panes.follow(log)
