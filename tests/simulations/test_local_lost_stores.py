@@ -126,3 +126,43 @@ def test_a_life_that_no_sink_answers_waits_with_its_answers_until_one_does(gatew
             found = rows(fleet, number)
             assert without_revisions(found[:2]) == without_revisions(before[:2])
             assert [names for _, names, *_ in found] == [(), (), ("pi-1",), (), ()]
+
+
+@pytest.mark.parametrize("gateways", GATEWAYS)
+@pytest.mark.parametrize("kind", ["older_image", "store_lost"])
+def test_what_the_next_life_reads_of_a_slice_that_was_answered_before_counts_or_it_is_named(
+    gateways, kind
+):
+    """A sensor was cut off from its device: what it measured after the last reading comes late."""
+    with fleet_of(*gateways) as fleet:
+        fleet.devices["pi-1"].disk.images.clear()
+        fleet.devices["pi-1"].disk.keep_image()
+        slices(fleet, 2)
+        at_us = fleet.now_us - 7 * SECOND_US  # after its last reading, and before the event
+        slices(fleet, 2, "pi-0")
+        fleet.pass_steps(20)
+        befall(fleet, Fault(0, kind, "pi-1", 2))
+        fleet.pass_steps(30)
+        for late_us in (at_us, at_us + 8 * SECOND_US):
+            fleet.read("pi-1", "a", 5, late_s=(fleet.now_us - late_us) // SECOND_US)
+        fleet.pass_steps(20)
+        slices(fleet, 2)
+        fleet.pass_steps(20)
+        counts = [
+            sum(device == "pi-1" for _, device, *_ in between)
+            for between in slices_of(fleet.content)
+        ]
+        assert counts == [1, 2, 1, 0, 1, 1]
+        for number in range(len(gateways)):
+            found = rows(fleet, number)
+            assert len(found) == len(counts)
+            assert [names for _, names, *_ in found] == [(), ("pi-1",), (), (), (), ()]
+            assert [value[1] for value, *_ in found] == [2, 2, 2, 1, 2, 2]
+
+
+def slices_of(content):
+    """Yield the places of local readings between each two events in order."""
+    before = ()
+    for end in sorted(content["b"]):
+        yield [place for place in content["a"] if before < place < end]
+        before = end
