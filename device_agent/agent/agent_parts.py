@@ -110,13 +110,21 @@ class AgentParts:
 
     def _made_streams(self, memory: Panes) -> "Streams | None":
         """Return the part that runs streams; without any a device does without the modules."""
-        self.shares = _shares(self.agent, self.fence)
+        self.shares = _shares(self.agent, self._is_asking)
         if not self.agent.plan.evaluated_events:
             return None
         from device_agent.agent.scans.streams import Streams  # noqa: PLC0415 - see above
 
         given = (self.intake, memory, self.variables, self._value_of, self.shares)
         return Streams(self.agent, *given)
+
+    def _is_asking(self) -> bool:
+        """Return whether it is not known yet what former lives of this device had."""
+        fence = self.fence
+        if fence.state is FenceState.NOT_ASKED:
+            return False
+        # An answer waits while no clock is trusted.
+        return fence.closed or not fence.answered_by or bool(self.intake.peer_reports.waiting)
 
     def _make_exchange(self) -> None:
         """Make the parts that exchange values with other devices, and act on them."""
@@ -192,20 +200,13 @@ class AgentParts:
         return any(part is not None and part.waits for part in parts)
 
 
-def _shares(agent: Agent, fence: Fence) -> "Shares | None":
+def _shares(agent: Agent, is_asking: Callable[[], bool]) -> "Shares | None":
     """Return the part that takes shares; without local events a device does without the modules."""
     if not any(each.local for each in agent.plan.streams.values()):
         return None
     from device_agent.agent.scans.shares import Shares  # noqa: PLC0415 - see above
 
-    return Shares(agent.plan, lambda: _is_asking(fence))
-
-
-def _is_asking(fence: Fence) -> bool:
-    """Return whether no sink has answered yet what former lives of this device had."""
-    if fence.state is FenceState.NOT_ASKED:
-        return False
-    return fence.closed or not fence.answered_by
+    return Shares(agent.plan, is_asking)
 
 
 def _leaving(agent: Agent, intake: Intake, memory: Panes) -> "LeavingItems | None":
