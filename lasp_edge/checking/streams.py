@@ -251,6 +251,8 @@ def _apart(user: str, node: StreamNode, given: list[Delta]) -> Iterator[str]:
 def _spelt(user: str, key: Callable[[Event], str], given: list[Delta]) -> Iterator[str]:
     """Yield a line for a key that changes the letters of a tag of one event, not of another."""
     ones = {event.name: event for _, event in _tried_items(given)}
+    if any(event.key for event in ones.values()):  # of made-up tags, by a scan before
+        return
     plain, spelt = (
         {name: _tried(key, event._replace(tags=AnyTags(text))) for name, event in ones.items()}
         for text in (MADE_UP_TAG, SPELT)

@@ -151,3 +151,17 @@ def test_two_events_whose_tags_are_spelt_in_two_ways_are_named(key, is_named):
     tried_streams(program.plan(), None, found)
     assert len(found.doubts) == is_named
     assert all("'Attic' of warm where tags are 'Attic'" in line for line in found.doubts)
+
+
+def test_the_key_of_a_scan_before_is_of_other_tags():
+    program = Program("lift")
+    speed, load, wind = (program.event(name, resolution="1") for name in ("speed", "load", "wind"))
+    by = {"key": lambda event: event.key or event.tags["lift"], "per_device": True}
+    first = scans.as_of(speed, load, missing=0)
+    loaded = program.scan("loaded", source=[speed, load], scan=first, **by)
+    second = scans.as_of(loaded, wind, missing=0)
+    every = program.scan("every", source=[loaded, wind], scan=second, **by)
+    program.result(program.map(every, lambda event: event.value[1], "wind_at", resolution="1"))
+    found = Findings()
+    tried_streams(program.plan(), None, found)
+    assert found.doubts == []
