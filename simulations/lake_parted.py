@@ -2,9 +2,10 @@
 
 Devices answer at the events in order that the gateway publishes, in a simulated fleet with loss,
 doubling, late readings and kills. What lands at the gateway lands in the lake, some steps later.
-The law: after each batch no row that is final at both differs, and once all is exchanged all rows
-of the table are the gateway's, with their places, and final where these are. Meanwhile a gateway
-may have rows which the lake has not: it saw them whole before something late came.
+The law: after each batch no row that is final at both differs, nor whom it names, and once all is
+exchanged all rows of the table are the gateway's, with their places, and final where these are.
+Meanwhile a gateway may have rows which the lake has not: it saw them whole before something late
+came.
 The job's own code runs (`cloud_tier.job.streams`), over tables in memory (`lake_order`).
 
     >>> troubles(7)
@@ -26,8 +27,11 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.places import place_text
 from lasp_edge.ordered.synchronised import Synchronised
+from lasp_edge.protocol.frontier import awaited, caught_up
 from lasp_edge.protocol.lake_columns import ITEMS
+from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import names_in
 from lasp_edge.units import SECOND_US
 from simulations.fleet import ROUGH, Fleet
 from simulations.lake_order import JobKilledError, MemoryTables
@@ -37,12 +41,14 @@ from simulations.world.streamed import METERED
 
 STEPS, BATCH_STEPS = 60, 6
 """Seconds with readings, and those between two batches of the job."""
+DEAD_AFTER_S, AWAY_STEPS = 8, 20
+"""For how long a silent device is waited for in half of the runs, and how long one is cut off."""
 DEVICES: Final = ("pi-0", "pi-1", "pi-2")
 _DEATH, _COMMITS = 0.5, 3
 """The part of the batches in which the job dies, and after how many of its commits at most."""
-_READS, _ORDERED, _LATE = 0.6, 0.15, 0.1
-"""The parts of the steps in which a device reads something, of the readings that are in order, and
-of those that are late."""
+_READS, _ORDERED, _LATE, _AWAY = 0.6, 0.15, 0.1, 0.03
+"""The parts of the steps in which a device reads something, of the readings that are in order, of
+those that are late, and of the steps in which a device is cut off for longer."""
 
 
 class LakeBeside:
@@ -53,20 +59,27 @@ class LakeBeside:
         random: draws where the job dies.
         tables: of the lake; None: in memory.
         retain_us: for how long late readings are taken.
+        result: whose rows are compared.
 
     Attributes:
         retired: the devices that count no longer.
     """
 
     def __init__(
-        self, fleet: Fleet, random: Random, tables: Any = None, retain_us: int = 10**15
+        self,
+        fleet: Fleet,
+        random: Random,
+        tables: Any = None,
+        retain_us: int = 10**15,
+        result: str = "made",
     ) -> None:
         self._fleet, self._random, self.plan = fleet, random, fleet.plan
         self.tables = tables or MemoryTables(self.plan)
-        self._retain_us = retain_us
+        self._retain_us, self._result = retain_us, result
         self.retired: frozenset[str] = frozenset()
         self._put: dict[Any, int] = {}
         self._before_us: int | None = None
+        self._known = self.gateway.core._liveness  # noqa: SLF001 - what a lake joins of promises
         self.begin()
 
     def begin(self) -> None:
@@ -78,7 +91,7 @@ class LakeBeside:
             retain_us=self._retain_us,
             tentative_after_us=0,
         )
-        self._streams = LakeStreams(cast("Job", job))
+        self._streams, self._is_first = LakeStreams(cast("Job", job)), True
 
     @property
     def gateway(self) -> SimulatedGateway:
@@ -109,8 +122,9 @@ class LakeBeside:
             self.begin()
             self.tables.left = None
             self._evaluate(touched)
-        self.tables.left = None
+        self.tables.left, self._is_first = None, False
         self._before_us = self.gateway.core.coverage.frontier
+        self._known = self.gateway.core._liveness  # noqa: SLF001 - see above
 
     def _evaluate(self, touched: dict[int, dict[int, int]]) -> None:
         core = self.gateway.core
@@ -119,7 +133,22 @@ class LakeBeside:
         known = [core.promises.get(each) for each in promises]
         over = bool(known) and all(each is not None and each.done for each in known)
         now_us = core.coverage.frontier
-        frontier = StepFrontier(self._before_us, now_us, 2**62, over, promises)
+        liveness, (roster, dead_after_us, *_) = core._liveness, core._terms  # noqa: SLF001
+        every = range(EARLIEST_PANE_US, LATEST_PANE_US)
+        ends_us = (self._before_us, self._streams.frontier_us)
+        passed_us = max((each for each in ends_us if each is not None), default=None)
+        frontier = StepFrontier(
+            self._before_us,
+            now_us,
+            2**62,
+            over,
+            promises,
+            awaited=awaited(liveness, roster, dead_after_us),
+            known=core.promises,
+            caught_up=every
+            if self._is_first
+            else caught_up(self._known, liveness, roster, passed_us),
+        )
         self._streams.advance(touched, frontier)
 
     def wrong(self, *, is_settled: bool, least_us: int = 0) -> Iterator[str]:
@@ -132,13 +161,14 @@ class LakeBeside:
         streams = self.gateway.core.streams
         assert streams is not None
         frontier_us = self._before_us or 0
-        result, ours = self.plan.fleet_results["made"], dict[str, Any]()
-        for place, row in streams.stored("made"):
+        result, ours = self.plan.fleet_results[self._result], dict[str, Any]()
+        for place, row in streams.stored(self._result):
             if row.event is not None and place[0] >= least_us:
                 parts = tuple(plain_parts(result, row.event.value))
                 ours[place_text(place)] = (
                     row.event.key,
                     parts,
+                    row.excluded,
                     _is_open(row.status, is_passed=place[0] < frontier_us),
                 )
         query = "SELECT * FROM source ORDER BY revision"
@@ -148,10 +178,11 @@ class LakeBeside:
                 continue
             parts = tuple(row[column] for column in result.columns)
             is_open = _is_open(row["status"], is_passed=row["time_us"] < frontier_us)
-            kept[row["place"]] = (row["key"], parts, is_open) if row["present"] else None
+            names = names_in(row["excluded"])
+            kept[row["place"]] = (row["key"], parts, names, is_open) if row["present"] else None
         kept = {at: each for at, each in kept.items() if each is not None}
         for at in sorted(kept.keys() | ours.keys()):
-            both_final = at in kept and at in ours and not (kept[at][2] or ours[at][2])
+            both_final = at in kept and at in ours and not (kept[at][-1] or ours[at][-1])
             if kept.get(at) != ours.get(at) and (is_settled or both_final):
                 yield f"at {at}: {kept.get(at)}, and the gateway has {ours.get(at)}"
 
@@ -193,12 +224,15 @@ def troubles(seed: int) -> list[str]:
     """Return how a run breaks the law."""
     random = Random(seed)
     plan = plan_of(random.choice((Epochs(), Since())))
-    terms = WaitingTerms(roster=DEVICES, dead_after_us=3_600 * SECOND_US)
+    dead_after_s = random.choice((3_600, DEAD_AFTER_S))
+    terms = WaitingTerms(roster=DEVICES, dead_after_us=dead_after_s * SECOND_US)
     fleet = Fleet(plan, size=3, seed=seed, faults=ROUGH, terms=terms, names=DEVICES)
     lake = LakeBeside(fleet, random)
     try:
         for step in range(STEPS):
             read(fleet, random)
+            if random.random() < _AWAY:
+                fleet.cut(random.choice(DEVICES), AWAY_STEPS)
             if step % BATCH_STEPS == 0:
                 lake.batch()
                 if wrong := list(lake.wrong(is_settled=False)):

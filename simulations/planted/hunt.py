@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
-from simulations import alerted, control, lake_order, tentative
+from simulations import alerted, control, lake_order, lake_parted, tentative
 from simulations.planted import (
     of_acting,
     of_answers,
@@ -90,6 +90,7 @@ _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
     of_waiting.LAW: lambda seed: tentative.troubles(tentative.draw_of(seed)),
     of_parted.LAW: of_parted.troubles,
     of_lake_order.LAW: lake_order.troubles,
+    of_lake_order.BESIDE_LAW: lake_parted.troubles,
     of_row_alerts.LAW: alerted.troubles,
     of_control.LAW: lambda seed: control.troubles(seed, devices=4, steps=120),
 }

@@ -1,4 +1,4 @@
-"""Bugs of an order over a fleet in a lake: they break the law of `simulations.lake_order`."""
+"""Bugs of an order over a fleet in a lake: they break `lake_order`, or `lake_parted`."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,12 +6,15 @@ from typing import Final
 
 from cloud_tier.job.fleet_history import LakeHistory
 from cloud_tier.job.streams import LakeStreams, StepFrontier, Touched
+from lasp_edge.ordered.absences import NO_TIMES
 from simulations.lake_order import MemoryTables
 from simulations.planted.bug import planted, replaced
 
 LAW: Final = "lake_order"
 """What these bugs need: a run of that law, and no scenario."""
 _planted = partial(planted, needs=LAW)
+BESIDE_LAW: Final = "lake_parted"
+"""What bugs need that show where a lake is beside a gateway."""
 
 
 @_planted
@@ -46,6 +49,18 @@ def touched_are_the_cells_of_new_rows_alone() -> Iterator[None]:
             for stream, cells in touched.items()
         }
         return right(self, new, frontier)
+
+    with replaced(LakeStreams, "advance", advance):
+        yield
+
+
+@partial(planted, needs=BESIDE_LAW)
+def rows_of_a_lake_name_who_has_come_back() -> Iterator[None]:
+    """A device was not waited for, and has sent all since: the gateway names it no more."""
+    right = LakeStreams.advance
+
+    def advance(self: LakeStreams, touched: Touched, frontier: StepFrontier) -> int:
+        return right(self, touched, frontier._replace(caught_up=NO_TIMES))
 
     with replaced(LakeStreams, "advance", advance):
         yield

@@ -18,7 +18,12 @@ def test_answers_settle_as_at_a_gateway_wherever_the_job_dies(seed):
 
 
 @pytest.mark.parametrize(
-    "name", ["cuts_are_committed_before_rows", "touched_are_the_cells_of_new_rows_alone"]
+    "name",
+    [
+        "cuts_are_committed_before_rows",
+        "touched_are_the_cells_of_new_rows_alone",
+        "rows_of_a_lake_name_who_has_come_back",
+    ],
 )
 def test_a_bug_of_the_job_is_found(name):
     caught = hunt(BUGS[name], range(20))

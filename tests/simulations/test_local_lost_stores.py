@@ -1,16 +1,20 @@
 """A scan with local events where a device's store is older, or gone: what was answered stays."""
 
+from random import Random
+from types import SimpleNamespace
+
 import pytest
 
 from device_agent.agent.fleet.fence import FenceState
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.status import FINAL
 from lasp_edge.units import SECOND_US
+from simulations.lake_parted import LakeBeside
 from simulations.world.faults import Fault
 from simulations.world.misfortunes import befall
 from simulations.world.scenario import ARCHIVE
 from tests.simulations.test_local_absences import rows
-from tests.simulations.test_local_events import fleet_of
+from tests.simulations.test_local_events import PLAN, fleet_of
 
 GATEWAYS = [(DEFAULT_SINK,), (DEFAULT_SINK, ARCHIVE)]
 
@@ -166,3 +170,20 @@ def slices_of(content):
     for end in sorted(content["b"]):
         yield [place for place in content["a"] if before < place < end]
         before = end
+
+
+@pytest.mark.parametrize("kind", ["older_image", "store_lost"])
+def test_a_lake_beside_has_the_same_rows_and_names_the_same_devices(kind):
+    """It hears of no lost store: what an answer states of itself is all that it knows."""
+    with fleet_of(*GATEWAYS[-1]) as fleet:
+        fleet.devices["pi-1"].disk.images.clear()
+        fleet.devices["pi-1"].disk.keep_image()
+        slices(fleet, 3)
+        fleet.pass_steps(20)
+        lake = LakeBeside(SimpleNamespace(world=fleet, plan=PLAN), Random(1), result="found")
+        lake.batch()
+        goes_back(fleet, kind)
+        lake.batch()
+        assert not list(lake.wrong(is_settled=True))
+        names = [names for _, names, *_ in rows(fleet)]
+        assert names == [(), (), ("pi-1",), (), (), ()]
