@@ -364,16 +364,16 @@ class Gathering:
         """Return the places where devices may lack a share: of others they have gone on from it.
 
         Those are the open ones that lack more than promises, and those before them. Where the share
-        is always the same, who has answered a place lacks nothing.
+        is always the same, who has answered a place by the basis that counts lacks nothing; who has
+        done so by another one may not know the place before, if its store was lost.
         """
         unanswered = self.open.keys() - self._unpromised - self._unpassed
-        if self.scan.is_share_constant:
-            return unanswered
         found = set(unanswered)
         for place in unanswered:
-            of_key = self._of_key[self.records[place].key]
-            at = bisect_left(of_key, place)
-            found |= set(of_key[max(0, at - 1) : at])
+            if not self.scan.is_share_constant or _differs(self.open[place], self.basis(place)):
+                of_key = self._of_key[self.records[place].key]
+                at = bisect_left(of_key, place)
+                found |= set(of_key[max(0, at - 1) : at])
         return found
 
 
@@ -390,3 +390,9 @@ def _answer_of_all(place: Place, record: OrderedRecord) -> PartAnswer:
 
 def _has_passed(frontier_us: int | None, place: Place) -> bool:
     return frontier_us is not None and place[0] < frontier_us
+
+
+def _differs(answers: Mapping[str, PartAnswer] | PartAnswer, basis: bytes | None) -> bool:
+    """Return whether an answer was made of another share than the one that counts."""
+    given = [answers] if isinstance(answers, PartAnswer) else answers.values()
+    return any(each.basis != basis for each in given)

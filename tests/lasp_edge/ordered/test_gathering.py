@@ -167,3 +167,14 @@ def test_a_mark_that_is_set_once_a_store_was_lost_lacks_its_device_for_ever():
     by_basis = {PLACE: {"a": answer("a")._replace(basis=basis_of(first, 0))}}
     assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": 5}) == ("a",)
     assert lacks(Gathering(ValueBarrier(), both, by_basis), "a", (), {"a": 4}) == ()
+
+
+def test_who_answers_by_another_share_may_not_know_the_place_before_which_is_published_again():
+    """Its store was lost, and so was the message with that place."""
+    record, behind = OrderedRecord("", known=True, share=0), (15, "a", ("b", "", 1), (0,))
+    records = {PLACE: record._replace(mark=FIRST, answered=True), behind: record}
+    right = answer("a")._replace(basis=basis_of(PLACE, ValueBarrier().empty))
+    for given, asked_for in ((right, {behind}), (answer("a"), {PLACE, behind})):
+        gathering = Gathering(ValueBarrier(), records, {behind: {"a": given}})
+        gathering.marks(Waited(dict.fromkeys("ab", Promised(1, 1, 20))), 20)
+        assert gathering.asked() == asked_for
