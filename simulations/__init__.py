@@ -7,6 +7,7 @@
 - `comparison`: what a fleet computed beside the oracle; `row_alerts`: its alerts on rows, and
   `alerted` their law, seed by seed; `shared_contents`: its shared variables
 - `tentative`, `control`: laws of windows that wait, and of windows with parameters, seed by seed
+- `lake_landed`: a lander's real tables beside the lake of a world, seed by seed
 - `oracle`: the truth, by sequential recomputation from raw readings
 - `demo`: real processes on this machine, started as a user would
 - `benchmarks`: what the claims about cost were measured with

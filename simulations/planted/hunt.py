@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
-from simulations import alerted, control, lake_order, lake_parted, tentative
+from simulations import alerted, control, lake_landed, lake_order, lake_parted, tentative
 from simulations.planted import (
     of_acting,
     of_answers,
@@ -21,6 +21,7 @@ from simulations.planted import (
     of_control,
     of_delivery,
     of_fleet_order,
+    of_lake_landed,
     of_lake_order,
     of_leaving,
     of_lives,
@@ -46,7 +47,7 @@ ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
     *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts, of_leaving),
-    *(of_answers, of_clocks),
+    *(of_answers, of_clocks, of_lake_landed),
 )
 """The modules that fill the table of bugs."""
 
@@ -89,6 +90,7 @@ def hunt(
 _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
     of_waiting.LAW: lambda seed: tentative.troubles(tentative.draw_of(seed)),
     of_parted.LAW: of_parted.troubles,
+    of_lake_landed.LAW: lake_landed.troubles,
     of_lake_order.LAW: lake_order.troubles,
     of_lake_order.BESIDE_LAW: lake_parted.troubles,
     of_row_alerts.LAW: alerted.troubles,
