@@ -3,13 +3,14 @@
 They cannot show in the worlds of the other bugs, in which no operator changes a parameter.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
 from crdts import ControlLog
 from device_agent.agent.rebuilding.missing import MissingPanes
 from device_agent.agent.state.store import Store
+from device_agent.gateway.finality import HeldStarts
 from device_agent.gateway.kept import FleetState
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import WindowForm
@@ -75,6 +76,22 @@ def what_is_held_is_forgotten_at_a_restart() -> Iterator[None]:
         return right(self)._replace(held=())
 
     with replaced(SimulatedKeeper, "restored", restored):
+        yield
+
+
+@_planted
+def held_windows_are_released_before_their_end() -> Iterator[None]:
+    """All have promised past the start of a held window, and it is not made again at its end."""
+
+    def release(self: HeldStarts, promised_us: int, longest_us: Callable[[str], int]) -> None:
+        kept = [(max(span.first_us, promised_us), span) for span in self.spans]
+        self.spans = tuple(
+            span._replace(first_us=first_us)
+            for first_us, span in kept
+            if first_us <= span.last_us and promised_us - longest_us(span.window) < span.last_us
+        )
+
+    with replaced(HeldStarts, "release", release):
         yield
 
 
