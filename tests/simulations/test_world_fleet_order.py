@@ -149,8 +149,8 @@ def test_a_device_that_counts_later_hears_of_events_in_order_that_had_passed_wit
         ("who_has_not_answered_has_made_nothing", 1),
         ("rows_are_final_by_the_frontier_alone", 1),
         ("a_reading_is_in_a_part_and_leaves_as_an_item", 1),
-        ("a_device_that_waits_for_a_share_counts_as_gone_on", 17),
-        ("shares_count_by_their_arrival", 38),
+        ("a_device_that_waits_for_a_share_counts_as_gone_on", 31),
+        ("shares_count_by_their_arrival", 163),
     ],
 )
 def test_a_planted_bug_of_local_events_is_found(bug, seed):
