@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
-from simulations import alerted, control, lake_landed, lake_order, lake_parted, tentative
+from simulations import (
+    alerted,
+    control,
+    lake_landed,
+    lake_order,
+    lake_parted,
+    left_traces,
+    tentative,
+)
 from simulations.planted import (
     of_acting,
     of_answers,
@@ -24,6 +32,7 @@ from simulations.planted import (
     of_lake_landed,
     of_lake_order,
     of_leaving,
+    of_left_traces,
     of_lives,
     of_parted,
     of_promises,
@@ -47,7 +56,7 @@ ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
     *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts, of_leaving),
-    *(of_answers, of_clocks, of_lake_landed),
+    *(of_answers, of_clocks, of_lake_landed, of_left_traces),
 )
 """The modules that fill the table of bugs."""
 
@@ -93,6 +102,7 @@ _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
     of_lake_landed.LAW: lake_landed.troubles,
     of_lake_order.LAW: lake_order.troubles,
     of_lake_order.BESIDE_LAW: lake_parted.troubles,
+    of_left_traces.LAW: left_traces.troubles,
     of_row_alerts.LAW: alerted.troubles,
     of_control.LAW: lambda seed: control.troubles(seed, devices=4, steps=120),
 }

@@ -26,8 +26,13 @@ def check_traces(world: World) -> None:
     """Look at what is retained while nothing of it can be lost."""
     is_sure = not (world.scenario.faults.delayed or _LOSES & world.seen.keys())
     if is_sure and world.step_number % LOOK_STEPS == 0:
-        devices = [each for each in world.running() if each.connected]
-        world.trouble += unshared(world, [each for each in devices if _has_published(each)])
+        world.trouble += lacking_traces(world)
+
+
+def lacking_traces(world: World) -> Iterator[str]:
+    """Yield what the broker lacks of what devices hold that have nothing more to publish."""
+    devices = [each for each in world.running() if each.connected]
+    return unshared(world, [each for each in devices if _has_published(each)])
 
 
 def _has_published(device: VirtualDevice) -> bool:
