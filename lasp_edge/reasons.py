@@ -54,14 +54,17 @@ def reason_of(error: BaseException) -> str:
         pass_interrupt(worse)
         text = ""
     words = f"{kind}: {_short(text)}" if text else kind
-    words += _without_tag(error) if type(error) is KeyError else _without_replica(error)
+    if type(error) is KeyError:
+        words += _without_tag(error)
+    elif isinstance(error, TypeError):
+        words += _without_replica(text)
     return f"{words} ({place})" if place else words
 
 
-def _without_replica(error: BaseException) -> str:
+def _without_replica(text: str) -> str:
     """Return what to write in place of a mutator that was called without its state and writer."""
-    called, lacks, names = str(error).partition("() missing ")
-    if not (isinstance(error, TypeError) and lacks and "replica'" in names):
+    called, lacks, names = text.partition("() missing ")
+    if not (lacks and "replica'" in names):
         return ""
     return f": let update call it, as in update(VARIABLE, {called}, ..)"
 
