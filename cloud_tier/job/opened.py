@@ -86,6 +86,15 @@ class OpenTables:
         for path in self._lake.merged:
             self.next_commit(path)
 
+    def check(self) -> None:
+        """Check that the lake is still this driver's, if it has claimed it.
+
+        Raises:
+            Superseded: a newer driver has claimed the lake.
+        """
+        if self._epoch is not None:
+            self.claim()
+
     def table(self, path: str) -> DeltaTable:
         """Return a table as of its newest commit.
 

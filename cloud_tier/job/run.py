@@ -256,6 +256,8 @@ class Run:
         text = streaming.failure(query)
         if failures.is_superseded(text):
             raise Superseded(failures.reason(text))
+        if failures.is_of_two_drivers(text):
+            self._job.tables.check()  # the older one may have nothing to commit any more
         if not self._follow_deletion():
             self._report_mended(failures.mended(text, self._job.lake))
         if self._progress.batches > self._batches_before:

@@ -7,12 +7,13 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from cloud_tier.job.job import Job
-from cloud_tier.job.opened import Superseded, TableRestored
+from cloud_tier.job.opened import OpenTables, Superseded, TableRestored
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.lake.checkpoint import mend
@@ -222,3 +223,15 @@ def test_a_job_that_another_one_took_the_lake_from_ends_in_one_line(spark, tmp_p
     with pytest.raises(Superseded, match="another `lasp-edge cloud` merges into") as raised:
         restored.merge(until_idle_s=None, say=taken)
     assert "\n" not in str(raised.value)
+
+
+def test_the_older_of_two_drivers_ends_though_it_has_nothing_to_commit(restored):
+    """The newer one has merged what landed before the older one, which was frozen, reads on."""
+    restored.land()
+    restored.merge()
+    text = "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs"
+    query = SimpleNamespace(exception=lambda: text, stop=lambda: None)
+    older = Run(restored.lake.spark, restored.lake.job, None, say=restored.lines.append)
+    OpenTables(restored.tables).claim()
+    with pytest.raises(Superseded, match="another `lasp-edge cloud` merges into"):
+        older._start_again(query)
