@@ -25,8 +25,6 @@ from tests.lasp_edge.scans.support_synchronised import Epochs, EventWindow
 from tests.simulations.test_local_events import LocalFleet
 from tests.simulations.test_refused_parts import lake_rows
 
-DEVICES = ("pi-0", "pi-1", "pi-2")
-
 
 class OverheardFleet(LocalFleet):
     """A fleet with somebody who hears all shares, and may publish in the gateway's name."""
@@ -46,15 +44,6 @@ class OverheardFleet(LocalFleet):
     def forge(self, frame: Frame, *, retain=True):
         topic, payload, *_ = Publication.of(frame, self.topics)
         self.send(LegMessage(TO_BROKER, topic, payload, retain))
-
-    def slices(self, count):
-        """Let two devices read, and a third one end a slice, some times."""
-        for number in range(count):
-            for device in DEVICES[:2]:
-                self.read(device, "a", number)
-            self.pass_steps(3)
-            self.read("pi-2", "b", 1)
-            self.pass_steps(4)
 
     @property
     def gateway(self):

@@ -55,6 +55,15 @@ class LocalFleet(World):
             self.step()
         assert not self.trouble, self.trouble
 
+    def slices(self, count):
+        """Let two devices read, and a third one end a slice, some times."""
+        for number in range(count):
+            for device in ("pi-0", "pi-1"):
+                self.read(device, "a", number)
+            self.pass_steps(3)
+            self.read("pi-2", "b", 1)
+            self.pass_steps(4)
+
     def rows(self, sink=0):
         """Return place -> value and status of the rows at a gateway."""
         rows = self.sinks[sink].lander.core.streams.stored("found")

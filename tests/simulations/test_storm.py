@@ -62,15 +62,6 @@ class StormyFleet(LocalFleet):
             self.heard.setdefault(topic.split("/")[4], []).append((topic, payload))
         super().route(parcel)
 
-    def slices(self, count):
-        """Let two devices read, and a third one end a slice, some times."""
-        for number in range(count):
-            for device in DEVICES[:2]:
-                self.read(device, "a", number)
-            self.pass_steps(3)
-            self.read("pi-2", "b", 1)
-            self.pass_steps(4)
-
     def forge(self):
         """Send a frame that was heard with a leaf changed, perhaps in an invented name."""
         drawn = self.drawn

@@ -6,8 +6,8 @@ to there may lack some. So may the part at the first event in order of each key 
 slice begins before; an answer of a former life lacks there what came since. From the next one on
 all is known.
 
-No place is taken before a sink has answered (`device_agent.agent.scans.shares`): to whom a device
-delivers nothing it has nothing to answer.
+No event in order is taken before a sink has answered what former lives had
+(`device_agent.agent.scans.shares`).
 """
 
 from collections.abc import Callable, Iterator
