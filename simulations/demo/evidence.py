@@ -38,6 +38,7 @@ class Evidence(NamedTuple):
         wait_s: for how long windows waited for devices; None where they did not.
         complete_us: since when all devices had been started.
         away_s: for how long each device was away after that, at most.
+        merger_away_s: for how long nobody merged, at most, after a start or a kill.
     """
 
     plan: Plan
@@ -53,6 +54,7 @@ class Evidence(NamedTuple):
     wait_s: float | None = None
     complete_us: int = 0
     away_s: Mapping[str, float] = MappingProxyType({})
+    merger_away_s: float = 0.0
 
     @classmethod
     def of(cls, site: Site) -> Self:
@@ -79,6 +81,7 @@ class Evidence(NamedTuple):
             cast.wait_s,
             site.complete_us,
             away_s,
+            site.merger.away_s,
         )
 
     def all_readings(self) -> list[Reading]:

@@ -10,12 +10,15 @@ from simulations.demo.settings import Setting
 
 USUAL_S = 5.0
 """Seconds, at most, until a reading has reached the gateway if nothing fails."""
+AGAIN_S = 5.0
+"""Seconds until a device sends again what a gateway that was killed has not acknowledged."""
 _EXAMPLES = 2
 
 
 def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
     """Return whether windows waited for absent devices, for X and no longer, and are final now."""
-    away_s = evidence.away_s
+    away_s, merger_s = evidence.away_s, evidence.merger_away_s
+    reached_s = USUAL_S + (merger_s + AGAIN_S if merger_s else 0.0)
     tentative = [
         (name, row)
         for name, row in _rows(evidence)
@@ -34,7 +37,7 @@ def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
     wrong = [
         f"windows that wait for {wait_s:g} s were shown too early: {away.get(device, 'nobody')}"
         for device in sorted(missed)
-        if away_s.get(device, 0.0) + USUAL_S < wait_s
+        if away_s.get(device, 0.0) + reached_s < wait_s
     ]
     wrong += [f"became final twice: {place}" for place, times in finals.items() if times > 1]
     wrong += [f"not final: {_count(unfinished)}"] * bool(unfinished)

@@ -92,11 +92,13 @@ class Merger:
     Attributes:
         who: its name for people.
         lines: the output of this life.
+        away_s: for how long nobody merged, at most: until its first line after a start or a kill.
     """
 
     def __init__(self, process: Process, cast: Cast, place: Path, words: Sequence[str]) -> None:
         self.process, self.who = process, "Spark" if cast.has_spark else "the gateway"
         self.lines: list[str] = []
+        self.away_s, self._began_s = 0.0, now_s()
         self._place = place
         self._words = ["gateway", cast.spec, "--data-dir", str(place), "--commit-every", "0.5"]
         if cast.has_spark:
@@ -108,8 +110,12 @@ class Merger:
 
     def start(self) -> None:
         """Start it; it ends when nothing new came for some seconds."""
-        self.lines = []
         self.process.run(self._words)
+
+    def kill(self) -> None:
+        """End it without warning, as a power failure would."""
+        self.process.kill()
+        self.lines, self._began_s = [], now_s()
 
     def look(self) -> None:
         """Read its new lines.
@@ -117,6 +123,8 @@ class Merger:
         Raises:
             Trouble: it ended by itself, and not well.
         """
+        if not self.lines:
+            self.away_s = max(self.away_s, now_s() - self._began_s)
         self.lines += self.process.new_lines()
         if self.process.ended_by_itself and self.process.exit_code != Exit.FINE:
             raise trouble_with(self.process)

@@ -145,7 +145,7 @@ def _outage(site: Site, device: Device) -> None:
         f"{device.name} is out of reach, for longer than the {wait_s:g} s that windows wait ..."
     )
     site.pass_time(GATEWAY_S)
-    site.merger.process.kill()
+    site.merger.kill()
     site.merger.start()
     site.say("The gateway is killed (SIGKILL), and started again over what it kept.")
     site.pass_time(wait_s - GATEWAY_S)
@@ -229,7 +229,7 @@ def _accident(site: Site, chance: Random) -> None:
         [
             (device.kill, f"{device.name} is killed", device.start),
             (device.cut_off, f"{device.name} is cut off", device.let_in),
-            (site.merger.process.kill, f"{site.merger.who} is killed", site.merger.start),
+            (site.merger.kill, f"{site.merger.who} is killed", site.merger.start),
         ],
         [4, 4, 1],  # a job in Spark takes long to start
     )[0]

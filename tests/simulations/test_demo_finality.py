@@ -57,6 +57,13 @@ def test_windows_may_wait_for_devices_that_are_still_starting():
     assert waiting_finding(seen(after), 15.0).ok is False
 
 
+def test_a_gateway_that_was_away_has_missed_every_device():
+    of_all = seen(row(20, ("tentative", "attic,garage"), ("final", "")))
+    assert waiting_finding(of_all, 15.0).ok is False
+    assert waiting_finding(of_all._replace(merger_away_s=3.0), 15.0).ok is False
+    assert waiting_finding(of_all._replace(merger_away_s=5.0), 15.0).ok
+
+
 @pytest.mark.parametrize(
     ("windows", "text"),
     [
