@@ -73,6 +73,10 @@ class FieldMapping:
         decimal_comma: a text such as "21,5" is a number.
         passes_others: once it has given a reading, records without any event are no mistake.
 
+    Attributes:
+        names: the events that it can give.
+        chooses: whether it passes over records by what stands in them.
+
     Raises:
         ValueError: a field is not a path.
     """
@@ -113,7 +117,7 @@ class FieldMapping:
         for name, _ in self._spread:
             if rules[name].required:
                 raise ValueError(f"event {name}: a field with braces may be missing")
-        self._names = list(rules)
+        self.names = list(rules)
         self._conversions = {
             name: rule.conversion for name, rule in rules.items() if not rule.conversion.is_plain
         }
@@ -128,6 +132,7 @@ class FieldMapping:
         self._passes_others, self._has_read = passes_others, False
         self._texts_of: dict[str, list[str]] = {}
         others = (self._device_field, self._items, self._retract, self._spread, self._expected)
+        self.chooses = bool(self._expected or self._device_field)
         self._by_column = not (any(others) or self._tags.asked) and are_plain(self._events)
 
     @property
@@ -137,11 +142,6 @@ class FieldMapping:
         if self._is_mapped:
             asked += [field for _, field, _ in self._events]
         return [*(field.text for field in asked if field is not None), *self._tags.asked]
-
-    @property
-    def names(self) -> list[str]:
-        """The events that this mapping can give."""
-        return self._names
 
     @property
     def has_times(self) -> bool:
@@ -158,9 +158,9 @@ class FieldMapping:
         """
         if type(value) is dict or type(value) is list or value is None:
             return NO_RECORD
-        alone = self._is_mapped and len(self._names) == 1
-        name = event or (self._names[0] if alone else level)
-        if name in self._names:
+        alone = self._is_mapped and len(self.names) == 1
+        name = event or (self.names[0] if alone else level)
+        if name in self.names:
             return {self._field_of(name).text: value}
         return self.no_event(name)
 
@@ -168,7 +168,7 @@ class FieldMapping:
         """Return why a message of an event that the program does not have gives no reading."""
         if self._passes_others and self._has_read:
             return ""
-        there = quoted(self._names)
+        there = quoted(self.names)
         return self._bounded("topic", f'no event "{shortened(name)}": the program has {there}')
 
     def time_of(self, record: Record) -> int | None:
@@ -354,10 +354,10 @@ class FieldMapping:
         """Return why a record gives no reading; an empty text where that is as it should be."""
         if self._passes_others and self._has_read:
             return ""
-        if self._is_mapped and len(self._names) == 1 and self._events:
+        if self._is_mapped and len(self.names) == 1 and self._events:
             return self._no_field("event", self._events[0][1].text, record)
-        wanted = ", ".join(self._names)
-        below = next(_below(record, frozenset(self._names)), None)
+        wanted = ", ".join(self.names)
+        below = next(_below(record, frozenset(self.names)), None)
         meant = "" if below is None else f"; did you mean --event {below[1]}={below[0]}?"
         has = f"the message has {keys_of(record)}"
         return self._bounded("event", f"no event of {wanted}: {has}{meant}")

@@ -20,7 +20,8 @@ import hashlib
 import json
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 from device_agent.agent.intake.batch import Batch
@@ -33,6 +34,7 @@ from device_agent.agent.sources.mapping_options import (
     mapping_of,
     ready_context,
 )
+from device_agent.agent.sources.nearest import quoted
 from device_agent.agent.sources.retained import SeenContents
 from device_agent.agent.sources.source import Source, SourceContext
 from device_agent.agent.sources.topic_pattern import TopicPattern, matcher_of
@@ -81,6 +83,9 @@ class MqttTopic(Source):
         retained: a message that the broker retained is a reading, once.
         ignored: topic filters of messages that are no readings.
         show: see `SourceContext.show`.
+
+    Attributes:
+        pattern, mapping: as they were given.
     """
 
     replayable = False
@@ -101,8 +106,8 @@ class MqttTopic(Source):
     ) -> None:
         self.name = name
         self._seen = SeenContents() if retained else None
-        self._mapping = mapping
-        self._pattern, self._ignored = pattern, matcher_of(ignored)
+        self.mapping = mapping
+        self.pattern, self._ignored = pattern, matcher_of(ignored)
         self._show, self._most = show, ROWS if show is None else 1
         identity = name.removeprefix("mqtt:") if show is None else jitter.random()
         mark = hashlib.sha256(f"{fleet}\0{device}\0{identity}".encode()).hexdigest()[:16]
@@ -129,7 +134,7 @@ class MqttTopic(Source):
     @property
     def has_own_times(self) -> bool:
         """Whether its messages have a field with their time."""
-        return self._mapping.has_times
+        return self.mapping.has_times
 
     def poll(self, now_us: int) -> Batch | None:
         if not self._waiting:
@@ -146,7 +151,7 @@ class MqttTopic(Source):
             origins += [origin] * len(found)
         if not messages:
             return None
-        batch = self._mapping.batch(self.name, records, origins)
+        batch = self.mapping.batch(self.name, records, origins)
         if (arrived_s := messages[-1].arrived_s) is not None:
             batch.arrived_us = now_us - round((now_s() - arrived_s) * SECOND_US)
         batch.cursor = str(self._taken)
@@ -174,7 +179,7 @@ class MqttTopic(Source):
         self.link.stop()
 
     def says(self) -> str:
-        return self._pattern.says()
+        return self.pattern.says()
 
     def _records(self, message: Message) -> tuple[Origin, list[Record | str]]:
         """Return what a message holds, and what its topic says; a text is why it is no record."""
@@ -185,9 +190,9 @@ class MqttTopic(Source):
             return NO_ORIGIN, [SENT_AGAIN]
         if self._ignored is not None and self._ignored.fullmatch(topic):
             return NO_ORIGIN, []
-        origin = self._pattern.origin(topic)
+        origin = self.pattern.origin(topic)
         if origin is None:
-            return NO_ORIGIN, [self._mapping.no_event(topic)]
+            return NO_ORIGIN, [self.mapping.no_event(topic)]
         if self._seen is None and retained:
             return origin, [RETAINED]
         if self._seen is not None and not self._seen.is_news(topic, payload, retained=retained):
@@ -219,7 +224,7 @@ class MqttTopic(Source):
             return value
         if value is _NOTHING:
             return NOT_JSON
-        found = self._mapping.record_of_value(value, level, event)
+        found = self.mapping.record_of_value(value, level, event)
         if is_json or type(found) is not str or not found or type(as_number(value)) is not str:
             return found
         return f"{NOT_JSON}, and {found}"
@@ -252,6 +257,20 @@ def _value_of(payload: bytes) -> Any:
     text = payload.decode("utf-8", errors="replace").strip()
     is_word = text.isprintable() and "\ufffd" not in text and text[:1] not in {"{", "[", '"', ""}
     return text if is_word else _NOTHING
+
+
+def read_twice(sources: Iterable[Source]) -> Iterator[str]:
+    """Yield which messages two sources of an agent both read, and what to do."""
+    topics = [source for source in sources if isinstance(source, MqttTopic)]
+    for one, other in combinations(topics, 2):
+        given = [name for name in one.mapping.names if name in other.mapping.names]
+        chosen = one.mapping.chooses or other.mapping.chooses
+        if given and not chosen and one.pattern.meets(other.pattern):
+            yield (
+                f"{one.name} and {other.name} read the same messages where a topic is of "
+                f"{one.pattern.text} and of {other.pattern.text}, and each reading of "
+                f"{quoted(given)} there counts twice; give one of them another topic or event"
+            )
 
 
 def make(name: str, place: str, context: SourceContext) -> MqttTopic:

@@ -19,6 +19,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 from device_agent.agent.sources.mapping import NO_ORIGIN, Origin
 
@@ -37,6 +38,7 @@ class TopicPattern:
     Attributes:
         filter: the topic filter to subscribe.
         names_event: whether the topic tells the event.
+        levels: each with the regular expression that it is.
 
     Raises:
         ValueError: the text is not a pattern.
@@ -54,6 +56,7 @@ class TopicPattern:
             self._level(level, events, is_last=at == len(levels) - 1)
             for at, level in enumerate(levels)
         ]
+        self.levels = list(zip(levels, patterns, strict=True))
         self.names_event = "event" in self._names
         self.filter = "/".join(_filter_of(level) for level in levels)
         self._regex = re.compile("/".join(patterns)) if self._names else None
@@ -80,6 +83,22 @@ class TopicPattern:
         event = tags.pop("event", None)
         return Origin(tags, event, place)
 
+    def meets(self, other: "TopicPattern") -> bool:
+        """Return whether there can be a topic of both patterns.
+
+        >>> of_room = TopicPattern("home/{room}/temperature", "pi-1", [])
+        >>> of_room.meets(TopicPattern("home/#", "pi-1", []))
+        True
+        >>> of_room.meets(TopicPattern("home/{room}/humidity", "pi-1", []))
+        False
+        """
+        for mine, theirs in zip_longest(self.levels, other.levels):
+            if "#" in {_filter_of(level[0]) for level in (mine, theirs) if level is not None}:
+                return True
+            if mine is None or theirs is None or not _meet(mine, theirs):
+                return False
+        return True
+
     def _level(self, level: str, events: Sequence[str], *, is_last: bool) -> str:
         if level == "#" and not is_last:
             raise ValueError(f"{self.text}: # must be the last level; + stands for one level")
@@ -102,6 +121,24 @@ class TopicPattern:
         if set("{}+#") & set(re.sub(_NAMED, "", level)):
             raise ValueError(f"{self.text}: {level!r} is not a level of a topic, nor a {{name}}")
         return "".join([*parts, re.escape(left)])
+
+
+def _meet(*levels: tuple[str, str]) -> bool:
+    """Return whether a text fits two levels, each with its regular expression."""
+    (one, of_one), (other, of_other) = levels
+    if _filter_of(other) != "+":
+        return re.fullmatch(of_one, other) is not None
+    if _filter_of(one) != "+":
+        return re.fullmatch(of_other, one) is not None
+    (begins, ends), (other_begins, other_ends) = _outside(one), _outside(other)
+    is_begin = begins.startswith(other_begins) or other_begins.startswith(begins)
+    return is_begin and (ends.endswith(other_ends) or other_ends.endswith(ends))
+
+
+def _outside(level: str) -> tuple[str, str]:
+    """Return the text before the first name of a level and behind the last one."""
+    parts = _NAMED.split(level)
+    return ("", "") if level == "+" else (parts[0], parts[-1])
 
 
 def _filter_of(level: str) -> str:

@@ -136,6 +136,8 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
         runtime.open()
         for source in sources:
             _report(source, durable.core.agent.guard)
+        if len(sources) > 1:
+            _name_doubles(sources, durable.core.agent.guard)
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except (ValueError, UsageError) as error:
@@ -152,6 +154,15 @@ def _report(source: Source, guard: Guard) -> None:
     says = guard.run(f"source {source.name}", lambda: source.says())  # noqa: PLW0108 - may lack it
     if says:
         log.warning("%s: %s", source.name, says, extra={"source": source.name})
+
+
+def _name_doubles(sources: list[Source], guard: Guard) -> None:
+    """Name the sources that read the same messages."""
+    from device_agent.agent.sources.mqtt_topic import read_twice  # noqa: PLC0415 - one is usual
+
+    for found in read_twice(sources):
+        log.warning("%s", found)
+        guard.say(found)
 
 
 def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:

@@ -86,3 +86,40 @@ def test_ignored_topics_are_filters_of_mqtt():
         if ignored.fullmatch(topic)
     ] == ["z/bridge/state", "z/a/set"]
     assert matcher_of([]) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "topic"),
+    [
+        ("zigbee2mqtt/#", "zigbee2mqtt/{room}", "zigbee2mqtt/attic"),
+        ("a/{path...}", "a/b/c", "a/b/c"),
+        ("+/sensor/{event}/state", "h/sensor/humidity/state", "h/sensor/humidity/state"),
+        ("h/{room}_{event}", "h/{room}", "h/attic_humidity"),
+        ("h/{room}_max/x", "h/t_{room}/+", "h/t_1_max/x"),
+        ("tele/{device}/SENSOR", "tele/{room}/SENSOR", "tele/pi-1/SENSOR"),
+    ],
+)
+def test_patterns_meet_where_a_topic_is_of_both(one, other, topic):
+    first, second = pattern(one), pattern(other)
+    assert matcher_of([first.filter]).fullmatch(topic)
+    assert matcher_of([second.filter]).fullmatch(topic)
+    assert first.meets(second)
+    assert second.meets(first)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("zigbee2mqtt/{room}", "heating/{room}"),
+        ("zigbee2mqtt/{room}", "zigbee2mqtt/{room}/state"),
+        ("h/{room}_min", "h/{room}_max"),
+        ("h/min_{room}", "h/max_{room}"),
+        ("h/{event}", "h/uptime"),
+        ("h/{room}", "h"),
+        ("tele/{device}/SENSOR", "tele/pi-2/SENSOR"),
+    ],
+)
+def test_patterns_do_not_meet_where_no_topic_is_of_both(one, other):
+    first, second = pattern(one), pattern(other)
+    assert not first.meets(second)
+    assert not second.meets(first)

@@ -9,9 +9,11 @@ from types import ModuleType
 import pytest
 
 from device_agent.agent.sources.choice import GROUP
+from device_agent.agent.sources.mqtt_topic import read_twice
 from device_agent.console.command.run_agent import opened_sources
 from device_agent.console.configuration.agent_options import DEFAULTS, add_arguments
 from device_agent.console.configuration.arguments import asked
+from lasp_edge import Program
 from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl
 from simulations.processes.broker import PrivateBroker
@@ -105,3 +107,27 @@ def read(directory, text):
     add_arguments(parser)
     given = parser.parse_args(["--config", str(directory / "fleet.toml")])
     return asked(given, add_arguments, DEFAULTS, {"HOUSE_BROKER": "mqtt://localhost"})
+
+
+TOPIC = '[[source]]\nname = "{}"\nkind = "mqtt"\ntopic = "{}"\nevent = {{ {} = "value" }}\n'
+
+
+@pytest.mark.parametrize(
+    ("tables", "twice"),
+    [
+        ((("a", "h/#", "t"), ("b", "h/{room}", "t")), ["a and b"]),
+        ((("a", "h/#", "t"), ("b", "h/{room}", "u")), []),
+        ((("a", "h/+", "t"), ("b", "k/{room}", "t"), ("c", "#", "t")), ["a and c", "b and c"]),
+    ],
+)
+def test_sources_that_read_the_same_messages_are_named(tmp_path, tables, twice):
+    text = "".join(TOPIC.format(*table) for table in tables)
+    wanted = read(tmp_path, 'program = "latest:program"\ndevice = "d"\n' + text)
+    program = Program("two")
+    for name in ("t", "u"):
+        program.event(name, resolution="0.1")
+    broker = BrokerUrl.parse("mqtt://localhost")
+    sources, _ = opened_sources(wanted, program.plan(), broker)
+    found = list(read_twice(sources))
+    assert [text.partition(" read the same")[0] for text in found] == twice
+    assert all('each reading of "t" there counts twice' in text for text in found)
