@@ -13,6 +13,7 @@ from typing import Any
 
 from device_agent.agent.core import Core, Durable
 from device_agent.agent.guard import Guard
+from device_agent.agent.notices import Notices
 from device_agent.agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.agent.settings import Settings
 from device_agent.agent.sources.choice import BrokenSourceError, source_of
@@ -137,7 +138,7 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
         for source in sources:
             _report(source, durable.core.agent.guard)
         if len(sources) > 1:
-            _name_doubles(sources, durable.core.agent.guard)
+            _name_doubles(sources, durable.core.agent.notices)
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except (ValueError, UsageError) as error:
@@ -156,13 +157,13 @@ def _report(source: Source, guard: Guard) -> None:
         log.warning("%s: %s", source.name, says, extra={"source": source.name})
 
 
-def _name_doubles(sources: list[Source], guard: Guard) -> None:
+def _name_doubles(sources: list[Source], notices: Notices) -> None:
     """Name the sources that read the same messages."""
     from device_agent.agent.sources.mqtt_topic import read_twice  # noqa: PLC0415 - one is usual
 
     for found in read_twice(sources):
         log.warning("%s", found)
-        guard.say(found)
+        notices.begin(found, found)
 
 
 def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
