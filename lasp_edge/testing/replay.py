@@ -1,7 +1,7 @@
 """Readings or a recording through a fleet of real cores on virtual time, in the user's units."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -9,12 +9,17 @@ from typing import Any, TypeVar
 from lasp_edge.checking.whole import fleet_entry
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.event import key_text
+from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 from lasp_edge.testing.parameters import GivenParameters, days_us, given_time_us, settings_of
 
 GivenReading = Sequence[Any]
 """Device, event, value and time, and the tags if it has any."""
+
+CheckedReading = tuple[str, str, Any, int, Mapping[str, str]]
+"""The same, with its time in microseconds."""
 
 
 class ReplayedRows(list[dict[str, Any]]):
@@ -172,24 +177,51 @@ def replay(
             `time="ts"`, `device_field="device"`, `event={"litres": "l"}`, `retract="wrong"`.
 
     Raises:
-        ValueError: there is no reading, or an argument is not what is needed; or no such parameter,
-            or it cannot have that value.
+        ValueError: there is no reading, or an argument is not what is needed; or no such event or
+            parameter, or the parameter cannot have that value.
         AssertionError: a result is not what a plain recomputation gives.
     """
-    run = fleet_entry("replay").load()
+    run, plan = fleet_entry("replay").load(), program.plan()
     if isinstance(readings, str | Path):
         given: Any = Path(readings)
     else:
-        given = [_checked(number, each) for number, each in enumerate(readings)]
+        given = [_checked(plan, number, each) for number, each in enumerate(readings)]
         if options:
             raise ValueError(f"{', '.join(options)}: options are for a file of readings")
     settings = list(settings_of(parameters))
     retain_us = days_us(retain_days)
-    found: ReplayOutcome = run(program.plan(), given, faults, seed, options, settings, retain_us)
+    found: ReplayOutcome = run(plan, given, faults, seed, options, settings, retain_us)
+    refused = {} if isinstance(given, Path) else _refused(plan, given)
+    return replace(found, failures=[_with_value(each, refused) for each in found.failures])
+
+
+def _refused(plan: Plan, given: Iterable[CheckedReading]) -> dict[str, str]:
+    """Return why readings are refused for their value, as agents count it, with the first value."""
+    found = dict[str, str]()
+    for number, (_, name, value, *_) in enumerate(given):
+        event, reason = plan.events[name], ""
+        if event.text:
+            reason = "" if isinstance(value, str) else "not a text"
+        else:
+            try:
+                event.scale.quantise(value)
+            except Refused as error:
+                reason = str(error)
+            except Exception:  # noqa: BLE001, S112 - what is broken the agent's own line says
+                continue
+        if reason:
+            found.setdefault(f"refused: {name}: {reason}", f"{value!r} of reading {number}")
     return found
 
 
-def _checked(number: int, reading: GivenReading) -> tuple[str, str, Any, int, Mapping[str, str]]:
+def _with_value(failure: str, refused: Mapping[str, str]) -> str:
+    """Return a failure with a value that was refused, if it is about one."""
+    what, bracket, count = failure.partition(" (readings: ")
+    first = refused.get(what)
+    return f"{what}, such as {first}{bracket}{count}" if first else failure
+
+
+def _checked(plan: Plan, number: int, reading: GivenReading) -> CheckedReading:
     """Return a reading with its time in microseconds and its tags."""
     try:
         device, event, value, time, *tags = reading
@@ -200,6 +232,9 @@ def _checked(number: int, reading: GivenReading) -> tuple[str, str, Any, int, Ma
             f"such as ('kitchen', 'temperature', 21.5, 1764028800, {{'room': 'attic'}}), "
             f"not {reading!r}"
         ) from None
+    if event not in list(plan.events):
+        known = ", ".join(plan.events)
+        raise ValueError(f"reading {number}: there is no event {event!r}; there are {known}")
     if not all(type(each) is str for tag in named.items() for each in tag):
         texts = {str(name): str(text) for name, text in named.items()}
         raise ValueError(f"reading {number}: tags are texts, such as {texts!r}, not {named!r}")
