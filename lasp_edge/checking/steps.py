@@ -53,27 +53,34 @@ _POWERS = 5
 """Of a reading in a column, up to its fourth: a kurtosis."""
 _FEW = 2
 """Steps between the least and the greatest reading, at most, of which a mean tells nothing."""
+_ZEROS: dict[str, tuple[tuple[float, float | None, int], ...]] = {
+    "°C": ((-273.15, None, 273), (-32 / 1.8, 1.8, 32)),
+    "°F": ((32, 1 / 1.8, 32), (-459.67, None, 459)),
+    "K": ((273.15, None, 273),),
+}
+"""Unit -> the readings that are 0 in other units; how much of these one of it is, None for any,
+where nobody adds the number for another reason; and the number that people write."""
 
 
 def in_steps(plan: Plan) -> list[str]:
     """Return a line for each fold of the user's own that seems to take steps for units."""
     folds = [
-        (f"window {each.name}", each.fold, None if each.controls.value else each.source.scale)
+        (f"window {each.name}", each.fold, None if each.controls.value else each.source)
         for each in plan.windows.values()
     ]
     for name, made in plan.local_folds.items():
-        event = collected_event(plan, made.source.name)
-        step = event.scale if event else made.resolution
-        folds.append((f"fold {name}", made.fold, None if made.made_of else step))
+        event = collected_event(plan, made.source.name) or EventType("", made.resolution)
+        folds.append((f"fold {name}", made.fold, None if made.made_of else event))
     return list(
         {
             line: None
-            for where, outer, step in folds
+            for where, outer, read in folds
             for inside, fold in nested_folds(where, outer)
-            if step is not None and not (fold.is_built_in or fold.takes_fields)
+            if read is not None and not (fold.is_built_in or fold.takes_fields)
             if not isinstance(fold, Struct)
+            for step in [read.scale]
             for line in (*_lowered(inside, fold, step), *_compared(inside, fold, step))
-            or _rescaled(inside, fold, step)
+            or (*_rescaled(inside, fold, step), *_converted(inside, fold, step, read.unit))
         }
     )
 
@@ -204,6 +211,42 @@ def _rescaled(where: str, fold: Fold, step: Resolution) -> Iterator[str]:
 def _grows(pairs: list[tuple[Any, Any]]) -> bool:
     """Return whether a column is tenfold, or its square or the same, where readings are tenfold."""
     return any(all(a * _FINER**power == b for a, b in pairs) for power in range(_POWERS))
+
+
+def _converted(where: str, fold: Fold, step: Resolution, unit: str) -> Iterator[str]:
+    """Yield a line for each column that adds what lies between two units to a reading's steps.
+
+    Any other number that `lift` adds may be one of steps, as a level of 25 °C is 250 of them.
+    """
+    low, high = _TRIED[-1], _TRIED[0]
+    if isinstance(step, PlausibleRange):
+        low, high = step.nearest(low), step.nearest(high)
+    if step.exact >= 1 or high - low < _FEW:
+        return
+    given = (low, (low + high) // 2, high)
+    try:
+        columns = [*zip(*(fold.lift(each) for each in given), strict=True)]
+        lines = [_line_through(given, column) for column in columns]
+    except BaseException as error:  # noqa: BLE001 - what fails the laws show
+        pass_interrupt(error)
+        return
+    for slope, added in filter(None, lines):
+        for zero, as_steep, number in _ZEROS.get(unit, ()):
+            is_as_steep = as_steep is None or isclose(slope, as_steep, rel_tol=0.01)
+            if is_as_steep and abs(added / slope + zero) <= 1:
+                does = f"adds {number} to" if zero < 0 else f"takes {number} off"
+                yield (
+                    f"{where}: lift {does} a value that is in steps of {step.text}: {number} of "
+                    f"them are {step.real(number):g}; write {number / step.exact} for {number}"
+                )
+
+
+def _line_through(given: tuple[int, ...], column: tuple[Any, ...]) -> tuple[float, float] | None:
+    """Return the slope of a column over readings, and what is added; None where it is no line."""
+    slope = (column[-1] - column[0]) / (given[-1] - given[0])
+    added = column[0] - slope * given[0]
+    is_line = all(abs(slope * v + added - n) <= 1 for v, n in zip(given, column, strict=True))
+    return (slope, added) if slope and is_line else None
 
 
 def _compared(where: str, fold: Fold, step: Resolution) -> Iterator[str]:

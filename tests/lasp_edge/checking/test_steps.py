@@ -145,3 +145,48 @@ def test_a_square_takes_the_step_twice(is_right, found):
     lines = in_steps(program.plan())
     assert len(lines) == found
     assert all("a sum of squares takes the step twice" in line for line in lines)
+
+
+class Converted(Fold):
+    """The mean in another unit."""
+
+    name, parts = "converted", ("mean",)
+    columns = (Column("n", Op.SUM), Column("total_q", Op.SUM))
+
+    def __init__(self, convert):
+        self.convert = convert
+
+    def lift(self, value, time_us=0):
+        return 1, self.convert(value)
+
+    def lower(self, partial, resolution):
+        count, total = partial
+        return {"mean": resolution.real(total) / count if count else None}
+
+
+@pytest.mark.parametrize(
+    ("unit", "convert", "write"),
+    [
+        ("°C", lambda value: value + 273, "write 2730 for 273"),
+        ("°C", lambda value: value + 2_732, None),
+        ("°C", lambda value: value * 9 // 5 + 32, "write 320 for 32"),
+        ("°C", lambda value: value * 9 // 5 + 320, None),
+        ("°C", lambda value: value + 18, None),  # a sensor that is 1.8 °C off
+        ("°C", lambda value: max(0, value - 200), None),
+        ("°F", lambda value: (value - 32) * 5 // 9, "write 320 for 32"),
+        ("°F", lambda value: (value - 320) * 5 // 9, None),
+        ("", lambda value: value + 273, None),
+    ],
+    ids=["K", "right", "°F", "°F right", "off", "level", "of °F", "of °F right", "no unit"],
+)
+@pytest.mark.parametrize("span", [{}, {"least": -40, "most": 60}])
+def test_what_lies_between_two_units_is_added_in_steps(unit, convert, write, span):
+    program, event = warm("0.1", unit=unit, **span)
+    program.window("w", source=event, fold=Converted(convert), size_s=60)
+    lines = in_steps(program.plan())
+    assert len(lines) == (write is not None)
+    assert all(line.startswith("window w: lift ") for line in lines)
+    assert all(line.endswith(write) for line in lines)
+    program, event = warm("1", unit=unit, **span)
+    program.window("w", source=event, fold=Converted(convert), size_s=60)
+    assert in_steps(program.plan()) == []
