@@ -28,6 +28,8 @@ from lasp_edge.language.parameter_scan import ParameterScan
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.writes import variables_named
 from lasp_edge.ordered.scan import Scan
+from lasp_edge.scans.hysteresis import TwoLevels
+from lasp_edge.scans.last import LastValues
 from lasp_edge.scans.running import RunningState
 from lasp_edge.scans.top import TopValues
 
@@ -37,6 +39,10 @@ OF_ONE_SIGNAL = {
 """The scans that compare a reading with the one before it, by name."""
 _OF_ONE_KEY = {"pattern", "sessions"}
 """Those that wait for what comes next: behind a scan with keys mostly for that of the same key."""
+_OF_CONDITIONS = {"held_for", "pattern"}
+"""Those that are given conditions of a reading."""
+_OF_SEVERAL = {TopValues.name, LastValues.name}
+"""Those of which an output has the values of several readings."""
 _LEVELS: Final = frozenset({"above", "below", "value"})
 """What is compared with a reading, and so is in its unit: arguments of scans, and its value."""
 
@@ -49,7 +55,7 @@ def mixtures(plan: Plan, tags: Mapping[str, Mapping[str, Iterable[str]]]) -> lis
         tags: event -> the tags that functions of the program ask for.
     """
     found = [line for name in plan.streams for line in _signals(plan, plan.streams[name], tags)]
-    found += [*_sets(plan), *_windows(plan), *_levels(plan), *_spans(plan)]
+    found += [*_sets(plan), *_windows(plan), *_one_level(plan), *_levels(plan), *_spans(plan)]
     return [*found, *_conditions(plan)]
 
 
@@ -94,7 +100,7 @@ def _compared(plan: Plan, stream: Stream, scan: str) -> Iterator[str]:
         [*_functions(plan, stream.name), *_keys(plan, stream.name)], "name"
     ):
         return
-    mixed = _in_units(plan, _as_read(plan, stream))
+    mixed = "" if _is_of_level(plan, stream.name) else _in_units(plan, _as_read(plan, stream))
     united = plan.streams.get(f"{stream.name}: sources")  # not by the program itself
     names = () if united is None else united.sources
     if mixed:
@@ -119,11 +125,65 @@ def _of_numbers(plan: Plan, stream: Stream, scan: str) -> Iterator[str]:
         functions, "tags"
     )
     mixed = _in_units(plan, _as_read(plan, stream))
-    if mixed and (is_read or scan == TopValues.name) and not is_told_apart:
+    if mixed and (is_read or scan in _OF_SEVERAL) and not is_told_apart:
         yield (
             f"scan {stream.name}: its readings are {mixed}, as they were read; convert one: "
             f"program.map({stream.events[-1]}, lambda event: .., resolution=)"
         )
+
+
+def _one_level(plan: Plan) -> Iterator[str]:
+    """Yield a line for each condition with one level for readings of several units.
+
+    A key that tells them apart does not help: the level is the same one for each of them.
+    """
+    for what, given, sources in of_sources(plan):
+        kind, _, name = what.partition(" ")
+        is_level = kind in {"where", "filter"} and _compares(given)
+        if kind == "scan":
+            is_level = _is_of_level(plan, name)
+        events = sorted({each for source in sources for each in _events_behind(plan, source)})
+        mixed = _in_units(plan, events) if is_level else ""
+        if mixed:
+            yield (
+                f"{what}: readings {mixed} are compared with one level; convert one: "
+                f"program.map({events[-1]}, lambda event: .., resolution=)"
+            )
+
+
+def _is_of_level(plan: Plan, scan: str) -> bool:
+    """Return whether a scan compares all readings with one level, whichever events they are of."""
+    name = getattr(plan.functions.streams[scan], "name", "")
+    if name == TwoLevels.name:
+        return True
+    return name in _OF_CONDITIONS and any(map(_compares, _functions(plan, scan)))
+
+
+def _compares(function: Any) -> bool:
+    """Return whether a function compares values with a number, and tells no events apart."""
+    if function is None or _asks([function], "name", "tags"):
+        return False
+    return any(
+        isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        and {_kind(left), _kind(right)} == {"value", "level"}
+        for node, _ in _text_of(function)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Compare)
+        for left, op, right in zip(
+            [each.left, *each.comparators], each.ops, each.comparators, strict=False
+        )
+    )
+
+
+def _kind(side: ast.expr) -> str:
+    """Return "value" for that of an event, "level" for a number and a parameter, else ""."""
+    if isinstance(side, ast.UnaryOp):
+        return _kind(side.operand)
+    if isinstance(side, ast.Attribute) and side.attr == "value":
+        return "value"
+    is_number = isinstance(side, ast.Constant) and isinstance(side.value, int | float)
+    is_level = is_number and bool(side.value)  # type: ignore[attr-defined]  # 0 is so in most units
+    return "level" if is_level or isinstance(side, ast.Subscript) else ""
 
 
 def _functions(plan: Plan, name: str) -> list[Any]:

@@ -116,6 +116,7 @@ class OfOne(Many):
     ("scan", "is_named"),
     [
         (scans.top(1), True),
+        (scans.last(3), True),
         (scans.running(lambda total, event: total + event.value), True),
         (scans.running(lambda count, event: count + 1), False),
         (scans.running(lambda warm, event: event.value if event.name == "e0" else warm), False),
@@ -136,12 +137,60 @@ def test_a_scan_that_makes_numbers_of_two_units_is_named(scan, is_named, united)
     assert of_two(("°C", "°C"), ROOM["key"], scan, united=united) == []
 
 
+HOT = [
+    (scans.hysteresis(above=25, below=20), True),
+    (scans.held_for(lambda event: event.value > 25, 60), True),
+    (scans.pattern(lambda e: e.value > 0, lambda e: e.value < -5, within_s=60), True),
+    (scans.held_for(lambda event: event.value > (25 if event.name == "e0" else 77), 60), False),
+    (scans.pattern(lambda e: e.name == "e0", lambda e: e.value > 25, within_s=60), True),
+    (scans.held_for(lambda event: event.value > 0, 60), False),
+    (scans.changes(), False),
+]
+
+
+@pytest.mark.parametrize(("scan", "is_named"), HOT, ids=range(len(HOT)))
+@pytest.mark.parametrize("united", [False, True])
+@pytest.mark.parametrize("key", [None, lambda e: (e.tags["room"], e.name)], ids=["none", "by name"])
+def test_one_level_of_readings_in_two_units_is_named_whatever_the_key(scan, is_named, united, key):
+    line = (
+        "scan used: readings of e0 in °C and of e1 in °F are compared with one level; convert one: "
+        "program.map(e1, lambda event: .., resolution=)"
+    )
+    lines = of_two(("°C", "°F"), key, scan, united=united)
+    assert lines.count(line) == is_named
+    assert not is_named or not any("event.name in it" in each for each in lines)
+    assert line not in of_two(("°C", "°C"), key, scan, united=united)
+
+
+@pytest.mark.parametrize(
+    ("where", "is_named"),
+    [
+        (lambda event: event.value > 25, True),
+        (lambda event: event.value > {"e0": 25, "e1": 77}[event.name], False),
+        (lambda event: event.tags["unit"] == "°C" and event.value > 25, False),
+        (lambda event: event.value != 85, False),
+    ],
+    ids=["level", "by name", "by tag", "other"],
+)
+def test_one_condition_of_readings_in_two_units_is_named(where, is_named):
+    program, warm, hot, _ = two_units()
+    both = program.union(warm, hot, "both")
+    program.window("w", source=both, fold=folds.count(), size_s=60, where=where)
+    program.filter(both, where, "f")
+    lines = mixtures(program.plan(), {})
+    assert [line.partition(":")[0] for line in lines] == [
+        "where of window w",
+        "filter f",
+    ] * is_named
+
+
 def test_what_a_map_has_converted_is_in_one_unit():
     program, warm, hot, _ = two_units()
     also = program.map(hot, lambda event: (event.value - 32) / 1.8, "also", resolution="0.1")
     both = program.union(warm, also, "both")
     top = {"scan": scans.top(1), **ROOM, "per_device": True}
     program.scan("top", source=both, **top)
+    program.scan("levels", source=both, **{**top, "scan": scans.hysteresis(above=25, below=20)})
     program.scan("used", source=both, **{**top, "scan": scans.differences()})
     assert mixtures(program.plan(), {}) == []
 
