@@ -19,6 +19,8 @@ from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
 from device_agent.gateway.finality import (
     TurnFinality,
+    earlier_after,
+    earlier_of,
     lacking_stretches,
     lost_after,
     owed_after,
@@ -148,8 +150,8 @@ class GatewayCore:
         self.waiting = WindowWaiting.of([*waits.values(), *of_order]).joined(
             [*state.steps, *steps], None
         )
-        self._served, self._ticks = served_by(every), 0
-        self._begun, self._lost, self._owed = state.begun, state.lost, state.owed
+        self._served, self._ticks, self._begun = served_by(every), 0, state.begun
+        self._lost, self._owed, self._earlier_us = state.lost, state.owed, earlier_of(state)
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
         self.windows.promised(steps, None)
@@ -210,7 +212,9 @@ class GatewayCore:
                 self._terms.roster,
                 before_us if self.streams is None else self.streams.passed_us(before_us),
             ),
-            lacking_stretches(self._lost, self._owed, self.coverage.expected, self._liveness),
+            lacking_stretches(
+                self._lost, before.lost, self._owed, self.coverage.expected, self._liveness
+            ),
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
         if self.streams is not None:
@@ -252,6 +256,7 @@ class GatewayCore:
             self._begun,
             self._lost,
             self._owed,
+            self._earlier_us,
         )
 
     def _witnessed(self, accepted: Accepted) -> Mapping[str, str]:
@@ -303,7 +308,8 @@ class GatewayCore:
         of_merging = (before.former_us, host_us, furthest_us)
         self._liveness = Liveness(promises, ticks, members, *of_merging)
         known, found = before.promises.entries, promises.entries
-        self._lost = lost_after(self._lost, accepted.begun, known)
+        self._earlier_us = earlier_after(self._earlier_us, before, accepted.promises.entries)
+        self._lost = lost_after(self._lost, accepted.begun, self._earlier_us)
         begun = {
             device: each
             for device, each in accepted.begun.items()

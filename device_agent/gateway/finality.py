@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, cached_property
 from heapq import nsmallest
+from typing import NamedTuple
 
 from crdts.frontier import BOTTOM_US, Promise
 from crdts.membership import NEVER
@@ -23,28 +24,62 @@ LostStretch = tuple[int, int]
 """Up to which time a device had promised before, and from when on it has all its readings."""
 
 
+def earlier_after(
+    known: Mapping[str, int], before: Liveness, came: Mapping[str, Promise]
+) -> Mapping[str, int]:
+    """Return up to which time lives of devices before their present ones had promised.
+
+    Args:
+        known: the same, before new promises came.
+        before: what was known then.
+        came: the new promises.
+    """
+    found = dict(known)
+    for device, promise in came.items():
+        was = before.promises.entries.get(device)
+        if was is None or was.version[:2] < promise.version[:2]:
+            found[device] = max(reach_us(was), before.former_us.get(device, BOTTOM_US))
+    return known if found == known else found
+
+
+def earlier_of(state: FleetState) -> Mapping[str, int]:
+    """Return what is kept of `earlier_after`; by a former release, how far devices had promised."""
+    reached_us = {at: reach_us(promise) for at, promise in state.promises.entries.items()}
+    return reached_us | {**state.earlier_us}
+
+
 def lost_after(
-    known: Mapping[str, LostStretch],
-    begun: Mapping[str, Begun],
-    promises: Mapping[str, Promise],
+    known: Mapping[str, LostStretch], begun: Mapping[str, Begun], earlier_us: Mapping[str, int]
 ) -> Mapping[str, LostStretch]:
     """Return the stretches of which devices may lack readings, after some have spoken.
 
-    Another store of the device has accepted these readings, which is lost or a twin's. What it had
-    promised to this gateway is all here; to one that has never heard it, nothing is.
+    Another store of the device has accepted these readings, which is lost or a twin's. What earlier
+    lives had promised to this gateway is all here; to one that has never heard them, nothing is.
+    The present life may promise before it knows that another store had more.
 
     Args:
         known: those known before.
         begun: what new promises state.
-        promises: those before.
+        earlier_us: see `earlier_after`.
     """
     found = dict(known)
     for device, each in begun.items():
         until_us = dict(each).get(EVERY_WINDOW, BOTTOM_US)
         since_us, before_us = known.get(device, (LATEST_PANE_US, BOTTOM_US))
         if until_us > before_us:
-            found[device] = (min(since_us, reach_us(promises.get(device))), until_us)
+            found[device] = (min(since_us, earlier_us.get(device, BOTTOM_US)), until_us)
     return known if found == known else found
+
+
+def grown(before: Mapping[str, LostStretch], after: Mapping[str, LostStretch]) -> range:
+    """Return the times in which devices may lack readings, as is known only now.
+
+    >>> grown({"attic": (10, 30)}, {"attic": (10, 50), "cellar": (20, 40)})
+    range(10, 50)
+    """
+    several = [each for device, each in after.items() if each != before.get(device)]
+    least_us = min((since_us for since_us, _ in several), default=0)
+    return range(least_us, max((until_us for _, until_us in several), default=0))
 
 
 def owed_after(
@@ -78,19 +113,40 @@ def owed_after(
     return known if found == known else found
 
 
+class LackingStretches(NamedTuple):
+    """The stretches of which devices may lack readings, or still owe them.
+
+    Attributes:
+        of: each device with its stretch.
+        grown: the times in which devices may lack readings, as is known only now.
+    """
+
+    of: list[tuple[str, LostStretch]]
+    grown: range = range(0)
+
+
 def lacking_stretches(
     lost: Mapping[str, LostStretch],
+    before: Mapping[str, LostStretch],
     owed: Mapping[str, int],
     expected: Collection[str],
     known: Liveness,
-) -> list[tuple[str, LostStretch]]:
-    """Return the stretches of which devices may lack readings, or still owe them."""
+) -> LackingStretches:
+    """Return the stretches of which devices may lack readings, or still owe them.
+
+    Args:
+        lost: see `lost_after`.
+        before: the same before the present turn.
+        owed: see `owed_after`.
+        expected: the devices that count.
+        known: what is known of devices.
+    """
     promises, former_us = known.promises.entries, known.former_us
     found = [(device, each) for device, each in lost.items() if device in expected]
     for device, until_us in owed.items():
         since_us = max(reach_us(promises.get(device)), former_us.get(device, BOTTOM_US))
         found += [(device, (since_us, until_us))] if since_us < until_us else []
-    return found
+    return LackingStretches(found, grown(before, lost))
 
 
 class TurnFinality:
@@ -105,7 +161,11 @@ class TurnFinality:
         begun: device -> the windows that lack readings of it, and from when on all are there.
         promises: the newest of each device.
         caught_up: the ends of windows that devices have promised past since F has passed them.
-        lacking: see `lacking_stretches`.
+        lacking: of which devices readings may be missing.
+
+    Attributes:
+        lacking: the stretches of these.
+        grown: the times in which they may be missing, as is known only now.
     """
 
     def __init__(
@@ -117,14 +177,14 @@ class TurnFinality:
         begun: Mapping[str, Begun],
         promises: Mapping[str, Promise],
         caught_up: range,
-        lacking: list[tuple[str, LostStretch]],
+        lacking: LackingStretches,
     ) -> None:
         self.coverage, self.waiting, self.promised_us = coverage, waiting, promised_us
         self.awaited, self._promises, self.caught_up = cache(awaited), promises, caught_up
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
-        self.lacking = lacking
+        self.lacking, self.grown = lacking
 
     def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is left out of a window that was final, or in it with a part of its readings.
@@ -141,8 +201,11 @@ class TurnFinality:
             for device, begun in self._begun.items()
             if begun.get(window.stream, start_us) > start_us
         }
+        return lacking | self._lost_in(start_us, end_us)
+
+    def _lost_in(self, start_us: int, end_us: int) -> set[str]:
         found = self.lacking
-        return lacking | {at for at, (us, until_us) in found if us < end_us and start_us < until_us}
+        return {at for at, (us, until_us) in found if us < end_us and start_us < until_us}
 
     def named(
         self, window: Window, row: FleetRow, wait_us: int, *, is_open: bool, is_held: bool
@@ -173,7 +236,8 @@ class TurnFinality:
         """Return whether a row that is made has another result than the current one.
 
         Or whether it names others, where the window was final: no more a device that has sent all
-        of it since, and anybody else where the window is over again, as it had become longer.
+        of it since, one whose readings it may lack, as is known now, and anybody else where the
+        window is over again, as it had become longer.
 
         Args:
             current: the newest row.
@@ -186,19 +250,27 @@ class TurnFinality:
         if current.status == TENTATIVE or not made.was_over:
             return False
         if current.was_over:
-            return self.completes(current, window)
+            return self.renames(current, window)
         return listed(named()) != listed(current.excluded)
 
-    def completes(self, row: FleetRow, window: Window) -> bool:
-        """Return whether a device that a row names has sent all of the window since."""
+    def renames(self, row: FleetRow, window: Window) -> bool:
+        """Return whether a row that is not tentative is to name others.
+
+        A device that it names has sent all of the window since, or it may lack readings of another
+        one, as is known now.
+        """
         if row.status == TENTATIVE:
             return False
+        start_us, end_us = row.at.start_us, row.end_us
+        lost = self._lost_in(start_us, end_us)
+        if lost and listed({*row.excluded, *lost}) != listed(row.excluded):
+            return True
         sent = {
             device
             for device in nsmallest(MOST_NAMES, row.excluded)
-            if row.end_us <= reach_us(self._promises.get(device))
+            if end_us <= reach_us(self._promises.get(device))
         }
-        return bool(sent and sent - self._lacking(window, row.at.start_us, row.end_us))
+        return bool(sent and sent - self._lacking(window, start_us, end_us))
 
     @cached_property
     def _devices(self) -> AwaitedDevices:

@@ -63,6 +63,7 @@ class FleetState(NamedTuple):
         lost: device -> up to which time it had promised before it came with another store, and
             from when on that has all its readings.
         owed: retired device -> up to which time windows lack what it may still send.
+        earlier_us: device -> up to which time its lives before the present one had promised.
     """
 
     frontier_us: int | None = None
@@ -76,6 +77,7 @@ class FleetState(NamedTuple):
     begun: Mapping[str, Begun] = MappingProxyType({})
     lost: Mapping[str, tuple[int, int]] = MappingProxyType({})
     owed: Mapping[str, int] = MappingProxyType({})
+    earlier_us: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass

@@ -18,12 +18,7 @@ from crdts import ControlLog, Frontier, Member, Membership, Version, decode, enc
 from crdts.frontier import Promise
 from crdts.plain import pack
 from crdts.replica import SEQS
-from device_agent.gateway.kept import (
-    FleetChanges,
-    FleetState,
-    KeptEntry,
-    WriterOfPanes,
-)
+from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
 from device_agent.gateway.partials import packed_partial, unpacked_partial
 from device_agent.gateway.stored_history import TABLE as HISTORY
 from device_agent.gateway.stored_history import (
@@ -60,6 +55,7 @@ STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
 SUMMARY = "summary"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
 CONTROL, HELD, BEGUN, LOST, OWED = "control", "held", "begun", "lost", "owed"
+EARLIER = "earlier"
 """Facts: the log of the parameters, and which windows wait for promises, or lack readings."""
 COMMITS, FORMER = "commits", "former"
 """Facts: how many commits were made under the present id, and the ids and commits before it."""
@@ -138,6 +134,7 @@ _FACTS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
     "begun": (BEGUN, lambda begun: json.dumps(dict(begun))),
     "lost": (LOST, lambda lost: json.dumps(dict(lost))),
     "owed": (OWED, lambda owed: json.dumps(dict(owed))),
+    "earlier_us": (EARLIER, lambda earlier_us: json.dumps(dict(earlier_us))),
 }
 """Field of the state -> its fact, and the text of its value."""
 
@@ -203,6 +200,7 @@ class FleetStore(HistoryFile):
             },
             {name: tuple(each) for name, each in json.loads(facts.get(LOST, "{}")).items()},
             json.loads(facts.get(OWED, "{}")),
+            json.loads(facts.get(EARLIER, "{}")),
         )
         return self._state
 

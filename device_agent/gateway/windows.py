@@ -235,8 +235,8 @@ class FleetWindows:
         """
         wanted, unfinished = self.touched(entries, before_us), self.unfinished
         ended = [unfinished.passed(finality.coverage.frontier), unfinished.due(finality.waiting)]
-        if finality.caught_up:
-            ended.append(self._completed(finality, before_us or 0))
+        if before_us is not None and (finality.caught_up or finality.grown):
+            ended.append(self._renamed(finality, before_us))
         for at in chain(*ended, self._released(finality.promised_us), self._reformed):
             wanted.setdefault((at.window, at.key), set()).add(at.start_us)
         self._reformed.clear()
@@ -250,15 +250,23 @@ class FleetWindows:
         if finality.promised_us is not None:
             self.held.release(finality.promised_us, self._longest_us)
 
-    def _completed(self, finality: TurnFinality, before_us: int) -> Iterator[WindowStart]:
-        """Yield the windows whose rows name a device that has sent all of them since."""
-        ends_us = finality.caught_up
+    def _renamed(self, finality: TurnFinality, before_us: int) -> Iterator[WindowStart]:
+        """Yield the windows whose rows are to name others, as devices have spoken.
+
+        They name a device that has sent all of them since, or not one whose readings they may lack,
+        as is known now.
+        """
+        ends_us, times_us = finality.caught_up, finality.grown
+        several = [each for each in (ends_us, times_us) if each]
+        stop_us = min(max(each.stop for each in several), before_us + 1)
+        since_us = max(min(each.start for each in several), before_us - self._retain_us)
         for name, window in self._regimes.windows.items():
-            least_us = max(ends_us.start, before_us - self._retain_us) - self._longest_us(name)
-            for first_us in range(least_us, ends_us.stop, ROWS_AT_ONCE_US):  # not all in memory
-                last_us = min(first_us + ROWS_AT_ONCE_US, ends_us.stop) - 1
+            least_us = since_us - self._longest_us(name)
+            for first_us in range(least_us, stop_us, ROWS_AT_ONCE_US):  # not all in memory
+                last_us = min(first_us + ROWS_AT_ONCE_US, stop_us) - 1
                 for row in self._keeper.current(name, first_us, last_us):
-                    if row.end_us in ends_us and finality.completes(row, window):
+                    is_touched = row.at.start_us < times_us.stop and times_us.start < row.end_us
+                    if (is_touched or row.end_us in ends_us) and finality.renames(row, window):
                         yield row.at
 
     def _released(self, promised_us: int | None) -> Iterator[WindowStart]:

@@ -154,7 +154,7 @@ class ResultBook:
         cells |= self._overdue_cells(before_us, frontier_us)
         changed = self._past(past, cells, frontier_us, absences) if cells else []
         if absences is not None:
-            self._complete(before_us, frontier_us, absences)
+            self._rename(before_us, frontier_us, absences)
         changed += self._changed(self._live, here, frontier_us, absences)
         self.written += len(changed)
         if since_us > before_us:
@@ -214,8 +214,8 @@ class ResultBook:
         self._overdue |= rows.first_tentative()
         return changed
 
-    def _complete(self, before_us: int, frontier_us: int | None, absences: "RowAbsences") -> None:
-        """Change rows in the store alone that name a device which has caught up.
+    def _rename(self, before_us: int, frontier_us: int | None, absences: "RowAbsences") -> None:
+        """Change rows in the store alone that are to name others, as devices have spoken.
 
         Their values stay, so nobody but who shows them looks at them: they are not all in memory.
         """

@@ -28,6 +28,7 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.protocol.frontier import AwaitedDevices, reach_us
 from lasp_edge.protocol.limits import LATEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.window_rows import listed
 
 Stretch = tuple[str, tuple[int, int]]
 """A device, and from when until when readings of it may be missing; the end is excluded."""
@@ -47,10 +48,12 @@ class RowAbsences:
             else rows that are not final name nobody.
         caught_up: the ends of windows that devices have promised past since F has passed them; see
             `lasp_edge.protocol.frontier.caught_up`.
+        grown: the times in which readings may be missing, as is known only now.
         floor_us: what is older stays as it is: late readings are not taken there any more.
 
     Attributes:
-        again: the times of the rows that may name a device which has caught up in this turn.
+        again: the times of the final rows that may have to name others since this turn.
+        is_more: whether a row that names nobody may have to name somebody since then.
         lost_us: device -> before which time readings of it may be missing.
     """
 
@@ -62,13 +65,16 @@ class RowAbsences:
         *,
         tentative: tuple[int | None, int | None] = (None, None),
         caught_up: range = NO_TIMES,
+        grown: range = NO_TIMES,
         floor_us: int = 0,
     ) -> None:
         self._awaited, self._promises = awaited, promises
         self._lacking, self._tentative = tuple(lacking), tentative
-        self.again = NO_TIMES
-        if caught_up:
-            self.again = range(max(floor_us, caught_up.start - 1), caught_up.stop - 1)
+        self.again, self.is_more = NO_TIMES, bool(grown)
+        several = [range(caught_up.start - 1, caught_up.stop - 1), grown]
+        if spans := [each for each in several if each]:
+            first_us = min(each.start for each in spans)
+            self.again = range(max(floor_us, first_us), max(each.stop for each in spans))
         self.lost_us = {device: until_us for device, (_, until_us) in self._lacking}
         self.gathered: tuple[Gathering, ...] = ()
         self.answered_us = frozenset[int]()
@@ -141,7 +147,7 @@ class RowAbsences:
 
     @property
     def any_again(self) -> bool:
-        """Whether a row may name a device that has caught up, or that has answered."""
+        """Whether a final row may have to name others, as devices have spoken."""
         return bool(self.again or self.answered_us)
 
     def is_again(self, time_us: int) -> bool:
@@ -157,13 +163,18 @@ class RowAbsences:
             if cell_us < end_us and not (self.again and first_us <= cell_us < last_us):
                 yield cell_us, cell_us + CELL_US
 
-    def completes(self, place: Place, status: str, excluded: Iterable[str]) -> bool:
-        """Return whether a device that a row of a status names has sent all up to its time since.
+    def renames(self, place: Place, status: str, excluded: Iterable[str]) -> bool:
+        """Return whether a row of a status is to name others than before.
 
-        One that counts no more, as it was retired, or is not in the roster, has not.
+        A device that it names has sent all up to its time since, or readings of another one may be
+        missing, as is known now. One that counts no more, as it was retired, or is not in the
+        roster, has sent nothing.
         """
-        time_us, known = place[0], self._promises
-        sent = {each for each in excluded if time_us < reach_us(known.get(each))}
+        time_us, known, named = place[0], self._promises, {*excluded}
+        lost = {at for at, (since_us, end_us) in self._lacking if since_us <= time_us < end_us}
+        if lost and listed(named | lost) != listed(named):
+            return True
+        sent = {each for each in named if time_us < reach_us(known.get(each))}
         return not sent <= set(self.names(place, status))
 
 

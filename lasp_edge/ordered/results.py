@@ -153,15 +153,15 @@ class ResultRows:
         return found
 
     def name(self, absences: "RowAbsences", frontier_us: int | None) -> None:
-        """Let rows that have changed name who is missing, and others nobody who has caught up.
+        """Let rows that have changed name who is missing, and final ones those who are since now.
 
         Args:
             absences: who is missing.
             frontier_us: rows before this time are final.
         """
         rows, changed, naming = self.rows, self._changed, self._naming
-        if naming and absences.any_again:
-            self._complete(absences)
+        if absences.any_again and (naming or absences.is_more):
+            self._rename(absences)
         wanted = changed.keys() if absences.any_before(frontier_us) else changed.keys() & naming
         for place in list(wanted):
             found = changed[place]
@@ -170,14 +170,14 @@ class ResultRows:
             if found is not None and (excluded or found.excluded):
                 rows[place] = changed[place] = found._replace(excluded=excluded)
 
-    def _complete(self, absences: "RowAbsences") -> None:
-        """Let rows change that are final, and that name a device which has caught up."""
+    def _rename(self, absences: "RowAbsences") -> None:
+        """Let rows change that are final, and that are to name others."""
         rows, changed = self.rows, self._changed
-        for place in self._naming - changed.keys():
+        for place in (rows.keys() if absences.is_more else self._naming) - changed.keys():
             row = rows[place]
             if not absences.is_again(place[0]) or row.status == TENTATIVE:
                 continue
-            if absences.completes(place, row.status, row.excluded[:MOST_NAMES]):
+            if absences.renames(place, row.status, row.excluded[:MOST_NAMES]):
                 changed[place] = row._replace(status=REVISED, revision=row.revision + 1)
 
     def take_changed(self) -> list[tuple[Place, ResultRow | None]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from crdts.frontier import BOTTOM_US, Promise
+from crdts.frontier import Promise
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.panes.flights import Flights
@@ -19,8 +19,7 @@ from device_agent.gateway.panes import KeyedPane
 from device_agent.gateway.results import FleetResults
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import Begun
-from lasp_edge.protocol.frames import EVERY_WINDOW
-from lasp_edge.protocol.frontier import reach_us
+from lasp_edge.protocol.frontier import Liveness, reach_us
 from simulations.planted.bug import planted, replaced
 
 _of_gateways = partial(planted, needs="gateways")
@@ -115,14 +114,10 @@ def the_stretch_of_a_lost_store_is_empty() -> Iterator[None]:
     def lost_after(
         known: Mapping[str, LostStretch],
         begun: Mapping[str, Begun],
-        promises: Mapping[str, Promise],
+        earlier_us: Mapping[str, int],
     ) -> Mapping[str, LostStretch]:
-        found = dict(right(known, begun, promises))
-        for device in begun:
-            until_us = dict(begun[device]).get(EVERY_WINDOW, BOTTOM_US)
-            if until_us > BOTTOM_US:
-                found[device] = (max(until_us, reach_us(promises.get(device))), until_us)
-        return found
+        found = right(known, begun, earlier_us)
+        return {device: (until_us, until_us) for device, (_, until_us) in found.items()}
 
     with replaced(gateway_core, "lost_after", lost_after):
         yield
@@ -137,4 +132,26 @@ def results_are_not_shown_again() -> Iterator[None]:
             self._timer.restart()
 
     with replaced(FleetResults, "connected", connected):
+        yield
+
+
+@planted
+def a_final_row_does_not_hear_of_a_lost_store() -> Iterator[None]:
+    """A new life promises before it knows of the lost one: what is final by then names nobody."""
+    with replaced(finality, "grown", lambda _before, _after: range(0)):
+        yield
+
+
+@planted
+def what_the_present_life_promised_is_all_here() -> Iterator[None]:
+    """A new life promises, and hears then of a lost one: its own promise stands for the former."""
+    right = finality.earlier_after
+
+    def earlier_after(
+        known: Mapping[str, int], before: Liveness, came: Mapping[str, Promise]
+    ) -> Mapping[str, int]:
+        reached_us = {at: reach_us(each) for at, each in before.promises.entries.items()}
+        return {**right(known, before, came), **reached_us}
+
+    with replaced(gateway_core, "earlier_after", earlier_after):
         yield

@@ -10,11 +10,13 @@
 - a row that is not tentative names nobody who has promised past its end and has all its readings;
   whom such a row named, the next one names, too, unless that had promised by then past its end, or
   as far as windows are passed, where it is longer now (it may promise less later)
+- one that is written again with the same result names somebody no more, or a device of which it is
+  known only now that it may lack readings there
 """
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from crdts.frontier import BOTTOM_US
 from device_agent.gateway.core import WaitingTerms
@@ -64,7 +66,7 @@ def wrong_windows(
         found = (rows[-1].partial, rows[-1].devices_in)
         if at not in closed and found != right[at]:
             yield f"{at} is {found}, and its panes give {right[at]}"
-        yield from _wrong_history(rows, lander.coverage.frontier)
+        yield from _wrong_history(rows, lander.coverage.frontier, lander.lost.keys())
         yield from dropped_names(lander, rows)
         if rows[-1].status != TENTATIVE and at not in closed and not plan.parameters:
             yield from _wrong_names(lander, rows[-1], terms.retain_us)
@@ -117,15 +119,17 @@ def _true(
     return right, closed
 
 
-def _wrong_history(rows: list[FleetRow], frontier_us: int | None) -> Iterator[str]:
+def _wrong_history(rows: list[FleetRow], frontier_us: int | None, lost: Set[str]) -> Iterator[str]:
     at, statuses = rows[0].at, [row.status for row in rows]
     if [row.revision for row in rows] != list(range(len(rows))):
         yield f"{at} has the revisions {[row.revision for row in rows]}"
     if sorted(statuses, key=STATUSES.index) != statuses or statuses.count(FINAL) > 1:
         yield f"{at} was {', '.join(statuses)}"
     for before, after in itertools.pairwise(rows):
-        gone = set(before.excluded) - set(after.excluded)
-        names = gone if before.was_over else set(before.excluded) ^ set(after.excluded)
+        gone, new = (
+            set(a.excluded) - set(b.excluded) for a, b in ((before, after), (after, before))
+        )
+        names = gone | (new & lost if before.was_over else new)
         if (before.result(), before.status) == (after.result(), after.status) and not names:
             yield f"{at} was written twice: {after}"
     final_end_us = None

@@ -141,6 +141,38 @@ def test_a_lost_store_lacks_what_it_had_not_promised_to_this_gateway_or_ever_to_
         assert {row.excluded for row in final} == {(), ("pi-0",)}
 
 
+@pytest.mark.parametrize("other", [False, True])
+def test_a_row_that_was_final_names_a_device_once_it_states_that_another_store_had_more(other):
+    """Its new life promises before it has heard what the lost one, or a later one, had accepted."""
+    terms = WaitingTerms(["pi-0"])
+    device, gateway = Device(rooms(), "pi-0"), GatewayUnderTest(rooms(), terms=terms)
+    until_us = START_US
+    for until_s in (70, 130) if other else (70,):
+        before = [row for at_s in range(0, 60, 10) for row in read(device, 20.0, at_s)]
+        gateway.step([*before, device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+        device.start()
+        later = [row for at_s in range(60, 150, 10) for row in read(device, 20.0, at_s)]
+        gateway.step(
+            [*later, device.promise(START_US + 5 * MINUTE_US, BEGIN_US), tick(2, BEGIN_US)]
+        )
+        gateway.restart()
+        until_us = START_US + until_s * SECOND_US
+        accepted = accepted_of(rooms(), [device.promise(START_US + 6 * MINUTE_US, BEGIN_US)])[0]
+        accepted.begun["pi-0"] = ((EVERY_WINDOW, until_us),)
+        gateway.keeper.commit(gateway.core.join(accepted, None).changes)
+        device.start()
+    final = [
+        each[-1] for each in gateway.keeper.revisions.values() if each[-1].status != "tentative"
+    ]
+    named = {row.at.start_us for row in final if row.excluded == ("pi-0",)}
+    since_us = START_US + MINUTE_US
+    assert named == {
+        row.at.start_us for row in final if row.end_us > since_us and row.at.start_us < until_us
+    }
+    assert named
+    assert {row.status for row in final if row.excluded} == {"revised"}
+
+
 def grown():
     """Return a program, a further one whose window is longer, and for each what a gateway takes.
 

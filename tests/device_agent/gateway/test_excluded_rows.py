@@ -108,6 +108,23 @@ def test_a_device_that_may_have_lost_readings_is_named_for_ever(fleet):
     assert of == {30: ("pi-2",), 50: ("pi-2",), 70: ()}
 
 
+def test_rows_that_were_final_name_a_device_once_it_states_that_a_lost_store_had_more(fleet):
+    fleet.land([fleet.reads("pi-0", at_s, 5) for at_s in (30, 105, 120, 140)], 100)
+    fleet.land([], 150, DEVICES[:2])
+    for seq in (1, 2):
+        low_us = FIRST_US + 150 * SECOND_US
+        promise = Promise(Version(2, 8, seq), low_us, False, fleet._now_us)  # noqa: FBT003
+        accepted = Accepted(promises=Frontier({"pi-2": promise}))
+        if seq == 2:
+            fleet.restart()
+            accepted.begun["pi-2"] = ((EVERY_WINDOW, FIRST_US + 130 * SECOND_US),)
+        fleet._join(accepted)
+        of = {at: each for at, each in named(fleet).items() if at >= 30}
+        more = (("pi-2",), "revised", 2) if seq == 2 else ((), "final", 1)
+        assert of == {30: ((), "final", 0), 105: more, 120: more, 140: ((), "final", 1)}
+    fleet.check()
+
+
 def test_a_retired_device_that_owes_readings_is_named_until_they_are_there(fleet):
     goes_on(fleet, ("pi-0", "pi-1"), 30, 50)
     version = Version(1, 1, 900)

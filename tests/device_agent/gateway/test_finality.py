@@ -4,7 +4,7 @@ import pytest
 
 from crdts import Version
 from crdts.frontier import Promise
-from device_agent.gateway.finality import HeldStarts, TurnFinality, lost_after
+from device_agent.gateway.finality import HeldStarts, LackingStretches, TurnFinality, lost_after
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
@@ -23,7 +23,7 @@ def promised(low_us):
 @pytest.mark.parametrize(("known_us", "since_us"), [(10, 10), (70, 30)])
 def test_what_a_lost_store_had_accepted_begins_with_the_first_that_may_be_lost(known_us, since_us):
     known = {"a": (known_us, 50)}
-    found = lost_after(known, {"a": ((EVERY_WINDOW, 80),)}, promised(30))
+    found = lost_after(known, {"a": ((EVERY_WINDOW, 80),)}, {"a": 30})
     assert found == {"a": (since_us, 80)}
 
 
@@ -41,6 +41,14 @@ def test_a_window_is_completed_by_who_has_promised_past_its_end(low_us, is_compl
         WindowStart(WINDOW.name, "", 20), 60, (), 1, 2, ("a",), FINAL, 0, 50, WINDOW.stream
     )
     coverage, no_waiting = Coverage(50, ("a", "b"), ("a",)), WindowWaiting.of(())
-    known = (no_waiting, lambda: AwaitedDevices((), ()), None, {}, promised(low_us), range(0), {})
+    known = (
+        no_waiting,
+        lambda: AwaitedDevices((), ()),
+        None,
+        {},
+        promised(low_us),
+        range(0),
+        LackingStretches([]),
+    )
     finality = TurnFinality(coverage, *known)
-    assert finality.completes(row, WINDOW) == is_complete
+    assert finality.renames(row, WINDOW) == is_complete

@@ -91,6 +91,18 @@ def test_a_device_that_catches_up_revises_the_rows_that_name_it_once():
     assert named(rows) == {}
 
 
+def test_a_stretch_that_grows_revises_the_rows_in_it_once():
+    rows, promised = ResultRows(), (("attic", 90), ("cellar", 90))
+    rows.push(inserted(10, 25, 35), 40)
+    rows.name(absences(*promised), 40)
+    rows.take_changed()
+    grown = absences(*promised, lacking=[("cellar", (20, 30))], grown=range(20, 30))
+    rows.name(grown, 40)
+    assert named(rows) == {25: (("cellar",), "revised", 1)}
+    rows.name(grown, 40)
+    assert named(rows) == {}
+
+
 def test_a_device_that_counts_no_more_stays_named_until_another_one_catches_up():
     rows = ResultRows()
     rows.push(inserted(25), 40)
