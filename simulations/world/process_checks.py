@@ -25,7 +25,7 @@ from device_agent.agent.settings import Settings
 from lasp_edge.protocol.commands import CommandFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, PaneFrame, VariableFrame
-from simulations.world.device import TWICE, VirtualDevice
+from simulations.world.device import LINES, TWICE, VirtualDevice
 from simulations.world.faults import STEP_US
 from simulations.world.programs import COLUMN_ROOM
 from simulations.world.scenario import CLOCKS, UNSYNCHRONISED_START_US
@@ -123,7 +123,10 @@ def _accepted(world: World, device: VirtualDevice) -> int | None:
         return None
     if device.is_copy:  # of a store in which some may have waited
         return None
-    lines = device.position * (1 + world.scenario.columns)
+    lines = device.position
+    if world.scenario.columns:  # a column is taken in before the lines that it is made of
+        given = device.recording[: device.position + LINES]
+        lines += sum(line.room == COLUMN_ROOM for line in given)
     return lines + (0 if device.meter is None else device.meter.position)
 
 
