@@ -278,10 +278,12 @@ class Checks:
         self._agree(world)
 
     def _windows(self, world: World) -> None:
-        """Compare the windows of all sinks with the panes that landed."""
+        """Compare the windows of all sinks with the panes that landed, and what they go by."""
         for sink in world.sinks:
             if isinstance(sink, VirtualGateway):
                 world.trouble += [*sink.misread(), *wrong_results(world, sink)]
+            else:
+                world.trouble += sink.lander.not_kept()
             world.trouble += unfinished(sink)
             # A lake that was lost was kept by the program that ran then.
             lost = [(each.plan, each) for each in sink.former if each.is_of_plan]

@@ -3,12 +3,14 @@
 A sink may lack readings that a device lost with its store; what it has is the union of all cells.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.cells import PRESENT, Cell, unpacked
 from lasp_edge.ordered.deltas import Content
+from lasp_edge.ordered.item_store import FOR_EVER_US
+from lasp_edge.ordered.log import BEFORE_ALL_US
 from simulations.world.landed import LandedState
 
 _cell = lru_cache(maxsize=8_192)(unpacked)
@@ -33,6 +35,24 @@ def landed_items(lander: LandedState, plan: Plan) -> dict[str, ItemsByDevice]:
 def joined(known: Cell, more: Cell) -> Cell:
     """Return the union of two cells: an item that was taken back stays so."""
     return known | {item: max(state, known.get(item, 0)) for item, state in more.items()}
+
+
+def misread_items(
+    lander: LandedState, plan: Plan, items: Mapping[str, ItemsByDevice]
+) -> Iterator[str]:
+    """Yield what a sink's streams do not read of its store as it has landed; see `landed_items`."""
+    history = lander.history(plan)
+    for event, devices in items.items():
+        read: ItemsByDevice = {}
+        for at, cell in history.stored_cells(event, BEFORE_ALL_US, FOR_EVER_US):
+            read.setdefault(at.device, {}).update(cell)
+        for device, landed in devices.items():
+            found = read.get(device, {})
+            if found != landed:
+                yield (
+                    f"{lander.file}: of {len(landed)} items {event} of {device} that have landed "
+                    f"its streams read {len(found)}"
+                )
 
 
 def content_of_items(

@@ -6,6 +6,7 @@
 - what is final changes only where an item came late, or was taken back, at its place or before it;
   and F never goes back
 - a device promises nothing that a sink lacks the items of
+- what streams read of a sink's store, as they do after a restart, is all that has landed
 """
 
 from collections import defaultdict
@@ -30,6 +31,7 @@ from simulations.world.fleet_items import (
     content_of_items,
     joined,
     landed_items,
+    misread_items,
 )
 from simulations.world.fleet_names import FleetNames
 from simulations.world.fleet_outputs import (
@@ -119,6 +121,7 @@ class FleetOrderChecks:
                 world.trouble.append(f"{sink.sink} has no streams over the fleet")
                 continue
             world.trouble += _wrong_rows(world, sink, look, order)
+            world.trouble += misread_items(sink.lander, look.plan, look.items)
             for device in world.devices.values():
                 if order.of_outputs:
                     world.trouble += wrong_outputs(world, sink, device)

@@ -201,24 +201,7 @@ class VirtualGateway(SinkProcess[SimulatedGateway, GatewayRun]):
 
     def _not_kept(self, state: FleetState) -> Iterator[str]:
         """Yield what its run goes by, and the next one would not: each turn ends with a commit."""
-        if self._run is None:
-            return
-        acceptance, core = self._run.acceptance, self._run.core
-        witness = acceptance.witness
-        goes_by = {
-            "membership": acceptance.membership,
-            "control": acceptance.commands.control,
-            "frontier_us": core.coverage.frontier,
-            "steps": core.waiting.steps,
-            "held": core.windows.held.spans,
-            "witnessed": {device: witness.line(device) for device in state.witnessed},
-        }
-        for name, known in goes_by.items():
-            kept = getattr(state, name)
-            if kept != known:
-                yield f"{self.name} goes by {name} {known}, and its file has {kept}"
-        if dict(state.promises.entries) != core.promises:
-            yield f"{self.name} goes by promises that its file does not have"
+        return iter(()) if self._run is None else self.lander.not_kept(state)
 
     @property
     def is_running(self) -> bool:

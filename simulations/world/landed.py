@@ -12,6 +12,8 @@ from crdts.frontier import BOTTOM_US
 from device_agent.agent.guard import FAILED
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore
+from device_agent.gateway.fleet_history import GatewayHistory
+from device_agent.gateway.kept import FleetState
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.fleet_regimes import FleetRegimes
@@ -139,6 +141,32 @@ class LandedState:
     def coverage(self) -> Coverage:
         """How far results are final, and over whom."""
         return self.core.coverage
+
+    def not_kept(self, state: FleetState | None = None) -> Iterator[str]:
+        """Yield what its process goes by, and the next one would not.
+
+        Args:
+            state: what that would go by; None: what was ever kept.
+        """
+        state, core, witness = state or self._keeper.state, self.core, self._acceptance.witness
+        goes_by = {
+            "membership": self.membership,
+            "control": self.commands.control,
+            "frontier_us": core.coverage.frontier,
+            "steps": core.waiting.steps,
+            "held": core.windows.held.spans,
+            "witnessed": {device: witness.line(device) for device in state.witnessed},
+        }
+        for name, known in goes_by.items():
+            kept = getattr(state, name)
+            if kept != known:
+                yield f"{self.file} goes by {name} {known}, and its store has {kept}"
+        if dict(state.promises.entries) != core.promises:
+            yield f"{self.file} goes by promises that its store does not have"
+
+    def history(self, plan: Plan) -> GatewayHistory:
+        """Return what streams read of its store, as a process does that starts on it."""
+        return GatewayHistory(plan, self._keeper)
 
     @property
     def failures(self) -> list[str]:

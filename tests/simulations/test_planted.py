@@ -23,6 +23,7 @@ QUICK = {
     "a_promise_does_not_wait_for_acknowledgements": 0,
     "a_frozen_entry_is_continued": 0,
     "settled_without_the_report_of_a_connected_holder": 0,
+    "a_restarted_lander_has_forgotten_who_is_retired": 2,
 }
 """Bug -> where the hunt begins: the first seed that finds it, or those after it if it moved."""
 
