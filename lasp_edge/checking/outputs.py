@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from lasp_edge.checking.spans import in_seconds, spans_of, to_write
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.deltas import Delta
@@ -51,7 +52,12 @@ def _soon(scan: Scan, several: Any) -> Iterator[str]:
                 state, _ = scan.step(state, event)
                 due_us = scan.due(state)
                 behind |= set() if due_us is None else {due_us - event.time_us}
-    if behind and all(0 < each < SOON_US for each in behind):
+    if not behind or not all(0 < each < SOON_US for each in behind):
+        return
+    short = [each for each in spans_of(scan).items() if each[1] < SOON_US]
+    if short:
+        yield f"{in_seconds(*short[0])}, and as soon its timers ring; {to_write(*short[0])}"
+    else:
         soon = min(behind)
         yield (
             f"due is {soon} microseconds after the event that has set it; for {soon} seconds, "

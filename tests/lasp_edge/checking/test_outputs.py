@@ -84,6 +84,21 @@ def test_a_timer_of_so_many_microseconds_is_one_of_seconds(after, is_odd):
 
 
 @pytest.mark.parametrize(
+    ("scan", "argument"),
+    [
+        (scans.time_weighted_mean(every_s=0.06), "every_s"),
+        (scans.sessions(gap_s=0.06), "gap_s"),
+    ],
+)
+def test_a_timer_of_a_built_in_scan_that_rings_at_once_is_named_by_its_argument(scan, argument):
+    (line,) = found_of(scan)
+    assert line == (
+        f"scan scanned: {argument}=0.06 is 60 milliseconds, and as soon its timers ring; for 60 "
+        f"seconds, write {argument}=60"
+    )
+
+
+@pytest.mark.parametrize(
     ("first", "least", "is_odd"), [(0, 0, True), (None, 0, False), (0, -10, False)]
 )
 def test_a_running_state_that_never_leaves_its_first_one_is_named(first, least, is_odd):
