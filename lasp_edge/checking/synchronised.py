@@ -23,6 +23,7 @@ smaller while it breaks it: events are left out, and their values moved towards 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain, groupby, islice
@@ -182,7 +183,6 @@ Law = Callable[[Synchronised, LawCase], Sides]
 EXACT = "C4: join is exact"
 _WRITE = {
     "C1": "so let step of {0} use what the share gives alone, and join add all that it changes",
-    "C2": "so let the share have 0, or nothing, where join adds",
     "C3": "so write depends = (..., ({0!r}, {1!r}))",
     "C4": "so let the state have whole numbers, such as round(event.value / step): doubles are "
     "rounded in another way when they are added up in another order",
@@ -334,9 +334,32 @@ def _lines(scan: Synchronised, law: Law, case: LawCase, title: str) -> Iterator[
     yield from (f"{what} = {value!r}" for what, value in sides if what != "s" or case.other)
     names = [event.name for event in case.next] or [""]
     has_raised = isinstance(sides[-1][1], _Raised)
-    yield _MENDED if has_raised else _WRITE[statement[:2]].format(*names)
+    if statement.startswith("C2") and not has_raised:
+        yield _of_share(scan, *(value for _, value in sides))
+    else:
+        yield _MENDED if has_raised else _WRITE[statement[:2]].format(*names)
     if not has_raised and statement.startswith("C3") and _are_reordered(sides[-1][1], sides[-2][1]):
         yield "or let step and join keep the state sorted: both have the same in another order"
+
+
+def _of_share(scan: Synchronised, share: Any, state: Any, joined: Any) -> str:
+    """Return what to write where a state that is joined with its untouched share is another one."""
+    sides = (share, state, joined, scan.zero)
+    is_one = not all(isinstance(side, tuple) for side in sides)
+    parts = list(zip(*((side,) if is_one else side for side in sides), strict=False))
+    differ = [not same(was, after) for _, was, after, _ in parts]
+    better = tuple(
+        first if other else had for (had, _, _, first), other in zip(parts, differ, strict=True)
+    )
+    if any(had for (had, *_), other in zip(parts, differ, strict=True) if other):
+        return "so let the share have 0, or nothing, where join adds"
+    with suppress(Exception):  # what join raises another case shows
+        given = better[0] if is_one else better
+        if same(scan.join(state, given), state):
+            return f"so let the share have what join leaves alone, here {given!r}"
+    if same(joined, share):
+        return "so let join keep what s has: it gives what the part has alone"
+    return "so let join give s as it is where the part is an untouched share"
 
 
 def _are_reordered(one: Any, two: Any) -> bool:

@@ -98,6 +98,39 @@ class Saturating(ValueBarrier):
         return state + part
 
 
+class Coldest(ValueBarrier):
+    """The least value of a span, and how many there were."""
+
+    zero, empty = (0, 10_000), (0, 0)
+    parts = {"n": "1", "least": "1"}  # noqa: RUF012 - the contract
+
+    def step(self, state, event):
+        if event.name == "b":
+            return self.zero, [state]
+        return (state[0] + 1, min(state[1], event.value)), []
+
+    def share(self, state):
+        return self.empty
+
+    def join(self, state, part):
+        return state[0] + part[0], min(state[1], part[1])
+
+
+class Least(Coldest):
+    zero, empty = 10_000, 0
+
+    def step(self, state, event):
+        return (self.zero, [state]) if event.name == "b" else (min(state, event.value), [])
+
+    def join(self, state, part):
+        return min(state, part)
+
+
+class Forgetful(ValueBarrier):
+    def join(self, state, part):
+        return part
+
+
 class Rare(Saturating):
     """One value means something else: it needs an order that nothing else needs."""
 
@@ -111,6 +144,9 @@ class Rare(Saturating):
 
 BROKEN = [
     (WholeShare, {"C2"}, "so let the share have 0, or nothing, where join adds"),
+    (Coldest, {"C2"}, "so let the share have what join leaves alone, here (0, 10000)"),
+    (Least, {"C2"}, "so let the share have what join leaves alone, here 10000"),
+    (Forgetful, {"C2"}, "so let join keep what s has: it gives what the part has alone"),
     (SpareShare, {"C2"}, "join(s, share(s)) = (1, 0, ())"),
     (ForgetsCount, {"C1"}, "so let step of a use what the share gives alone"),
     (NoModel, {"C1"}, "with b in order"),
