@@ -23,7 +23,7 @@ from lasp_edge.checking.texts import texts_of
 from lasp_edge.language.halves import leaf_of
 from lasp_edge.language.meaning import Meaning
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.summary import EventSummary, ProgramSummary, WindowSummary
+from lasp_edge.language.summary import EventSummary, ProgramSummary, VariableSummary, WindowSummary
 
 _MIXED = "as long as devices of both programs run"
 
@@ -63,10 +63,16 @@ def _events(old: ProgramSummary, new: ProgramSummary, kept: list[str]) -> Iterat
 
 def _event(what: str, before: EventSummary, event: EventSummary) -> Iterator[str]:
     if before.unit != event.unit:
+        stored = "what is stored is not converted, and is added up with what comes"
+        if before.step != event.step:
+            stored = (
+                "no number is converted to it, and samples that are taken over in the new steps "
+                "mix with those that come"
+            )
         yield (
             f"{what} has another unit, {event.unit or 'without a name'} after "
-            f"{before.unit or 'one without a name'}: what is stored is not converted, and is added "
-            f"up with what comes; {_MIXED} each raises an alarm that names both"
+            f"{before.unit or 'one without a name'}: {stored}; {_MIXED} each raises an alarm that "
+            "names both"
         )
     if before.plausible != event.plausible:
         yield f"{what} has another plausible range: what was accepted stays"
@@ -125,15 +131,21 @@ def _variables(old: ProgramSummary, new: ProgramSummary, kept: list[str]) -> Ite
             yield f"variable {name} is new: it begins empty"
         elif known.meaning != variable.meaning:
             meanings = map(Meaning.from_text, (known.meaning, variable.meaning))
-            yield f"variable {name} {_other_meaning(*meanings)}"
+            kept_by_both = known.kept == variable.kept
+            more = "" if kept_by_both else f". It {_other_samples(known, variable)}"
+            yield f"variable {name} {_other_meaning(*meanings)}{more}"
         elif known.kept != variable.kept:
             yield (
-                f"variable {name} keeps other samples: {known.kept} before, {variable.kept} now. "
-                f"They go on from those that are there; {_MIXED} their values mix both, and each "
-                "raises an alarm that names them"
+                f"variable {name} {_other_samples(known, variable)}. They go on from those that "
+                f"are there; {_MIXED} their values mix both, and each raises an alarm that names "
+                "them"
             )
         else:
             kept.append(f"variable {name}")
+
+
+def _other_samples(before: VariableSummary, variable: VariableSummary) -> str:
+    return f"keeps other samples: {before.kept} before, {variable.kept} now"
 
 
 def _other_meaning(before: Meaning, meaning: Meaning) -> str:

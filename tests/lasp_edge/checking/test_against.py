@@ -113,6 +113,17 @@ def test_each_change_is_named_and_nothing_else_is(case):
     assert ("alert" not in kept) == (case != "alert")
 
 
+def test_another_unit_in_other_steps_is_not_added_up_and_another_bound_beside_it_is_named():
+    lines = changes(house(), house(unit="°F", resolution="0.01", bound=50))
+    assert lines[0].startswith(
+        "event warm has another unit, °F after °C: no number is converted to it, and samples that "
+        "are taken over in the new steps mix with those that come; as long as"
+    )
+    (of_samples,) = [line for line in lines if line.startswith("variable samples")]
+    assert of_samples.startswith("variable samples is converted, ")
+    assert of_samples.endswith(". It keeps other samples: the last 100 before, the last 50 now")
+
+
 def doors(*, gap_s=60, kept=False):
     program = Program("doors")
     door = program.event("door", resolution="1")
