@@ -15,6 +15,7 @@
 - `unlike`: comparisons that never hold, and pairs of which a half may be None
 - `pools`, `synchronised`: the laws of synchronised scans, and the events that they are tried on
 - `replays`: what rows of a scan over the fleet cost that wait for no device
+- `removals`: sets of which nothing is taken out
 - `handlers`, `trial`: functions that cannot be called, or fail on made-up readings
 - `texts`, `record`: which function changed its text but not its version
 - `command`: the command

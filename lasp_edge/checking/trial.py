@@ -32,6 +32,7 @@ from lasp_edge.checking.readings import (
     texts_of,
     values_of,
 )
+from lasp_edge.checking.removals import SetChanges
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -123,6 +124,7 @@ class _Trial:
             for name, variable in plan.own_variables.items()
             if variable.bottom is not None
         }
+        self._set_changes = SetChanges(plan)
         self._reached: list[tuple[int, Any]] = []
         self._turn: int | None = None
         self._choices: dict[str, tuple[tuple[str, ...], bool]] = {}
@@ -202,6 +204,7 @@ class _Trial:
                 always = record.failed == record.times
                 often = "each time" if always else f"{record.failed} of {record.times} times"
                 result.wrong.append(f"{what} fails {often}: {record.first}")
+        result.doubts += self._set_changes.lines()
         return result
 
     def _dataflow(self) -> Dataflow:
@@ -263,6 +266,7 @@ class _Trial:
             self._apply(change)
 
     def _apply(self, change: Mutation) -> None:
+        self._set_changes.note(change)
         state = self._states[change.variable]
         delta: Lattice = getattr(state, change.mutator)(self._replica, *change.arguments)
         state |= delta
