@@ -6,6 +6,7 @@ A sink may lack readings that a device lost with its store; what it has is the u
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from device_agent.gateway.fleet_history import GatewayHistory
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.cells import PRESENT, Cell, unpacked
 from lasp_edge.ordered.deltas import Content
@@ -41,7 +42,7 @@ def misread_items(
     lander: LandedState, plan: Plan, items: Mapping[str, ItemsByDevice]
 ) -> Iterator[str]:
     """Yield what a sink's streams do not read of its store as it has landed; see `landed_items`."""
-    history = lander.history(plan)
+    history = GatewayHistory(plan, lander.kept)
     for event, devices in items.items():
         read: ItemsByDevice = {}
         for at, cell in history.stored_cells(event, BEFORE_ALL_US, FOR_EVER_US):

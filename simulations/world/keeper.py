@@ -40,6 +40,7 @@ class SimulatedKeeper:
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
         self.dropped: dict[tuple[WindowStart, int], dict[str, int]] = {}
         self._reached_us: dict[str, int] = {}
+        self._lives_us: dict[str, dict[tuple[int, int], int]] = {}
         self.taken = self.commits = 0
         self.again: list[str] = []
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
@@ -55,6 +56,7 @@ class SimulatedKeeper:
         after.came_us = dict(self.came_us)
         after.commits = self.commits
         after.dropped, after._reached_us = dict(self.dropped), dict(self._reached_us)
+        after._lives_us = {device: dict(lives) for device, lives in self._lives_us.items()}
         after._history, after._results = dict(self._history), dict(self._results)
         after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
         after._starts = {stream: list(starts) for stream, starts in self._starts.items()}
@@ -154,3 +156,10 @@ class SimulatedKeeper:
         for device, promise in state.promises.entries.items():
             before_us = self._reached_us.get(device, BOTTOM_US)
             self._reached_us[device] = max(before_us, reach_us(promise))
+            lives, life = self._lives_us.setdefault(device, {}), promise.version[:2]
+            lives[life] = max(reach_us(promise), lives.get(life, BOTTOM_US))
+
+    def earlier_us(self, device: str) -> int:
+        """Return how far lives of a device before its newest one had promised, at most."""
+        lives = self._lives_us.get(device, {})
+        return max([lives[life] for life in sorted(lives)[:-1]], default=BOTTOM_US)

@@ -12,7 +12,6 @@ from crdts.frontier import BOTTOM_US
 from device_agent.agent.guard import FAILED
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore
-from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetState
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
@@ -138,6 +137,11 @@ class LandedState:
         return self._keeper.state.lost
 
     @property
+    def kept(self) -> SimulatedKeeper:
+        """All that was ever made durable."""
+        return self._keeper
+
+    @property
     def coverage(self) -> Coverage:
         """How far results are final, and over whom."""
         return self.core.coverage
@@ -163,10 +167,6 @@ class LandedState:
                 yield f"{self.file} goes by {name} {known}, and its store has {kept}"
         if dict(state.promises.entries) != core.promises:
             yield f"{self.file} goes by promises that its store does not have"
-
-    def history(self, plan: Plan) -> GatewayHistory:
-        """Return what streams read of its store, as a process does that starts on it."""
-        return GatewayHistory(plan, self._keeper)
 
     @property
     def failures(self) -> list[str]:

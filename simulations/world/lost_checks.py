@@ -2,10 +2,12 @@
 
 - a window that is final names the device whose readings it lacks, as far as the device knows that
   another life of it had come: up to there its readings are doubtful
+- the stretch in which a sink names it begins where its lives before had promised, or earlier
 """
 
 from collections.abc import Iterator
 
+from crdts.frontier import BOTTOM_US
 from lasp_edge.protocol.status import TENTATIVE
 from simulations.world.device import RecordedLine, VirtualDevice
 from simulations.world.programs import TIMED
@@ -16,6 +18,9 @@ from simulations.world.world import World
 
 def unnamed(world: World, device: VirtualDevice, sink: AnySink) -> Iterator[str]:
     """Yield the final windows that lack lines of a device, and do not name it."""
+    since_us, _ = sink.lander.lost.get(device.name, (BOTTOM_US, BOTTOM_US))
+    if since_us > sink.lander.kept.earlier_us(device.name):
+        yield f"{sink.sink} takes what {device.name} promises for what its lost store had promised"
     doubt_us = device.core.intake.highs.furthest_doubt_us()
     retired = device.name in world.operator.commands.membership.entries
     if doubt_us is None or retired or world.scenario.silent_s or sink.former:

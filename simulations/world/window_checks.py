@@ -10,6 +10,7 @@
 - a row that is not tentative names nobody who has promised past its end and has all its readings;
   whom such a row named, the next one names, too, unless that had promised by then past its end, or
   as far as windows are passed, where it is longer now (it may promise less later)
+- it names each device of which readings may be missing there, as a store of it was lost
 - one that is written again with the same result names somebody no more, or a device of which it is
   known only now that it may lack readings there
 """
@@ -76,6 +77,12 @@ def _wrong_names(lander: LandedState, row: FleetRow, retain_us: int) -> Iterator
     frontier_us = lander.coverage.frontier
     if frontier_us is None or not frontier_us - retain_us < row.end_us <= frontier_us:
         return
+    counting = {*lander.coverage.expected}.difference(lander.membership.entries)
+    for device in sorted(counting & lander.lost.keys()) if len(row.excluded) < MOST_NAMES else ():
+        since_us, until_us = lander.lost[device]
+        is_lost = since_us < row.end_us and row.at.start_us < until_us
+        if is_lost and device not in row.excluded:
+            yield f"{row.at} may lack readings of {device}, and does not name it"
     promises, begun = lander.promises.entries, lander.begun
     for device in row.excluded[:MOST_NAMES]:
         lacks_until_us = dict(begun.get(device, ())).get(row.stream, row.at.start_us)
