@@ -151,7 +151,7 @@ class GatewayCore:
             [*state.steps, *steps], None
         )
         self._served, self._ticks, self._begun = served_by(every), 0, state.begun
-        self._lost, self._owed, self._earlier_us = state.lost, state.owed, earlier_of(state)
+        self._lost, self._owed, self._earlier = state.lost, state.owed, earlier_of(state)
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
         self.windows.promised(steps, None)
@@ -213,7 +213,8 @@ class GatewayCore:
                 before_us if self.streams is None else self.streams.passed_us(before_us),
             ),
             lacking_stretches(
-                self._lost, before.lost, self._owed, self.coverage.expected, self._liveness
+                *(self._lost, before.lost, self._owed, self.coverage.expected),
+                *(self._liveness, self._earlier),
             ),
         )
         changes.rows += self.windows.revisions(changes.entries, before_us, finality)
@@ -256,7 +257,7 @@ class GatewayCore:
             self._begun,
             self._lost,
             self._owed,
-            self._earlier_us,
+            self._earlier,
         )
 
     def _witnessed(self, accepted: Accepted) -> Mapping[str, str]:
@@ -308,8 +309,9 @@ class GatewayCore:
         of_merging = (before.former_us, host_us, furthest_us)
         self._liveness = Liveness(promises, ticks, members, *of_merging)
         known, found = before.promises.entries, promises.entries
-        self._earlier_us = earlier_after(self._earlier_us, before, accepted.promises.entries)
-        self._lost = lost_after(self._lost, accepted.begun, self._earlier_us)
+        came, before_us = accepted.promises.entries, self.coverage.frontier
+        self._earlier = earlier_after(self._earlier, before, came, before_us)
+        self._lost = lost_after(self._lost, accepted.begun, self._earlier)
         begun = {
             device: each
             for device, each in accepted.begun.items()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from crdts.frontier import BOTTOM_US, Promise
 from crdts.membership import NEVER
-from device_agent.gateway.kept import FleetState
+from device_agent.gateway.kept import EarlierLives, FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import Begun
@@ -25,31 +25,41 @@ LostStretch = tuple[int, int]
 
 
 def earlier_after(
-    known: Mapping[str, int], before: Liveness, came: Mapping[str, Promise]
-) -> Mapping[str, int]:
-    """Return up to which time lives of devices before their present ones had promised.
+    known: Mapping[str, EarlierLives],
+    before: Liveness,
+    came: Mapping[str, Promise],
+    frontier_us: int | None,
+) -> Mapping[str, EarlierLives]:
+    """Return what is known of the lives of devices before their present ones.
 
     Args:
         known: the same, before new promises came.
-        before: what was known then.
+        before: what was known of devices then.
         came: the new promises.
+        frontier_us: how far results were final before.
     """
     found = dict(known)
     for device, promise in came.items():
         was = before.promises.entries.get(device)
-        if was is None or was.version[:2] < promise.version[:2]:
-            found[device] = max(reach_us(was), before.former_us.get(device, BOTTOM_US))
+        if was is None:
+            found[device] = EarlierLives(BOTTOM_US, _time(frontier_us))
+        elif was.version[:2] < promise.version[:2]:
+            reached_us = max(reach_us(was), before.former_us.get(device, BOTTOM_US))
+            found[device] = known[device]._replace(reached_us=reached_us)
     return known if found == known else found
 
 
-def earlier_of(state: FleetState) -> Mapping[str, int]:
+def earlier_of(state: FleetState) -> Mapping[str, EarlierLives]:
     """Return what is kept of `earlier_after`; by a former release, how far devices had promised."""
-    reached_us = {at: reach_us(promise) for at, promise in state.promises.entries.items()}
-    return reached_us | {**state.earlier_us}
+    promised = state.promises.entries.items()
+    found = {at: EarlierLives(reach_us(promise), BOTTOM_US) for at, promise in promised}
+    return found | {**state.earlier}
 
 
 def lost_after(
-    known: Mapping[str, LostStretch], begun: Mapping[str, Begun], earlier_us: Mapping[str, int]
+    known: Mapping[str, LostStretch],
+    begun: Mapping[str, Begun],
+    earlier: Mapping[str, EarlierLives],
 ) -> Mapping[str, LostStretch]:
     """Return the stretches of which devices may lack readings, after some have spoken.
 
@@ -60,24 +70,35 @@ def lost_after(
     Args:
         known: those known before.
         begun: what new promises state.
-        earlier_us: see `earlier_after`.
+        earlier: see `earlier_after`.
     """
     found = dict(known)
     for device, each in begun.items():
         until_us = dict(each).get(EVERY_WINDOW, BOTTOM_US)
         since_us, before_us = known.get(device, (LATEST_PANE_US, BOTTOM_US))
         if until_us > before_us:
-            found[device] = (min(since_us, earlier_us.get(device, BOTTOM_US)), until_us)
+            found[device] = (min(since_us, earlier[device].reached_us), until_us)
     return known if found == known else found
 
 
-def grown(before: Mapping[str, LostStretch], after: Mapping[str, LostStretch]) -> range:
+def grown(
+    before: Mapping[str, LostStretch],
+    after: Mapping[str, LostStretch],
+    earlier: Mapping[str, EarlierLives],
+) -> range:
     """Return the times in which devices may lack readings, as is known only now.
 
-    >>> grown({"attic": (10, 30)}, {"attic": (10, 50), "cellar": (20, 40)})
+    What was final before anybody knew of a device stays as it is: it names no such device.
+
+    >>> lives = {"attic": EarlierLives(10, -5), "cellar": EarlierLives(-99, 20)}
+    >>> grown({"attic": (10, 30)}, {"attic": (10, 50), "cellar": (-99, 40)}, lives)
     range(10, 50)
     """
-    several = [each for device, each in after.items() if each != before.get(device)]
+    several = [
+        (max(since_us, earlier[device].unknown_us), until_us)
+        for device, (since_us, until_us) in after.items()
+        if (since_us, until_us) != before.get(device)
+    ]
     least_us = min((since_us for since_us, _ in several), default=0)
     return range(least_us, max((until_us for _, until_us in several), default=0))
 
@@ -103,7 +124,7 @@ def owed_after(
         reached_us: how far each has promised, to whichever sink.
     """
     members, now_us = after.membership, after.host_us
-    passed_us = BOTTOM_US if frontier_us is None else frontier_us
+    passed_us = _time(frontier_us)
     found = {device: us for device, us in known.items() if device in members.retired}
     for device, version in members.retired.items():
         if device not in retired and version > NEVER:
@@ -131,6 +152,7 @@ def lacking_stretches(
     owed: Mapping[str, int],
     expected: Collection[str],
     known: Liveness,
+    earlier: Mapping[str, EarlierLives],
 ) -> LackingStretches:
     """Return the stretches of which devices may lack readings, or still owe them.
 
@@ -140,13 +162,14 @@ def lacking_stretches(
         owed: see `owed_after`.
         expected: the devices that count.
         known: what is known of devices.
+        earlier: see `earlier_after`.
     """
     promises, former_us = known.promises.entries, known.former_us
     found = [(device, each) for device, each in lost.items() if device in expected]
     for device, until_us in owed.items():
         since_us = max(reach_us(promises.get(device)), former_us.get(device, BOTTOM_US))
         found += [(device, (since_us, until_us))] if since_us < until_us else []
-    return LackingStretches(found, grown(before, lost))
+    return LackingStretches(found, grown(before, lost, earlier))
 
 
 class TurnFinality:
@@ -286,6 +309,10 @@ class TurnFinality:
         """Return who is missing in a window of this X that ends then."""
         led = self._devices.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
         return led.before(end_us)
+
+
+def _time(time_us: int | None) -> int:
+    return BOTTOM_US if time_us is None else time_us
 
 
 def served_by(windows: Iterable[Window]) -> frozenset[int]:

@@ -47,6 +47,18 @@ class KeptEntry(NamedTuple):
     partial: Partial
 
 
+class EarlierLives(NamedTuple):
+    """What is known of the lives of a device before its present one.
+
+    Attributes:
+        reached_us: up to which time they had promised.
+        unknown_us: how far results were final when the device was first heard.
+    """
+
+    reached_us: int
+    unknown_us: int
+
+
 class FleetState(NamedTuple):
     """The state of a gateway beside its entries and rows: small, and whole in memory.
 
@@ -63,7 +75,7 @@ class FleetState(NamedTuple):
         lost: device -> up to which time it had promised before it came with another store, and
             from when on that has all its readings.
         owed: retired device -> up to which time windows lack what it may still send.
-        earlier_us: device -> up to which time its lives before the present one had promised.
+        earlier: device -> its lives before the present one.
     """
 
     frontier_us: int | None = None
@@ -77,7 +89,7 @@ class FleetState(NamedTuple):
     begun: Mapping[str, Begun] = MappingProxyType({})
     lost: Mapping[str, tuple[int, int]] = MappingProxyType({})
     owed: Mapping[str, int] = MappingProxyType({})
-    earlier_us: Mapping[str, int] = MappingProxyType({})
+    earlier: Mapping[str, EarlierLives] = MappingProxyType({})
 
 
 @dataclass

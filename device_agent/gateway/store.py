@@ -18,7 +18,13 @@ from crdts import ControlLog, Frontier, Member, Membership, Version, decode, enc
 from crdts.frontier import Promise
 from crdts.plain import pack
 from crdts.replica import SEQS
-from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
+from device_agent.gateway.kept import (
+    EarlierLives,
+    FleetChanges,
+    FleetState,
+    KeptEntry,
+    WriterOfPanes,
+)
 from device_agent.gateway.partials import packed_partial, unpacked_partial
 from device_agent.gateway.stored_history import TABLE as HISTORY
 from device_agent.gateway.stored_history import (
@@ -131,10 +137,7 @@ _FACTS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
     "served": (SERVED, lambda served: json.dumps(sorted(served))),
     "control": (CONTROL, lambda log: encode(log).hex()),
     "held": (HELD, json.dumps),
-    "begun": (BEGUN, lambda begun: json.dumps(dict(begun))),
-    "lost": (LOST, lambda lost: json.dumps(dict(lost))),
-    "owed": (OWED, lambda owed: json.dumps(dict(owed))),
-    "earlier_us": (EARLIER, lambda earlier_us: json.dumps(dict(earlier_us))),
+    **{name: (name, lambda each: json.dumps(dict(each))) for name in (BEGUN, LOST, OWED, EARLIER)},
 }
 """Field of the state -> its fact, and the text of its value."""
 
@@ -177,6 +180,8 @@ class FleetStore(HistoryFile):
         """Return the state that a core starts with."""
         facts, rows = self.facts(), self._rows
         frontier, control, served = facts.get(FRONTIER), facts.get(CONTROL), facts.get(SERVED)
+        of_devices = (BEGUN, LOST, OWED, EARLIER)
+        by_device = {name: json.loads(facts.get(name, "{}")) for name in of_devices}
         promises = {
             device: Promise(Version(*version), low_us, bool(done), heard_us)
             for device, *version, low_us, done, heard_us in rows("SELECT * FROM promise")
@@ -194,13 +199,10 @@ class FleetStore(HistoryFile):
             ControlLog() if control is None else _log(control),
             tuple([StartSpan(*each) for each in json.loads(facts.get(HELD, "[]"))]),
             None if served is None else frozenset(json.loads(served)),
-            {
-                name: tuple(map(tuple, each))
-                for name, each in json.loads(facts.get(BEGUN, "{}")).items()
-            },
-            {name: tuple(each) for name, each in json.loads(facts.get(LOST, "{}")).items()},
-            json.loads(facts.get(OWED, "{}")),
-            json.loads(facts.get(EARLIER, "{}")),
+            {name: tuple(map(tuple, each)) for name, each in by_device[BEGUN].items()},
+            {name: tuple(each) for name, each in by_device[LOST].items()},
+            by_device[OWED],
+            {name: EarlierLives(*each) for name, each in by_device[EARLIER].items()},
         )
         return self._state
 

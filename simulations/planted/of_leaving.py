@@ -14,7 +14,7 @@ from device_agent.agent.timing.waiting import Waiting
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway import finality
 from device_agent.gateway.finality import LostStretch
-from device_agent.gateway.kept import WriterOfPanes
+from device_agent.gateway.kept import EarlierLives, WriterOfPanes
 from device_agent.gateway.panes import KeyedPane
 from device_agent.gateway.results import FleetResults
 from lasp_edge.folds.columns import Partial
@@ -114,9 +114,9 @@ def the_stretch_of_a_lost_store_is_empty() -> Iterator[None]:
     def lost_after(
         known: Mapping[str, LostStretch],
         begun: Mapping[str, Begun],
-        earlier_us: Mapping[str, int],
+        earlier: Mapping[str, EarlierLives],
     ) -> Mapping[str, LostStretch]:
-        found = right(known, begun, earlier_us)
+        found = right(known, begun, earlier)
         return {device: (until_us, until_us) for device, (_, until_us) in found.items()}
 
     with replaced(gateway_core, "lost_after", lost_after):
@@ -138,7 +138,7 @@ def results_are_not_shown_again() -> Iterator[None]:
 @planted
 def a_final_row_does_not_hear_of_a_lost_store() -> Iterator[None]:
     """A new life promises before it knows of the lost one: what is final by then names nobody."""
-    with replaced(finality, "grown", lambda _before, _after: range(0)):
+    with replaced(finality, "grown", lambda _before, _after, _earlier: range(0)):
         yield
 
 
@@ -148,10 +148,17 @@ def what_the_present_life_promised_is_all_here() -> Iterator[None]:
     right = finality.earlier_after
 
     def earlier_after(
-        known: Mapping[str, int], before: Liveness, came: Mapping[str, Promise]
-    ) -> Mapping[str, int]:
-        reached_us = {at: reach_us(each) for at, each in before.promises.entries.items()}
-        return {**right(known, before, came), **reached_us}
+        known: Mapping[str, EarlierLives],
+        before: Liveness,
+        came: Mapping[str, Promise],
+        frontier_us: int | None,
+    ) -> Mapping[str, EarlierLives]:
+        found = right(known, before, came, frontier_us)
+        promised = before.promises.entries
+        return {
+            device: each._replace(reached_us=max(each.reached_us, reach_us(promised.get(device))))
+            for device, each in found.items()
+        }
 
     with replaced(gateway_core, "earlier_after", earlier_after):
         yield

@@ -10,7 +10,8 @@
 - a row that is not tentative names nobody who has promised past its end and has all its readings;
   whom such a row named, the next one names, too, unless that had promised by then past its end, or
   as far as windows are passed, where it is longer now (it may promise less later)
-- it names each device of which readings may be missing there, as a store of it was lost
+- it names each device of which readings may be missing there, as a store of it was lost, unless it
+  was final before anybody knew of the device
 - one that is written again with the same result names somebody no more, or a device of which it is
   known only now that it may lack readings there
 """
@@ -80,6 +81,7 @@ def _wrong_names(lander: LandedState, row: FleetRow, retain_us: int) -> Iterator
     counting = {*lander.coverage.expected}.difference(lander.membership.entries)
     for device in sorted(counting & lander.lost.keys()) if len(row.excluded) < MOST_NAMES else ():
         since_us, until_us = lander.lost[device]
+        since_us = max(since_us, lander.kept.state.earlier[device].unknown_us)
         is_lost = since_us < row.end_us and row.at.start_us < until_us
         if is_lost and device not in row.excluded:
             yield f"{row.at} may lack readings of {device}, and does not name it"

@@ -173,6 +173,33 @@ def test_a_row_that_was_final_names_a_device_once_it_states_that_another_store_h
     assert {row.status for row in final if row.excluded} == {"revised"}
 
 
+def test_what_was_final_before_anybody_knew_of_a_device_does_not_name_it():
+    """A gateway that was there for years would else write all its rows again."""
+    plan = rooms()
+    gateway = GatewayUnderTest(plan, terms=WaitingTerms())
+    first, new = Device(plan, "pi-0"), Device(plan, "pi-9")
+    rows = [row for at_s in range(0, 300, 10) for row in read(first, 20.0, at_s)]
+    heard_us = BEGIN_US + 1_000 * SECOND_US
+    gateway.step([*rows, first.promise(START_US + MINUTE_US, heard_us), tick(1, heard_us)])
+    assert gateway.core.coverage.frontier == START_US + MINUTE_US
+    gateway.step([new.promise(START_US + 5 * MINUTE_US, heard_us)])
+    gateway.step([first.promise(START_US + 5 * MINUTE_US, heard_us)])
+    gateway.restart()
+    before = {at: len(rows) for at, rows in gateway.keeper.revisions.items()}
+    accepted = accepted_of(plan, [new.promise(START_US + 6 * MINUTE_US, heard_us)])[0]
+    accepted.begun["pi-9"] = ((EVERY_WINDOW, START_US + 2 * MINUTE_US),)
+    gateway.keeper.commit(gateway.core.join(accepted, None).changes)
+    revised = {at for at, rows in gateway.keeper.revisions.items() if len(rows) > before[at]}
+    rows = {at: each[-1] for at, each in gateway.keeper.revisions.items()}
+    assert revised
+    assert revised == {
+        at
+        for at, row in rows.items()
+        if row.end_us > START_US + MINUTE_US and at.start_us < START_US + 2 * MINUTE_US
+    }
+    assert {rows[at].excluded for at in revised} == {("pi-9",)}
+
+
 def grown():
     """Return a program, a further one whose window is longer, and for each what a gateway takes.
 

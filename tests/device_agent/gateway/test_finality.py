@@ -5,6 +5,7 @@ import pytest
 from crdts import Version
 from crdts.frontier import Promise
 from device_agent.gateway.finality import HeldStarts, LackingStretches, TurnFinality, lost_after
+from device_agent.gateway.kept import EarlierLives
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
@@ -23,7 +24,7 @@ def promised(low_us):
 @pytest.mark.parametrize(("known_us", "since_us"), [(10, 10), (70, 30)])
 def test_what_a_lost_store_had_accepted_begins_with_the_first_that_may_be_lost(known_us, since_us):
     known = {"a": (known_us, 50)}
-    found = lost_after(known, {"a": ((EVERY_WINDOW, 80),)}, {"a": 30})
+    found = lost_after(known, {"a": ((EVERY_WINDOW, 80),)}, {"a": EarlierLives(30, 0)})
     assert found == {"a": (since_us, 80)}
 
 

@@ -6,7 +6,13 @@ import sqlite3
 import pytest
 
 from crdts import ControlLog
-from device_agent.gateway.kept import FleetChanges, FleetState, KeptEntry, WriterOfPanes
+from device_agent.gateway.kept import (
+    EarlierLives,
+    FleetChanges,
+    FleetState,
+    KeptEntry,
+    WriterOfPanes,
+)
 from device_agent.gateway.store import FILE_NAME, FleetStore, existing_fleet
 from device_agent.gateway.table import found, meaning_of, newest_rows
 from device_agent.storage.damage import DamagedStoreError
@@ -202,6 +208,17 @@ def test_steps_are_kept_until_they_are_of_no_use(store):
     store.commit(FleetChanges(state=FleetState(steps=frozenset([first, second]))))
     store.commit(FleetChanges(state=FleetState(steps=frozenset([first]))))
     assert store.restored() == FleetState(steps=frozenset([first]))
+
+
+def test_what_is_known_of_devices_is_there_again(store):
+    state = FleetState(
+        begun={"pi-0": ((7, 60), (0, 30))},
+        lost={"pi-0": (10, 30)},
+        owed={"pi-1": 20},
+        earlier={"pi-0": EarlierLives(10, -5), "pi-2": EarlierLives(0, 40)},
+    )
+    store.commit(FleetChanges(state=state))
+    assert store.restored() == state
 
 
 def test_a_file_names_the_last_stores_before_it_and_their_last_commits(tmp_path):
