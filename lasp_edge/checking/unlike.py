@@ -56,11 +56,14 @@ def _compared(plan: Plan, function: FunctionType) -> Iterator[str]:
 
 
 def _substring(node: ast.Compare) -> Iterator[str]:
-    """Yield why a tag is looked for in the letters of a text."""
+    """Yield why a tag, or a device, is looked for in the letters of a text."""
     sides = pairwise([node.left, *node.comparators])
     for op, (what, where) in zip(node.ops, sides, strict=True):
         is_text = isinstance(where, ast.Constant) and isinstance(where.value, str)
-        if isinstance(op, ast.In | ast.NotIn) and is_text and _subscript(what)[0].endswith("tags"):
+        is_name = _subscript(what)[0].endswith("tags") or (
+            isinstance(what, ast.Attribute) and what.attr in {"device", "name"}
+        )
+        if isinstance(op, ast.In | ast.NotIn) and is_text and is_name:
             text = ast.unparse(where)
             yield f"{ast.unparse(node)}, which looks for a part of that text: write ({text},)"
 

@@ -65,7 +65,7 @@ def all_tried(
             event: spare - found.tags.get(event, {}).keys()
             for event, spare in whole.spare_tags.items()
         }
-    found.doubts += _unreached(plan, found)
+    found.doubts += _unreached(plan, found) + _alike(found)
     if found.wrong or found.doubts:
         found.doubts += _of_texts(plan)
     found.doubts += grows
@@ -82,6 +82,23 @@ def _unreached(plan: Plan, found: Findings) -> list[str]:
         reached += plan.streams[name].sources if name in plan.streams else ()
     left = [name for name in found.unreached if name not in reached]
     return [f"{title(plan, name)}: nothing made-up reaches it" for name in left]
+
+
+def _alike(found: Findings) -> list[str]:
+    """Return a line for each two tags of one event that differ by case or blanks alone."""
+    lines = []
+    for event in found.tags.keys() | found.spare_tags.keys():
+        names = {*found.tags.get(event, ()), *found.spare_tags.get(event, ())}
+        spelt: dict[str, list[str]] = {}
+        for name in sorted(names):
+            spelt.setdefault("".join(name.split()).casefold(), []).append(name)
+        lines += [
+            f"functions ask readings of {event} for the tags {' and '.join(map(repr, same))}, "
+            "which differ by case or blanks alone: write one of them"
+            for same in spelt.values()
+            if len(same) > 1
+        ]
+    return sorted(lines)
 
 
 def _of_texts(plan: Plan) -> list[str]:

@@ -4,6 +4,7 @@ import pytest
 
 from lasp_edge import Program, folds, scans
 from lasp_edge.checking.unlike import half_pairs, unlike_texts
+from lasp_edge.checking.whole import all_tried
 
 
 def counting(where):
@@ -20,6 +21,7 @@ CASES = {
     "a number": (lambda event, at: event.tags["floor"] == 3, "a tag is a text: write '3'"),
     "numbers": (lambda event, at: event.tags["floor"] in (3, 4), "a tag is a text: write '3'"),
     "letters": (lambda event, at: event.tags["room"] in ("attic"), "write ('attic',)"),
+    "letters of a device": (lambda event, at: event.device in ("pi-1"), "write ('pi-1',)"),
     "one of two": (lambda event, at: event.tags["room"] in ("attic", "hall"), ""),
     "no choice": (lambda event, at: at["mode"] == "nigth", "mode is one of day, night"),
     "a text": (lambda event, at: event.tags["floor"] == "3" and at["mode"] == "night", ""),
@@ -50,3 +52,16 @@ def test_a_pair_with_a_half_that_may_be_none_is_named(missing, found):
     assert [line.partition(":")[0] for line in half_pairs(program.plan())] == [
         "result both"
     ] * found
+
+
+@pytest.mark.parametrize(("other", "found"), [("Room", 1), ("room ", 1), ("room", 0), ("flat", 0)])
+def test_two_tags_of_an_event_that_differ_by_case_or_blanks_are_named(other, found):
+    program = Program("house")
+    warm = program.event("warm", resolution="0.1")
+    window = {"source": warm, "fold": folds.count(), "size_s": 60}
+    program.window("by_room", **window, key=lambda event: event.tags["room"])
+    program.window("by_other", **window, key=lambda event: event.tags.get(other, ""))
+    lines = [line for line in all_tried(program.plan()).doubts if "tags" in line]
+    names = " and ".join(map(repr, sorted([other, "room"])))
+    text = f"functions ask readings of warm for the tags {names}"
+    assert [line.partition(",")[0] for line in lines] == [text] * found
