@@ -13,6 +13,7 @@
 - `endless`: functions that do not return
 - `fields`, `handled`: what the step of a field loses, and what handlers cut off readings
 - `unlike`: comparisons that never hold, and pairs of which a half may be None
+- `unasked`: parameters that no function of a window asks for
 - `pools`, `synchronised`: the laws of synchronised scans, and the events that they are tried on
 - `replays`: what rows of a scan over the fleet cost that wait for no device
 - `removals`: sets of which nothing is taken out
