@@ -1,7 +1,7 @@
 """The demands on a scan, tried: its functions depend on their arguments alone, all is plain.
 
-Each event is stepped several times, and from a state that was stored and read again, as a device
-does after a restart. Its timers are rung in the same way.
+Each event is stepped several times, the first ones again after all others, and from a state that
+was stored and read again, as a device does after a restart. Its timers are rung in the same way.
 
     >>> from lasp_edge import scans
     >>> class Forgetful(scans.Scan):
@@ -16,7 +16,7 @@ does after a restart. Its timers are rung in the same way.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -36,6 +36,8 @@ ENOUGH_RINGS = 1_000
 """Timers after the last event, at most, that a scan may have."""
 AGAIN = "after the last event, and so on without end; let due give None after some of them"
 """What a timer does that is set again, each time for later."""
+FIRSTS = 3
+"""Steps that are taken again once all others were."""
 _OURS = "lasp_edge."
 SHAPE = "must give a state and a list of outputs, such as return state, [output]"
 """What a step does that gives something else."""
@@ -49,14 +51,18 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
         check_plain(state)
     except ValueError as error:
         return [f"step from {state!r} fails: {error}"]
+    firsts: list[_FirstStep] = []
     for event in events:
-        state = _tried(found, "step", f"at {event.value!r}", scan.step, state, event)
+        before, state = state, _tried(found, "step", f"at {event.value!r}", scan.step, state, event)
+        if len(firsts) < FIRSTS:
+            firsts.append(_FirstStep(before, event, _gave(scan, before, event)))
         _note_unit(found, scan, state, event.time_us)
         for _ in range(MOST_RINGS):
             due_us = _due_us(found, scan, state)
             if due_us is None or due_us > event.time_us:
                 break
             state = _rung(found, scan, state, due_us)
+    _note_memory(found, scan, firsts)
     for _ in range(ENOUGH_RINGS):
         due_us = _due_us(found, scan, state)
         if due_us is None or found:
@@ -64,6 +70,36 @@ def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
         state = _rung(found, scan, state, due_us)
     found["ring"] = f"ring sets a timer {ENOUGH_RINGS:,} times {AGAIN}"
     return list(found.values())
+
+
+class _FirstStep(NamedTuple):
+    """A step before others were taken; `gave` is None where it failed."""
+
+    state: Any
+    event: Event
+    gave: tuple[Any, tuple[Any, ...]] | None
+
+
+def _gave(scan: Scan, state: Any, event: Event) -> tuple[Any, tuple[Any, ...]] | None:
+    """Return what a step gives, all plain; None where it fails."""
+    try:
+        after, values = scan.step(decoded(encoded(state)), event)
+        return decoded(encoded((after, tuple(values))))  # type: ignore[no-any-return]
+    except BaseException as error:  # noqa: BLE001 - it is noted where it is tried
+        pass_interrupt(error)
+        return None
+
+
+def _note_memory(found: dict[str, str], scan: Scan, firsts: Iterable[_FirstStep]) -> None:
+    """Note a step that gives something else once others were taken."""
+    for state, event, gave in firsts:
+        again = _gave(scan, state, event)
+        if gave is not None and again is not None and encoded(gave) != encoded(again):
+            found.setdefault(
+                "step",
+                f"step from {state!r} at {event.value!r} gives {gave!r} first, and {again!r} once "
+                "it has seen other readings; let the state alone tell it of these",
+            )
 
 
 def remedy(made: Any, event: Event | None, why: str) -> str:

@@ -173,3 +173,30 @@ def test_a_map_that_gives_no_number_is_told_what_it_gives():
     (line,) = lines(lambda event: "hot")
     assert "; it gives 'hot', and a number is needed, for the event litres" in line
     assert lines(lambda event: event.value + 1) == []
+
+
+class Spread(scans.Scan):
+    """How far the readings that this object has seen lie apart."""
+
+    name, zero = "spread", ()
+
+    def __init__(self):
+        self.seen = []
+
+    def step(self, state, event):
+        self.seen.append(event.value)
+        return state, [max(self.seen) - min(self.seen)]
+
+
+class SpreadOfState(Spread):
+    def step(self, state, event):
+        low, high = state or (event.value, event.value)
+        now = min(low, event.value), max(high, event.value)
+        return now, [now[1] - now[0]]
+
+
+def test_a_scan_that_remembers_what_its_state_does_not_have_is_named_in_the_readings_unit():
+    (line,) = found_of(Spread(), least=0, most=50)
+    assert line.startswith("scan scanned: step from () at ")
+    assert "gives ((), (0.0,)) first, and ((), (50.0,)) once it has seen other readings" in line
+    assert found_of(SpreadOfState(), least=0, most=50) == []
