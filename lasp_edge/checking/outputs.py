@@ -1,17 +1,20 @@
 """Scans whose outputs over made-up readings are hardly what their author means.
 
 A timer that rings less than a tenth of a second behind its event was meant in seconds; a running
-state that is its first one after all events was given no other first one; and a sum of doubles is
-compared that is a little less than its digits say.
+state that is its first one after all events was given no other first one; a pattern takes no
+reading of an event that it is given; and a sum of doubles is compared that is a little less than
+its digits say.
 
     >>> 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1
     0.9999999999999999
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from lasp_edge.checking.determinism import inner_codes, methods_of
+from lasp_edge.checking.readings import constants_of
 from lasp_edge.checking.spans import in_seconds, spans_of, to_write
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
@@ -19,6 +22,7 @@ from lasp_edge.ordered.deltas import Delta
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.scan import InSteps, Scan
 from lasp_edge.ordered.stages import ScanStage
+from lasp_edge.scans.pattern import Pattern
 from lasp_edge.scans.running import RunningState
 
 SOON_US: Final = 100_000
@@ -39,6 +43,7 @@ def odd_outputs(
     values = [event.value for _, event in outputs.values() if event is not None]
     lines = [*_soon(scan, events.values()), *_still(scan, events.values(), values)]
     lines += _sums(plan, node.name, scan, values)
+    lines += _passed_over(scan, [each for several in events.values() for each in several])
     return [f"{what}: {line}" for line in lines]
 
 
@@ -63,6 +68,30 @@ def _soon(scan: Scan, several: Any) -> Iterator[str]:
             f"due is {soon} microseconds after the event that has set it; for {soon} seconds, "
             f"write event.time_us + {soon} * 1_000_000"
         )
+
+
+def _passed_over(scan: Scan, events: Sequence[Event]) -> Iterator[str]:
+    """Yield a line for each event that no condition of a pattern takes, and none names.
+
+    With `absent_s` such an event has its part: it ends what waits.
+    """
+    inner = scan.inner if isinstance(scan, InSteps) else scan
+    conditions = [*methods_of(inner)] if isinstance(inner, Pattern) and not inner.timed else []
+    named = {text for each in conditions for text in constants_of(each) if isinstance(text, str)}
+    asks = [any("name" in code.co_names for _, code in inner_codes(each)) for each in conditions]
+    for name in sorted({event.name for event in events} - named) if all(asks) else ():
+        of_it = [event for event in events if event.name == name]
+        if conditions and not any(_holds(each, event) for each in conditions for event in of_it):
+            yield (
+                f"no condition of its pattern takes a reading of {name}: each asks for another "
+                f"name; write event.name == {name!r} in one, or leave {name} out of source="
+            )
+
+
+def _holds(condition: Callable[[Event], Any], event: Event) -> bool:
+    with suppress(Exception):  # what it raises is found where it is tried
+        return bool(condition(event))
+    return True
 
 
 def _still(scan: Scan, several: Any, values: list[Any]) -> Iterator[str]:

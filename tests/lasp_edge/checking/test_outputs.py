@@ -200,3 +200,29 @@ def test_a_scan_that_remembers_what_its_state_does_not_have_is_named_in_the_read
     assert line.startswith("scan scanned: step from () at ")
     assert "gives ((), (0.0,)) first, and ((), (50.0,)) once it has seen other readings" in line
     assert found_of(SpreadOfState(), least=0, most=50) == []
+
+
+A, B = (lambda event: event.name == "a"), (lambda event: event.name == "b")
+HOT = lambda event: event.value > 5  # noqa: E731 - as in the docs
+
+
+@pytest.mark.parametrize(
+    ("scan", "is_named"),
+    [
+        (scans.pattern(B, B, within_s=60), True),
+        (scans.pattern(A, B, within_s=60), False),
+        (scans.pattern(B, HOT, within_s=60), False),
+        (scans.pattern(B, lambda event: event.name != "b", within_s=60), False),
+        (scans.pattern(B, lambda e: e.name == "a" and e.value == 4.711, within_s=60), False),
+        (scans.pattern(B, absent_s=60), False),
+        (scans.held_for(B, 60), False),
+    ],
+    ids=["b b", "a b", "hot", "not b", "rare", "absent", "held"],
+)
+def test_an_event_of_which_a_pattern_takes_no_reading_is_named(scan, is_named):
+    program = Program("doors")
+    both = [program.event(name, resolution="0.1", least=0, most=9) for name in "ab"]
+    program.result(program.scan("met", source=both, scan=scan, per_device=True))
+    lines = tried_streams(program.plan()).doubts
+    assert [line.partition(":")[0] for line in lines] == ["scan met"] * is_named
+    assert all("no condition of its pattern takes a reading of a" in line for line in lines)
