@@ -86,7 +86,7 @@ from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
 from lasp_edge.checking.spans import odd_spans
-from lasp_edge.checking.steps import coarse_means, in_steps, rounded_away
+from lasp_edge.checking.steps import coarse_means, forgotten, in_steps, rounded_away
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, need_device, ties
 from lasp_edge.checking.trial import Findings
@@ -235,7 +235,7 @@ def _looked_at(plan: Plan) -> _Seen:
         + valueless(plan)
     )
     doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
-    doubts += odd_spans(plan)
+    doubts += odd_spans(plan) + forgotten(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]

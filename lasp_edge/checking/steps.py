@@ -24,8 +24,9 @@ import ast
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
+from dis import get_instructions
 from functools import partial, reduce
-from inspect import isfunction
+from inspect import isfunction, unwrap
 from math import isclose
 from typing import Any
 
@@ -38,6 +39,7 @@ from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT, PlausibleRange, Resolution
 from lasp_edge.folds.structs import Struct
+from lasp_edge.folds.sums import Count, Sum
 from lasp_edge.language.declarations import EventType
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import WindowRegimes
@@ -111,6 +113,45 @@ def rounded_away(plan: Plan) -> list[str]:
             lost = _lost(plan, event, plan.functions.streams[name], stream.resolution)
             found += [f"map {name}: {lost} of the map"] if lost else []
     return found
+
+
+def forgotten(plan: Plan) -> list[str]:
+    r"""Return a line for each `value=` that asks its reading for nothing, and is no summand.
+
+    Each reading may cost as much: then a sum of these is right, and a mean of them tells nothing.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("attic")
+    >>> warm = program.event("warm", resolution="0.1")
+    >>> off = program.parameter("off", "3", resolution="0.1")
+    >>> of_off = {"value": lambda event, at: at[off], "uses": (off,)}
+    >>> _ = program.window("w", source=warm, fold=folds.mean(), size_s=60, **of_off)
+    >>> print(*forgotten(program.plan())[0].split("; "), sep="\n")
+    value= of window w: it asks its reading for nothing, so each counts as the same number
+    write event.value where it is meant
+    """
+    return [
+        f"value= of window {name}: it asks its reading for nothing, so each counts as the same "
+        "number; write event.value where it is meant"
+        for (name, kind), function in plan.functions.windows.items()
+        if kind == "value" and not _asks_its_reading(function)
+        for several in [[fold for _, fold in nested_folds("", plan.windows[name].fold)]]
+        if not any(isinstance(fold, Sum) or not fold.is_built_in for fold in several)
+        if not all(isinstance(fold, Count | Struct) for fold in several)
+    ]
+
+
+def _asks_its_reading(function: Any) -> bool:
+    """Return whether a function names its event, as far as its code is known."""
+    given = unwrap(function)
+    if not isfunction(given) or not given.__code__.co_argcount:
+        return True
+    code = given.__code__
+    name = code.co_varnames[0]
+    return name in code.co_cellvars or any(
+        name in (each.argval if isinstance(each.argval, tuple) else (each.argval,))
+        for each in get_instructions(code)
+    )
 
 
 def coarse_means(plan: Plan) -> list[str]:

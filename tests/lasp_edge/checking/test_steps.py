@@ -4,7 +4,7 @@ import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Column, Fold, Op, Program, folds, scans
-from lasp_edge.checking.steps import coarse_means, in_steps, rounded_away
+from lasp_edge.checking.steps import coarse_means, forgotten, in_steps, rounded_away
 
 
 class Hot(Fold):
@@ -190,3 +190,25 @@ def test_what_lies_between_two_units_is_added_in_steps(unit, convert, write, spa
     program, event = warm("1", unit=unit, **span)
     program.window("w", source=event, fold=Converted(convert), size_s=60)
     assert in_steps(program.plan()) == []
+
+
+@pytest.mark.parametrize(
+    ("fold", "value", "is_named"),
+    [
+        (folds.mean(), lambda event, at: at["off"], True),
+        (folds.struct(n=folds.count(), least=folds.min()), lambda event, at: at["off"], True),
+        (folds.mean(), lambda event, at: event.value - at["off"], False),
+        (folds.mean(), lambda event, at: max(x.value for x in [event]), False),
+        (folds.sum(), lambda event, at: at["off"], False),  # each reading costs that
+        (folds.struct(all=folds.sum(), mean=folds.mean()), lambda event, at: at["off"], False),
+        (folds.count(), lambda event, at: at["off"], False),
+        (HotInSteps(), lambda event, at: at["off"], False),
+    ],
+    ids=["mean", "struct", "right", "inner", "sum", "sum inside", "count", "own"],
+)
+def test_a_mean_of_numbers_that_are_of_no_reading_is_named(fold, value, is_named):
+    program, event = warm()
+    off = program.parameter("off", "3", resolution="0.01")
+    program.window("w", source=event, fold=fold, size_s=60, value=value, uses=(off,))
+    lines = forgotten(program.plan())
+    assert [line.partition(":")[0] for line in lines] == ["value= of window w"] * is_named
