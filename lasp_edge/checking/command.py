@@ -83,6 +83,7 @@ from lasp_edge.checking.memory import memories_of
 from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.part_names import exchanged
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.rates import flat_rates
 from lasp_edge.checking.reach import short_reaches
 from lasp_edge.checking.room import room_of
 from lasp_edge.checking.spans import odd_spans
@@ -226,16 +227,10 @@ def _looked_at(plan: Plan) -> _Seen:
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
     doubts += feeding(plan) + doubled(plan) + half_pairs(plan) + unlike_texts(plan)
     doubts += compared(plan) + exchanged(plan) + empty_bins(plan) + whole_tags(plan)
-    doubts += (
-        memos
-        + unreachable(plan)
-        + unreached_levels(plan)
-        + unread(plan)
-        + unused(plan)
-        + valueless(plan)
-    )
+    doubts += memos + unreachable(plan) + unreached_levels(plan)
+    doubts += unread(plan) + unused(plan) + valueless(plan)
     doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
-    doubts += odd_spans(plan) + forgotten(plan)
+    doubts += odd_spans(plan) + forgotten(plan) + flat_rates(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]

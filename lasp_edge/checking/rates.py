@@ -1,6 +1,6 @@
-"""Rates that made-up readings are too steep for.
+"""Rates that made-up readings are too steep for, and those that are rounded to 0.
 
-They go from one end of an event's range to the other in a second, which few meters do.
+Made-up readings go from one end of an event's range to the other in a second, which few meters do.
 
     >>> from lasp_edge import Program, scans
     >>> program = Program("water")
@@ -11,8 +11,63 @@ They go from one end of an event's range to the other in a second, which few met
     'if not, say so by event("litres", .., least=, most=)'
 """
 
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Final
+
+from lasp_edge.checking.spans import spans_of
+from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.plan import Plan
 from lasp_edge.scans.rate import ChangeRate
+from lasp_edge.units import SECOND_US
+
+_LONGER: Final = MappingProxyType(
+    {round(SECOND_US / span_s): span_s for span_s in (60, 3_600, 86_400)}
+)
+"""Microseconds of a part of a second -> the seconds of a minute, an hour and a day."""
+
+
+def flat_rates(plan: Plan) -> list[str]:
+    """Return a line for each rate in a part of a second that was meant in a minute, hour or day.
+
+    >>> from lasp_edge import Program, scans
+    >>> program = Program("attic")
+    >>> warm = program.event("warm", resolution="0.1")
+    >>> hourly = scans.rate(per_s=1 / 3_600)
+    >>> _ = program.scan("rise", source=warm, scan=hourly, per_device=True)
+    >>> print(flat_rates(program.plan())[0].partition(", ")[2])
+    and not in an hour; write per_s=3600
+    """
+    found = []
+    for name, made in plan.functions.streams.items():
+        if not isinstance(made, ChangeRate):
+            continue
+        span_us = spans_of(made)["per_s"]
+        longer_s = _LONGER.get(span_us)
+        if longer_s:
+            unit = {60: "a minute", 3_600: "an hour", 86_400: "a day"}[longer_s]
+            found.append(
+                f"scan {name}: its rate is the change in {span_us:,} microseconds"
+                f", and not in {unit}; write per_s={longer_s}"
+            )
+        else:
+            found += _too_flat(plan, name, made, span_us)
+    return found
+
+
+def _too_flat(plan: Plan, name: str, made: ChangeRate, span_us: int) -> Iterator[str]:
+    """Yield a line where no change of a reading within a second gives anything but 0."""
+    event = plan.events.get(plan.streams[name].sources[0])
+    scale = None if event is None else event.plausible
+    if event is None or scale is None or not scale.is_closed or made.resolution is None:
+        return
+    most = (scale.nearest(LIMIT) - scale.nearest(-LIMIT)) * scale.exact
+    if 2 * most * span_us < made.resolution.exact * SECOND_US:
+        yield (
+            f"scan {name}: each rate of readings a second or more apart is rounded to 0, as "
+            f"{event.name} is {scale.span}; write a longer per_s=, or a finer resolution= in "
+            "scans.rate"
+        )
 
 
 def too_steep(plan: Plan, stream: str, failure: str) -> str:
