@@ -85,12 +85,17 @@ def _why(node: ast.AST, known: Mapping[str, Any]) -> str:
 
 
 def _of_seconds(node: ast.BinOp, known: Mapping[str, Any]) -> str:
-    """Return why a time in microseconds is taken for one in seconds; empty text where it is not."""
+    """Return why a time in microseconds is taken for one in seconds or milliseconds, or ""."""
     is_time = ast.unparse(node.left).rpartition(".")[2] == "time_us"
     number = _number(node.right, known) if is_time else None
-    if not isinstance(number, int) or number % _MINUTE or not 0 < number < _SECOND_US:
+    if not isinstance(number, int) or number <= 0 or number % _MINUTE:
         return ""
-    return f"a time is in microseconds, and {number} of them are no second; write {number}_000_000"
+    is_milli = number % (1_000 * _MINUTE) == 0
+    if number > _SECOND_US and (not is_milli or number % _SECOND_US == 0):
+        return ""
+    seconds = number // 1_000 if is_milli else number
+    are = f"{number / _SECOND_US:g} seconds" if number > _SECOND_US else "no second"
+    return f"a time is in microseconds, and {number} of them are {are}; write {seconds}_000_000"
 
 
 def _number(node: ast.expr, known: Mapping[str, Any]) -> Any:

@@ -20,6 +20,7 @@ WIDTH, HALF, WHOLE, MINUTE = 0.1, 0.5, 3, 60
     [
         *("int(x * 100)", "math.floor(x * 100)", "trunc(100 * x)", "math.ceil(x * 100)"),
         *("event.time_us % 86400", "time_us // (24 * 3600)", "time_us % MINUTE"),
+        *("event.time_us // 3600000", "time_us % (24 * 3600 * 1000)"),
         *("int(x / 0.1)", "x // 0.1", "x % 0.05", "divmod(x, 0.3)[0]", "x // WIDTH"),
     ],
 )
@@ -34,10 +35,20 @@ def test_what_is_cut_wrongly_is_found(text):
         *("int(x)", "int(x / 10)", "x // 5", "x % 60", "x // 0.5", "divmod(x, 0.25)"),
         *("round(x * 100)", "Decimal(str(x)) // 0.1", "'%s' % 0.1", "x // HALF", "x % WHOLE"),
         *("int(Decimal(x) * 3)", "x // n", "time_us // 1_000", "time_us % (60 * 1_000_000)"),
+        *("time_us // 100_000", "time_us // 6_000_000", "time_us % 3_600_000_000"),
     ],
 )
 def test_what_is_cut_rightly_is_not(text):
     assert list(cuts_in(ast.parse(text), globals())) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "are", "seconds"),
+    [(3_600, "no second", 3_600), (60_000, "no second", 60), (3_600_000, "3.6 seconds", 3_600)],
+)
+def test_a_time_that_is_taken_for_one_in_seconds_or_milliseconds_is_told_both(number, are, seconds):
+    (line,) = cuts_in(ast.parse(f"event.time_us // {number}"), {})
+    assert line.endswith(f"{number} of them are {are}; write {seconds}_000_000")
 
 
 @pytest.mark.parametrize(
