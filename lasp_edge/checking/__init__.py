@@ -7,8 +7,8 @@
 - `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs;
   `clocks`, `rounding`: functions of `time`, and of `math` and numpy; `steps`: steps of a reading
   that are taken for units; `spans`: times in another unit; `rates`: those that are too steep or
-  too flat; `cuts`, `settings`, `set_orders`: numbers that are cut where no double is, what a
-  process is set to, and the order of a set
+  too flat; `meters`: sums of what a meter shows; `cuts`, `settings`, `set_orders`: numbers that are
+  cut where no double is, what a process is set to, and the order of a set
 - `memory`, `alerts`, `room`, `growth`: what functions remember, what no value reaches, what is full
 - `endless`: functions that do not return
 - `fields`, `handled`: what the step of a field loses, and what handlers cut off readings

@@ -35,9 +35,14 @@ from lasp_edge.folds.truth import All
 from lasp_edge.folds.truth import Any as AnyOf
 from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import EventType, Parameter, Stream
+from lasp_edge.language.device_classes import device_class
 from lasp_edge.language.plan import Plan
 from lasp_edge.scans.hysteresis import TwoLevels
 
+_OF_READINGS = (Mean, Minimum, Maximum, First, Last, Top, Quantile)
+"""Folds that give what a reading may be."""
+_WHOLES = frozenset({"humidity", "moisture", "battery"})
+"""Device classes of percent of which nobody waits for less than one."""
 _EMPTY = (
     "a window without a reading has no row; to notice silence, fold a set whose samples have an "
     "age, such as BoundedLWWSet(bound=100, max_age_s=60), with folds.count()"
@@ -112,6 +117,42 @@ def unreached_levels(plan: Plan) -> list[str]:
                     f"range of {event.name}"
                 )
     return found
+
+
+def small_shares(plan: Plan) -> list[str]:
+    """Return a line for each level below 1 of what is in percent, of which 100 are the whole.
+
+    That is said of what is never looked at so finely: few packets may be lost, or little gas leak.
+
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("cellars")
+    >>> moist = program.event("humidity", resolution="1", unit="%", least=0, most=100)
+    >>> tops = program.window("tops", source=moist, fold=folds.max(), size_s=60)
+    >>> program.alert("wet", tops, above=0.8)
+    >>> print(small_shares(program.plan())[0].partition("; ")[2])
+    for 80 %, write 80
+    """
+    watched = [(f"alert {name}", each) for name, each in plan.alerts.items()]
+    watched += [(f"on_value of {each.variable}", each) for each in plan.reactions]
+    levels = [
+        (what, event, each.trigger.level)
+        for what, each in watched
+        for found in filter(None, [_folded(plan, each.variable)])
+        for event in filter(None, [found[1].event])
+        if each.trigger is not None and not each.levels
+        if isinstance(_inner(found, each.part), _OF_READINGS)
+    ]
+    levels += [
+        (f"scan {name}", plan.events[plan.streams[name].sources[0]], made.levels[0])
+        for name, made in plan.functions.streams.items()
+        if isinstance(made, TwoLevels) and plan.streams[name].sources[0] in plan.events
+    ]
+    return [
+        f"{what}: its level is {_text(level)}, and {event.name} is in %; for {_text(100 * level)} "
+        f"%, write {_text(100 * level)}"
+        for what, event, level in levels
+        if event.unit == "%" and device_class(event) in _WHOLES and 0 < level < 1
+    ]
 
 
 def _is_as_read(plan: Plan, stream: Stream) -> bool:

@@ -55,7 +55,7 @@ from typing import NamedTuple
 
 from lasp_edge.checking import record
 from lasp_edge.checking.against import changed_texts, changes
-from lasp_edge.checking.alerts import empty_bins, unreachable, unreached_levels
+from lasp_edge.checking.alerts import empty_bins, small_shares, unreachable, unreached_levels
 from lasp_edge.checking.arguments import unnamed_arguments
 from lasp_edge.checking.choices import choices
 from lasp_edge.checking.comparisons import always_true, compared
@@ -80,6 +80,7 @@ from lasp_edge.checking.identities import identities
 from lasp_edge.checking.keys import keyless, long_keys, restless, whole_tags
 from lasp_edge.checking.loops import captured, rebound
 from lasp_edge.checking.memory import memories_of
+from lasp_edge.checking.meters import summed_meters
 from lasp_edge.checking.mixtures import mixtures
 from lasp_edge.checking.part_names import exchanged
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
@@ -227,10 +228,10 @@ def _looked_at(plan: Plan) -> _Seen:
     doubts = unfilled(plan) + fleet_readers(plan) + recounting(plan) + risks_of(plan)
     doubts += feeding(plan) + doubled(plan) + half_pairs(plan) + unlike_texts(plan)
     doubts += compared(plan) + exchanged(plan) + empty_bins(plan) + whole_tags(plan)
-    doubts += memos + unreachable(plan) + unreached_levels(plan)
+    doubts += memos + unreachable(plan) + unreached_levels(plan) + small_shares(plan)
     doubts += unread(plan) + unused(plan) + valueless(plan)
     doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
-    doubts += odd_spans(plan) + forgotten(plan) + flat_rates(plan)
+    doubts += odd_spans(plan) + forgotten(plan) + flat_rates(plan) + summed_meters(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
     lines += [f"REACH {line}" for line in short_reaches(plan)]

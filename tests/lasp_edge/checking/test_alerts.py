@@ -4,7 +4,7 @@ import pytest
 
 from crdts import BoundedLWWSet, GSet
 from lasp_edge import Program, folds, scans
-from lasp_edge.checking.alerts import empty_bins, unreachable, unreached_levels
+from lasp_edge.checking.alerts import empty_bins, small_shares, unreachable, unreached_levels
 from lasp_edge.examples.greenhouse import program as greenhouse
 
 
@@ -181,3 +181,40 @@ def test_a_level_of_a_scan_that_no_reading_passes_is_named(house, above, below, 
     house.scan("of_doubled", source=doubled, scan=levels, per_device=True)
     found = unreached_levels(house.plan())
     assert [line.startswith(text) for line in found] == [True] * bool(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "fold", "levels", "is_named"),
+    [
+        ("humidity", folds.mean(), {"above": 0.8, "below": 0.7}, True),
+        ("battery", folds.last(), {"below": 0.2, "hysteresis": 0.1}, True),
+        ("humidity", folds.mean(), {"above": 80, "below": 70}, False),
+        ("humidity", folds.mean(), {"above": 1, "below": 0}, False),
+        ("humidity", folds.stddev(), {"above": 0.8, "below": 0.7}, False),
+        ("humidity", folds.count(), {"above": 0.5, "hysteresis": 0}, False),
+        ("lost_packets", folds.mean(), {"above": 0.8, "below": 0.7}, False),
+    ],
+    ids=["mean", "last", "percent", "one", "spread", "count", "may be little"],
+)
+def test_a_level_that_is_a_share_of_what_is_in_percent_is_named(name, fold, levels, is_named):
+    program = Program("cellar")
+    moist = program.event(name, resolution="0.1", unit="%", least=0, most=100)
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(moist, into=samples)
+    here = program.fold(samples, fold, "here")
+    program.alert("a", here, **levels)
+    reached = {side: level for side, level in levels.items() if side in {"above", "below"}}
+    program.on_value(here, **reached)(lambda value, update: None)
+    lines = [line.partition(":")[0] for line in small_shares(program.plan())]
+    assert lines == ["alert a", "on_value of here"] * is_named
+
+
+def test_a_share_as_a_level_of_a_scan_is_named_with_what_to_write():
+    program = Program("cellar")
+    moist = program.event("humidity", resolution="0.1", unit="%")
+    for name, above in (("a", 0.8), ("b", 80)):
+        scan = scans.hysteresis(above=above, below=above - 0.1)
+        program.scan(name, source=moist, scan=scan, per_device=True)
+    assert small_shares(program.plan()) == [
+        "scan a: its level is 0.8, and humidity is in %; for 80 %, write 80"
+    ]
