@@ -122,7 +122,7 @@ def unreached_levels(plan: Plan) -> list[str]:
 def small_shares(plan: Plan) -> list[str]:
     """Return a line for each level below 1 of what is in percent, of which 100 are the whole.
 
-    That is said of what is never looked at so finely: few packets may be lost, or little gas leak.
+    Of others a level below one percent can be right: few packets may be lost, or little gas leak.
 
     >>> from lasp_edge import Program, folds
     >>> program = Program("cellars")

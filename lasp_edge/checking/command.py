@@ -92,6 +92,7 @@ from lasp_edge.checking.steps import coarse_means, forgotten, in_steps, rounded_
 from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import RecordFields, need_device, ties
 from lasp_edge.checking.trial import Findings
+from lasp_edge.checking.unasked import unasked
 from lasp_edge.checking.unlike import half_pairs, unlike_texts
 from lasp_edge.checking.whole import all_tried
 from lasp_edge.errors import CommandError, Exit, UsageError
@@ -230,7 +231,7 @@ def _looked_at(plan: Plan) -> _Seen:
     doubts += compared(plan) + exchanged(plan) + empty_bins(plan) + whole_tags(plan)
     doubts += memos + unreachable(plan) + unreached_levels(plan) + small_shares(plan)
     doubts += unread(plan) + unused(plan) + valueless(plan)
-    doubts += in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
+    doubts += unasked(plan) + in_steps(plan) + coarse_means(plan) + keyless(plan) + rebound(plan)
     doubts += odd_spans(plan) + forgotten(plan) + flat_rates(plan) + summed_meters(plan)
     lines = [f"ROUND {line}" for line in unstepped(plan)]
     lines += [f"FILE  {line}" for line in files_of(plan)]
