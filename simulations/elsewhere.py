@@ -34,7 +34,7 @@ from simulations.oracle import Reading, accepted, rows, windows
 
 Outcomes = dict[tuple[str, str], str]
 """(What gives it, for what) -> what it gives, as text."""
-PATIENCE_S = 300
+PATIENCE_S = 900
 SEEDS = ("4711", "4712", "4713", "4714")
 """Hash seeds of other processes."""
 OTHER = "on another machine, or when it is run again"

@@ -15,7 +15,7 @@ from lasp_edge.link import Connected, Event, Link, Message
 from simulations.processes.broker import Broker, Kind, PrivateBroker, find_broker
 from tests.support_missing import lacks
 
-PATIENCE_S = 300.0
+PATIENCE_S = 900.0
 """No test waits for an event that long unless it is to fail, however busy the machine is."""
 
 

@@ -34,8 +34,8 @@ messages, QoS 1 between two live peers and Last Will work."""
 _MOSQUITTO_PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/sbin")
 _CONNECT_3_1_1 = b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x0a\x00\x00"
 _ACCEPTED = b"\x20\x02\x00\x00"
-_START_S = 20.0
-_STOP_S = 5.0
+_START_S = 120.0
+_STOP_S = 60.0
 
 
 class Broker(NamedTuple):
@@ -132,7 +132,7 @@ class PrivateBroker:
         raise EnvironmentLacks(f"{self.kind} does not start ({log.strip()[-200:]})", line)
 
     def stop(self) -> None:
-        """End it in order, within a few seconds; does nothing if it does not run."""
+        """End it in order, by force after a minute; does nothing if it does not run."""
         process, self._process = self._process, None
         if process is not None:
             process.terminate()

@@ -22,7 +22,7 @@ def demo(folder: Path, *words: str, working_in: Path | None = None) -> list[str]
         [*COMMAND, "demo", *words],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S * PATIENCE_S,
+        timeout=4 * PATIENCE_S,
         cwd=working_in,
         env=os.environ | {"TMPDIR": str(folder)},
         check=False,

@@ -17,8 +17,6 @@ from tests.conftest import CHECKOUT
 from tests.end_to_end import support_site
 from tests.end_to_end.support_site import Process
 
-PATIENCE_S = 600.0
-"""Nothing is waited for that long unless a test is to fail; machines may be busy."""
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL = {
     "spark.executor.cores": "1",

@@ -29,6 +29,7 @@ from cloud_tier.job.streaming import Upkeep
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.spark.session import spark_session
+from tests.brokers import PATIENCE_S
 from tests.cloud_tier.lakes import QUICK
 from tests.cloud_tier.support_devices import (
     BEGIN_US,
@@ -50,7 +51,6 @@ PARTS: Final = 2
 _MERGED: Final = "merged"
 """The lake that has the first part; the others begin as its copies."""
 NEVER: Final = Upkeep(1_000_000, 1_000_000, 1_000_000)
-_PATIENCE_S: Final = 300.0
 
 
 class Point(NamedTuple):
@@ -195,7 +195,7 @@ def stand_at(name: str, spark: SparkSession, folder: Path) -> None:
     stand = Stand(point, torn.tables.root)
     with stand.held():
         query = torn.query(spark, point.upkeep)
-        ends_s = time.monotonic() + _PATIENCE_S  # noqa: TID251 - a process takes real time
+        ends_s = time.monotonic() + PATIENCE_S  # noqa: TID251 - a process takes real time
         while not stand.reached.wait(0.1):
             assert query.isActive, streaming.failure(query)
             assert time.monotonic() < ends_s, name  # noqa: TID251

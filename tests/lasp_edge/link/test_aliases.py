@@ -2,26 +2,15 @@
 
 import pytest
 
-from lasp_edge.link import Connected, Message
 from lasp_edge.link.aliases import MOST_ONCE, Aliases
+from tests.brokers import messages as of_events
+from tests.brokers import until, until_connected, until_messages
 from tests.support_sizes import most_held
 
 
-def messages(link, count, seconds=10):
+def messages(link, count):
     """Return the next messages, as (topic, payload)."""
-    found = []
-    for _ in range(seconds * 20):
-        found += [(e.topic, e.payload) for e in link.poll(0.05) if isinstance(e, Message)]
-        if len(found) >= count:
-            break
-    return found
-
-
-def connected(link):
-    for _ in range(200):
-        if any(isinstance(event, Connected) for event in link.poll(0.05)):
-            return
-    raise AssertionError("no connection")
+    return [(each.topic, each.payload) for each in until_messages(link, count)]
 
 
 def sent(link, publications):
@@ -40,8 +29,8 @@ TOPICS = [f"lasp/v1/greenhouse/0a/kind-{number}/a-device-with-a-long-name" for n
 def test_messages_arrive_on_their_topics_whatever_has_an_alias(mosquitto, connect):
     hearing = connect(mosquitto.url, "hearing", ["lasp/#"])
     speaking = connect(mosquitto.url, "speaking")
-    connected(hearing)
-    connected(speaking)
+    until_connected(hearing)
+    until_connected(speaking)
     wanted = [(topic, b"%d" % turn, turn % 2) for turn in range(4) for topic in TOPICS]
     sent(speaking, wanted)
     found = messages(hearing, len(wanted))
@@ -50,7 +39,7 @@ def test_messages_arrive_on_their_topics_whatever_has_an_alias(mosquitto, connec
 
 def test_an_alias_saves_the_topic(mosquitto, connect):
     speaking = connect(mosquitto.url, "speaking")
-    connected(speaking)
+    until_connected(speaking)
     once = sent(speaking, [(TOPICS[0], b"x", 1)])
     again = sent(speaking, [(TOPICS[0], b"x", 1)])
     assert once - again == len(TOPICS[0])
@@ -59,17 +48,16 @@ def test_an_alias_saves_the_topic(mosquitto, connect):
 def test_an_alias_does_not_outlive_its_connection(mosquitto, connect):
     hearing = connect(mosquitto.url, "hearing", ["lasp/#"])
     speaking = connect(mosquitto.url, "speaking")
-    connected(hearing)
-    connected(speaking)
+    until_connected(hearing)
+    until_connected(speaking)
     sent(speaking, [(TOPICS[0], b"before", 1)] * 3)
     mosquitto.kill()
     mosquitto.start()
-    connected(hearing)
-    connected(speaking)
-    messages(hearing, 3, seconds=1)
+    until_connected(hearing)
+    until_connected(speaking)
     sent(speaking, [(TOPICS[0], b"after", 1)] * 3)
-    found = [payload for topic, payload in messages(hearing, 3) if topic == TOPICS[0]]
-    assert found.count(b"after") == 3
+    after = (TOPICS[0], b"after")
+    until(hearing, lambda events: [each[:2] for each in of_events(events)].count(after) == 3)
 
 
 def test_a_broker_that_takes_none_is_sent_topics():

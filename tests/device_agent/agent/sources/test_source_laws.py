@@ -13,10 +13,10 @@ from device_agent.agent.guard import Guard
 from device_agent.agent.sources.choice import KINDS
 from device_agent.agent.sources.guarded import GuardedSource
 from device_agent.agent.state.counters import Counters
+from tests.brokers import PATIENCE_S
 from tests.device_agent.agent.sources.support_stands import STANDS
 from tests.device_agent.agents import NOW_US
 
-PATIENCE_S = 300
 MOST_POLLS = 1_000
 RESUMING = [kind for kind, stand in STANDS.items() if stand.resumes]
 HOME_PAGE = Path(__file__).parents[4] / "docs" / "home.md"
