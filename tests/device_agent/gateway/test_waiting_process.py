@@ -29,6 +29,8 @@ program.window("load", source=load, fold=folds.count(), size_s=2)
 WAIT_S = 8
 """X: more than a link takes to come back after a second, unless the machine is busy."""
 TRIES = 20
+DEAD_S = 20
+"""More than an agent is silent on a busy machine."""
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ def test_a_gateway_that_starts_in_1970_waits_for_all_once_its_clock_is_set(site,
     with monkeypatch.context() as environment:
         for name, value in clock.environment.items():
             environment.setenv(name, value)
-        options = ("--data-dir", "gateway", "--commit-every", "0.2", "--dead-after", str(WAIT_S))
+        options = ("--data-dir", "gateway", "--commit-every", "0.2", "--dead-after", str(DEAD_S))
         start("gateway", "--broker", broker.url, *options)
     refused = "far ahead of the lander's"
     until_true(lambda: refused in asked("status", "--data-dir", directory / "a"))
@@ -103,7 +105,7 @@ def test_a_gateway_that_starts_in_1970_waits_for_all_once_its_clock_is_set(site,
     began_s = time.perf_counter()
     clock.is_off_by("+0")
     until_true(lambda: any(row["status"] == "final" for row in rows(directory, 0)))
-    assert time.perf_counter() - began_s >= WAIT_S
+    assert time.perf_counter() - began_s >= DEAD_S
     final = [row for row in rows(directory, 0) if row["status"] == "final"]
     assert {row["devices_in"] for row in final[1:]} <= {2}
     until_true(lambda: wrong not in asked(*watched))
