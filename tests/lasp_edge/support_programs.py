@@ -1,7 +1,7 @@
 """A small program, and events for it."""
 
 from crdts import BoundedLWWSet
-from lasp_edge import Event, Program, folds
+from lasp_edge import Event, Program, folds, scans
 from lasp_edge.folds.fold import Fold
 
 
@@ -40,6 +40,16 @@ def averaged(name="house", fold=None, *, key=None, dynamic=None, event=None, **b
     program.collect(program.temperature, into=program.samples)
     program.here = program.fold(program.samples, fold or folds.mean(), "here")
     program.everywhere = program.fold_dynamic(program.here, "everywhere", **(dynamic or {}))
+    return program
+
+
+def climate(key):
+    """Return a program that joins two events of a device, as of the time of the first, by a key."""
+    program = Program("climate")
+    warm, moist = program.event("warm"), program.event("moist")
+    joined = scans.as_of(warm, moist, missing=0.0)
+    made = {"source": [warm, moist], "scan": joined, "key": key, "per_device": True}
+    program.result(program.scan("both", **made), parts={"warm": "1", "moist": "1"})
     return program
 
 

@@ -11,6 +11,7 @@ from lasp_edge.checking.determinism import risks_of
 from lasp_edge.checking.keys import keyless, long_keys, restless, whole_tags
 from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import Findings
+from tests.lasp_edge.support_programs import climate
 
 KEYS = {
     "the time": (lambda event: f"{event.tags['room']} {event.time_us}", True),
@@ -142,13 +143,7 @@ def test_a_key_that_only_a_scan_gives_is_named_where_there_is_none():
     ids=["small letters", "cut", "for both", "a number", "no tag"],
 )
 def test_two_events_whose_tags_are_spelt_in_two_ways_are_named(key, is_named):
-    program = Program("climate")
-    warm, moist = program.event("warm"), program.event("moist")
-    joined = scans.as_of(warm, moist, missing=0.0)
-    made = {"source": [warm, moist], "scan": joined, "key": key, "per_device": True}
-    program.result(program.scan("both", **made), parts={"warm": "1", "moist": "1"})
-    found = Findings()
-    tried_streams(program.plan(), None, found)
+    found = tried_streams(climate(key).plan())
     assert len(found.doubts) == is_named
     assert all("'Attic' of warm where tags are 'Attic'" in line for line in found.doubts)
 

@@ -21,6 +21,7 @@ from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.testing import check_program
 from lasp_edge.tool.command_line import main
 from tests.lasp_edge.language.test_parting import plan_of
+from tests.lasp_edge.support_programs import climate
 
 
 def program_with(scan=None, function=None, key=None):
@@ -245,13 +246,7 @@ def test_each_of_several_events_has_the_values_that_functions_name(others):
     ids=["one has none", "each its own", "one for both"],
 )
 def test_two_events_that_no_key_has_together_are_named(key, is_apart):
-    program = Program("climate")
-    warm, moist = program.event("warm"), program.event("moist")
-    joined = scans.as_of(warm, moist, missing=0.0)
-    made = {"source": [warm, moist], "scan": joined, "key": key, "per_device": True}
-    program.result(program.scan("both", **made), parts={"warm": "1", "moist": "1"})
-    found = Findings()
-    tried_streams(program.plan(), None, found)
+    found = tried_streams(climate(key).plan())
     assert [line.partition(",")[0] for line in found.doubts] == [
         "scan both: no key has both moist and warm among made-up readings"
     ] * is_apart
