@@ -4,6 +4,8 @@
   its time
 - whom a final row named, the next one names, too, unless that has promised past its time
 - where X is 0, a tentative row names nobody
+- in the end a final row names each device of which readings may be missing there, as a store of it
+  was lost, unless it was final before anybody knew of the device
 """
 
 from collections.abc import Iterator
@@ -64,3 +66,21 @@ class FleetNames:
                 if not behind <= {*row.excluded} and len(row.excluded) < MOST_NAMES:
                     lacking = sorted(behind.difference(row.excluded))
                     yield f"{sink.sink}: the row at {place} does not name {lacking}"
+
+
+def unnamed_in_rows(sink: AnySink) -> Iterator[str]:
+    """Yield the rows that may lack readings of a device, as a store was lost, and name it not."""
+    lander, core = sink.lander, sink.lander.core
+    streams, frontier_us = core.streams, core.coverage.frontier
+    counting = {*core.coverage.expected}.difference(lander.membership.entries)
+    for device in sorted(counting & lander.lost.keys()):
+        since_us, until_us = lander.lost[device]
+        since_us = max(since_us, lander.kept.state.earlier[device].unknown_us)
+        if streams is None or frontier_us is None:
+            return
+        since_us = max(since_us, streams.floor_us(max(frontier_us, streams.frontier_us or 0)))
+        for place, row in streams.stored(RESULT):
+            is_lost = row.status != TENTATIVE and since_us <= place[0] < until_us
+            if is_lost and device not in row.excluded and len(row.excluded) < MOST_NAMES:
+                yield f"{sink.sink}: the row at {place} may lack readings of {device}, unnamed"
+                break
