@@ -4,8 +4,9 @@ A JVM that starts takes 5 s of processor time, and the first steps in it 15 s mo
 A test whose matter is what a command does with Spark, not how its JVM lives and dies, starts it
 inside `WarmJvm.lent()`. There `LASP_EDGE_JAVA_HOME` is a folder whose `java` starts no JVM: it
 gives the port of the warm one to the command, and waits for its standard input to end, as a JVM
-does. Then the Spark that the command started is stopped, if the command did not stop it. Where the
-warm JVM is lent already, a JVM of the command's own starts. Spark and Delta are real in each case.
+does. Then the Spark that the command started is stopped, if the command did not stop it. Who asks
+meanwhile waits for that; a busy machine takes some seconds. Once this process itself has the JVM,
+it keeps it, and a JVM of the command's own starts. Spark and Delta are real in each case.
 """
 
 import os
@@ -24,15 +25,14 @@ from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from cloud_tier.spark.driver import Driver, spark_class_path, started
 from cloud_tier.spark.jars import delta_jars
 from cloud_tier.spark.java import find_java
-
-_TAKEN_BACK_WITHIN_S = 2.0
-"""In seconds: how long the end of one process may take to be noticed when the next one asks."""
+from tests.brokers import PATIENCE_S
 
 _BORROW = """#!{python} -ISE
 import os, socket, struct, sys
 if "-version" not in sys.argv:
     lender = socket.socket(socket.AF_UNIX)
     lender.connect({address!r})
+    lender.sendall(b"%d" % os.getppid())
     port, _, secret = lender.makefile("rb").readline().strip().partition(b" ")
     if port:
         info = os.environ["_PYSPARK_DRIVER_CONN_INFO_PATH"]
@@ -67,6 +67,7 @@ class WarmJvm:
         script.write_text(_BORROW.format(python=sys.executable, address=address, java=java))
         script.chmod(0o755)
         self._free = threading.Lock()
+        self._is_kept = False
 
     def __enter__(self) -> Self:
         jars = delta_jars(java=self._java)
@@ -98,11 +99,13 @@ class WarmJvm:
             threading.Thread(target=self._lend, args=(borrower,), daemon=True).start()
 
     def _lend(self, borrower: socket.socket) -> None:
-        """Give a process the JVM, if it is free, and take it back when the process has ended."""
+        """Give a process the JVM once it is free, and take it back when the process has ended."""
         with borrower:
-            if not self._free.acquire(timeout=_TAKEN_BACK_WITHIN_S):
+            starter = borrower.recv(20)
+            if self._is_kept or not self._free.acquire(timeout=PATIENCE_S):
                 borrower.sendall(b"\n")
                 return
+            self._is_kept = starter == b"%d" % os.getpid()
             try:
                 borrower.sendall(f"{self._port} {self._secret}\n".encode())
                 borrower.recv(1)
