@@ -153,11 +153,9 @@ class FleetEvaluator:
         self._parted.begin(pruned_us)
         self._wait_for(self._stored_behind(self._history.taken_us))
         rebuilt = self._engine.begin(pruned_us)
-        if rebuilt is None:
-            reconcile(self._parted.gathered, self._engine.begun, self._engine.since_us)
-            self._engine.begun = {}
-        else:
-            self._parted.rebuilt(rebuilt.deltas)
+        began = rebuilt or Rebuilt(self._engine.begun, self._engine.since_us)
+        reconcile(self._parted.gathered, began.deltas, began.since_us)
+        self._engine.begun = {}
         for name, book in self.books.items():
             if name in self._scans:
                 self._since[name] = self._kept_since(name, self._engine.frontier_us)

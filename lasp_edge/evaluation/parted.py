@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.evaluation.stored import HistoryId, HistoryRow
-from lasp_edge.language.halves import marks_of, parted_scans, scan_of, shares_stream
+from lasp_edge.language.halves import marks_of, parted_scans, shares_stream
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import FLEET
 from lasp_edge.ordered.answers import PartAnswer
@@ -149,11 +149,6 @@ class PartedScans:
             scan = self._plan.functions.streams[name]
             self.gathered[name] = Gathering(scan, records, answers)
         self.forget(floor_us)
-
-    def rebuilt(self, deltas: Mapping[str, Delta]) -> None:
-        """Take what streams give again, where a scan is another one than that of what is stored."""
-        begun = {name for name, each in self.gathered.items() if not each.records}
-        self._gather({name: delta for name, delta in deltas.items() if scan_of(name) in begun})
 
     def _answers(self, name: str, cells: Collection[int]) -> dict[Place, dict[str, PartAnswer]]:
         """Return the stored answers in some cells."""

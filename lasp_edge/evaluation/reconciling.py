@@ -1,7 +1,8 @@
 """Events in order after a start: their records, and what the streams make of what is stored.
 
 The two differ where what had been taken is not what the store has: of a device's entry a later one
-counts, and a stranger may send one that lacks something.
+counts, and a stranger may send one that lacks something; or where a program ran meanwhile in which
+the scan had no local events, or none at all: it has taken events in order that have no records.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.result_table import found
 from device_agent.gateway.store import PROGRAM, FleetStore
 from device_agent.gateway.table import meaning_of
-from lasp_edge import scans
+from lasp_edge import Program, scans
 from lasp_edge.errors import NotFound
 from lasp_edge.ordered.cells import CELL_US, PRESENT, RETRACTED, Item, cell_of
 from lasp_edge.protocol.limits import NEVER_US
@@ -25,6 +25,7 @@ from tests.device_agent.gateway.support_streams import (
     Fleet,
     doors,
 )
+from tests.lasp_edge.scans.support_synchronised import ValueBarrier
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -345,3 +346,28 @@ def test_rows_that_give_way_to_newer_ones_do_not_make_the_store_be_read(keeper, 
     assert newest["hall"].tentative[0][0] == FIRST_US + (11 + 30) * SECOND_US
     fleet.land([fleet.reads("pi-0", 1_000, 5, state=RETRACTED)])
     assert read, "no row is known then, and an older one may be there"
+
+
+def test_events_in_order_that_came_while_nothing_was_local_are_published_once_it_is_again(keeper):
+    """Behind one that no device is told of no scan goes on."""
+    fleet = Fleet(barriers(local="power"), keeper)
+    fleet.land([fleet.reads("pi-0", 10, 1)], 15)
+    for n, plan in enumerate([barriers(), barriers(local="power")]):
+        fleet.gateway.plan = fleet.plan = plan
+        fleet.restart()
+        fleet.land([fleet.reads("pi-0", 30 + 20 * n, 2 + n)], 35 + 20 * n)
+    (gathering,) = fleet.gateway.core.streams.parted.gathered.values()
+    assert [place[0] for place in sorted(gathering.open)] == [
+        FIRST_US + each * SECOND_US for each in (10, 30, 50)
+    ]
+
+
+class Doors(ValueBarrier):
+    name, depends = "doors", (("door", "power"), ("door", "door"))
+
+
+def barriers(**local):
+    program = Program("doors")
+    power, door = program.event("power"), program.event("door")
+    program.result(program.scan("load", source=[power, door], scan=Doors, **local))
+    return program.plan()
