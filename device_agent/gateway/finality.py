@@ -1,6 +1,6 @@
 """How far windows are final: in a turn, after a restart, and while rows are held back."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from heapq import nsmallest
 from typing import NamedTuple
@@ -138,11 +138,13 @@ class LackingStretches(NamedTuple):
     """The stretches of which devices may lack readings, or still owe them.
 
     Attributes:
-        of: each device with its stretch.
+        lost: each device with its stretch of which another store had more.
+        owed: each device with its stretch that it still owes.
         grown: the times in which devices may lack readings, as is known only now.
     """
 
-    of: list[tuple[str, LostStretch]]
+    lost: Sequence[tuple[str, LostStretch]] = ()
+    owed: Sequence[tuple[str, LostStretch]] = ()
     grown: range = range(0)
 
 
@@ -165,11 +167,12 @@ def lacking_stretches(
         earlier: see `earlier_after`.
     """
     promises, former_us = known.promises.entries, known.former_us
-    found = [(device, each) for device, each in lost.items() if device in expected]
+    counting = [(device, each) for device, each in lost.items() if device in expected]
+    found = []
     for device, until_us in owed.items():
         since_us = max(reach_us(promises.get(device)), former_us.get(device, BOTTOM_US))
         found += [(device, (since_us, until_us))] if since_us < until_us else []
-    return LackingStretches(found, grown(before, lost, earlier))
+    return LackingStretches(counting, found, grown(before, lost, earlier))
 
 
 class TurnFinality:
@@ -187,7 +190,8 @@ class TurnFinality:
         lacking: of which devices readings may be missing.
 
     Attributes:
-        lacking: the stretches of these.
+        lost: the stretches of these of which another store had more.
+        lacking: all stretches of these.
         grown: the times in which they may be missing, as is known only now.
     """
 
@@ -207,7 +211,8 @@ class TurnFinality:
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
-        self.lacking, self.grown = lacking
+        self.lost, self.lacking = lacking.lost, [*lacking.lost, *lacking.owed]
+        self.grown = lacking.grown
 
     def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is left out of a window that was final, or in it with a part of its readings.
@@ -224,11 +229,7 @@ class TurnFinality:
             for device, begun in self._begun.items()
             if begun.get(window.stream, start_us) > start_us
         }
-        return lacking | self._lost_in(start_us, end_us)
-
-    def _lost_in(self, start_us: int, end_us: int) -> set[str]:
-        found = self.lacking
-        return {at for at, (us, until_us) in found if us < end_us and start_us < until_us}
+        return lacking | _of_stretches(self.lacking, start_us, end_us)
 
     def named(
         self, window: Window, row: FleetRow, wait_us: int, *, is_open: bool, is_held: bool
@@ -285,7 +286,7 @@ class TurnFinality:
         if row.status == TENTATIVE:
             return False
         start_us, end_us = row.at.start_us, row.end_us
-        lost = self._lost_in(start_us, end_us)
+        lost = _of_stretches(self.lost, start_us, end_us)
         if lost and listed({*row.excluded, *lost}) != listed(row.excluded):
             return True
         sent = {
@@ -309,6 +310,13 @@ class TurnFinality:
         """Return who is missing in a window of this X that ends then."""
         led = self._devices.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
         return led.before(end_us)
+
+
+def _of_stretches(
+    stretches: Iterable[tuple[str, LostStretch]], start_us: int, end_us: int
+) -> set[str]:
+    """Return the devices whose stretches a window touches."""
+    return {at for at, (us, until_us) in stretches if us < end_us and start_us < until_us}
 
 
 def _time(time_us: int | None) -> int:

@@ -202,6 +202,7 @@ class FleetStreams:
                 finality.lacking,
                 tentative=(coverage.frontier, waited_us),
                 caught_up=finality.caught_up,
+                lost=finality.lost,
                 grown=range(0) if self.frontier_us is None else finality.grown,
                 floor_us=self.floor_us(self.frontier_us or 0),
             ),

@@ -48,7 +48,8 @@ class RowAbsences:
             else rows that are not final name nobody.
         caught_up: the ends of windows that devices have promised past since F has passed them; see
             `lasp_edge.protocol.frontier.caught_up`.
-        grown: the times in which readings may be missing, as is known only now.
+        lost: those of `lacking` of which another store of the device had more.
+        grown: the times of these that are known only now.
         floor_us: what is older stays as it is: late readings are not taken there any more.
 
     Attributes:
@@ -65,11 +66,12 @@ class RowAbsences:
         *,
         tentative: tuple[int | None, int | None] = (None, None),
         caught_up: range = NO_TIMES,
+        lost: Iterable[Stretch] = (),
         grown: range = NO_TIMES,
         floor_us: int = 0,
     ) -> None:
         self._awaited, self._promises = awaited, promises
-        self._lacking, self._tentative = tuple(lacking), tentative
+        self._lacking, self._lost, self._tentative = tuple(lacking), tuple(lost), tentative
         self.again, self.is_more = NO_TIMES, bool(grown)
         several = [range(caught_up.start - 1, caught_up.stop - 1), grown]
         if spans := [each for each in several if each]:
@@ -171,7 +173,7 @@ class RowAbsences:
         roster, has sent nothing.
         """
         time_us, known, named = place[0], self._promises, {*excluded}
-        lost = {at for at, (since_us, end_us) in self._lacking if since_us <= time_us < end_us}
+        lost = {at for at, (since_us, end_us) in self._lost if since_us <= time_us < end_us}
         if lost and listed(named | lost) != listed(named):
             return True
         sent = {each for each in named if time_us < reach_us(known.get(each))}

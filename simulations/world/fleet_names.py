@@ -14,7 +14,6 @@ from typing import NamedTuple
 from crdts.frontier import BOTTOM_US
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow
-from lasp_edge.protocol.frontier import reach_us
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.window_rows import MOST_NAMES
 from simulations.world.fleet_streamed import RESULT
@@ -26,7 +25,6 @@ class _Known(NamedTuple):
 
     rows: dict[Place, ResultRow]
     expected: frozenset[str]
-    reached_us: dict[str, int]
 
 
 class FleetNames:
@@ -39,12 +37,10 @@ class FleetNames:
         """Yield what is wrong with the names in rows that were written since the last look."""
         streams, core = sink.lander.core.streams, sink.lander.core
         assert streams is not None, "there are streams where there is an order"
-        nothing = _Known({}, frozenset(), {})
+        nothing = _Known({}, frozenset())
         before, rows = self._known.get(sink.lander.file, nothing), dict(streams.stored(RESULT))
-        reached_us = dict(before.reached_us)
-        for device, promise in core.promises.items():
-            reached_us[device] = max(reach_us(promise), reached_us.get(device, BOTTOM_US))
-        now = _Known(rows, frozenset(core.coverage.expected), reached_us)
+        reached_us = sink.lander.kept.reached_us
+        now = _Known(rows, frozenset(core.coverage.expected))
         self._known[sink.lander.file] = now
         for place, row in rows.items():
             was = before.rows.get(place)

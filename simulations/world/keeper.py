@@ -28,6 +28,7 @@ class SimulatedKeeper:
         revisions: window -> all its rows.
         dropped: window and revision -> device -> up to which time it had promised by then, where
             the row before named it, and this one does not.
+        reached_us: device -> how far it has ever promised.
         state: all else.
         taken: how many entries were committed.
         commits: how often anything was.
@@ -39,7 +40,7 @@ class SimulatedKeeper:
         self.came_us: dict[PaneKey, int] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
         self.dropped: dict[tuple[WindowStart, int], dict[str, int]] = {}
-        self._reached_us: dict[str, int] = {}
+        self.reached_us: dict[str, int] = {}
         self._lives_us: dict[str, dict[tuple[int, int], int]] = {}
         self.taken = self.commits = 0
         self.again: list[str] = []
@@ -55,7 +56,7 @@ class SimulatedKeeper:
         after.panes, after.state = dict(self.panes), self.state
         after.came_us = dict(self.came_us)
         after.commits = self.commits
-        after.dropped, after._reached_us = dict(self.dropped), dict(self._reached_us)
+        after.dropped, after.reached_us = dict(self.dropped), dict(self.reached_us)
         after._lives_us = {device: dict(lives) for device, lives in self._lives_us.items()}
         after._history, after._results = dict(self._history), dict(self._results)
         after.revisions = {at: list(rows) for at, rows in self.revisions.items()}
@@ -144,7 +145,7 @@ class SimulatedKeeper:
             rows = self.revisions.setdefault(row.at, [])
             names = {*rows[-1].excluded}.difference(row.excluded) if rows else ()
             if names:
-                reached_us = {each: self._reached_us.get(each, BOTTOM_US) for each in names}
+                reached_us = {each: self.reached_us.get(each, BOTTOM_US) for each in names}
                 self.dropped[row.at, row.revision] = reached_us
             rows.append(row)
         self._history |= changes.history
@@ -154,8 +155,8 @@ class SimulatedKeeper:
     def _note_promises(self, state: FleetState) -> None:
         """Note how far each device has ever promised: later, it may promise less."""
         for device, promise in state.promises.entries.items():
-            before_us = self._reached_us.get(device, BOTTOM_US)
-            self._reached_us[device] = max(before_us, reach_us(promise))
+            before_us = self.reached_us.get(device, BOTTOM_US)
+            self.reached_us[device] = max(before_us, reach_us(promise))
             lives, life = self._lives_us.setdefault(device, {}), promise.version[:2]
             lives[life] = max(reach_us(promise), lives.get(life, BOTTOM_US))
 

@@ -49,7 +49,7 @@ def test_a_window_is_completed_by_who_has_promised_past_its_end(low_us, is_compl
         {},
         promised(low_us),
         range(0),
-        LackingStretches([]),
+        LackingStretches(),
     )
     finality = TurnFinality(coverage, *known)
     assert finality.renames(row, WINDOW) == is_complete

@@ -96,7 +96,8 @@ def test_a_stretch_that_grows_revises_the_rows_in_it_once():
     rows.push(inserted(10, 25, 35), 40)
     rows.name(absences(*promised), 40)
     rows.take_changed()
-    grown = absences(*promised, lacking=[("cellar", (20, 30))], grown=range(20, 30))
+    lost = [("cellar", (20, 30))]
+    grown = absences(*promised, lacking=lost, lost=lost, grown=range(20, 30))
     rows.name(grown, 40)
     assert named(rows) == {25: (("cellar",), "revised", 1)}
     rows.name(grown, 40)
