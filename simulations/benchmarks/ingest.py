@@ -6,8 +6,9 @@ add it to the count and total of its pane. All ways end with the same numbers, w
 
 - Ours is the agent's core: column batches, one agent a device. The mean is brought up to date and
   all changes are packed for the store once a batch; with commits, they are also in SQLite.
-- One at a time: batches of one reading. Its changes are packed once a thousand readings, as in a
-  group commit, or with a commit for each reading, which is what a flash disk should not have.
+- One at a time: batches of one reading. They are taken in, and their changes packed, once a
+  thousand readings, as in a group commit, or with a commit for each reading, which is what a flash
+  disk should not have.
 - bytewax does it in one stateful step, in memory: nothing is kept over a crash. `stateful_map` is
   called for each reading; `stateful_batch` with a list of a device's readings, over which the bare
   loop runs.
@@ -367,7 +368,7 @@ def _one_by_one(fleet: Fleet, rounds: int) -> Iterator[Line]:
     if is_installed("bytewax"):
         contenders[MAP] = lambda: bytewax(stream, pane_us, source_batch=1)
     notes = {
-        OURS: "batches of one, the core only",
+        OURS: "batches of one, taken in as columns when they are packed; the core only",
         "by a handler": f"an Event for each reading to a Python handler, in batches of {BATCH:,}",
         MAP: "stateful_map, one reading enters the flow at a time",
     }

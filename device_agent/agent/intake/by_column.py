@@ -11,7 +11,7 @@ repeat is looked through by itself. A batch in which the order of readings matte
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress, repeat
 from operator import not_
 from typing import Any, NamedTuple
 
@@ -35,13 +35,15 @@ class EventColumns:
 
     Attributes:
         texts: id of tags -> their text; one of them if all are equal.
+        clocks_us: what time it was when each came; empty: all came at once.
         order: their places by time; None if that is how they came.
         by_time: times and values in the order of the times.
         strict: no two have one time.
     """
 
     __slots__ = (
-        *("by_time", "order", "read", "route", "strict", "tags", "texts", "times_us", "values"),
+        *("by_time", "clocks_us", "order", "read", "route", "strict", "tags", "texts"),
+        *("times_us", "values"),
     )
 
     def __init__(
@@ -52,8 +54,9 @@ class EventColumns:
         values: Sequence[int],
         tags: Sequence[Tags],
         read: Sequence[Any],
+        clocks_us: Sequence[int],
     ) -> None:
-        self.route, self.texts = route, texts
+        self.route, self.texts, self.clocks_us = route, texts, clocks_us
         self.times_us, self.values, self.tags, self.read = times_us, values, tags, read
         self.order: list[int] | None = None
         self.by_time = times_us, values
@@ -69,7 +72,7 @@ class EventColumns:
     def without(self, places: set[int]) -> "EventColumns":
         """Return the columns without the readings at these places."""
         kept = [place not in places for place in range(len(self))]
-        columns = _kept(kept, self.times_us, self.values, self.tags, self.read)
+        columns = _kept(kept, self.times_us, self.values, self.tags, self.read, self.clocks_us)
         return EventColumns(self.route, self.texts, *columns)
 
 
@@ -137,6 +140,7 @@ class ByColumn:
             if len(left):
                 self._collect(left, batch.source, pending)
                 accepted.append((left, self._slices(left) if repeated else slices))
+        self._stamp([column for column, _ in accepted], pending.clock_us)
         self._fold(accepted, pending.since_us)
         highs_us = [column.by_time[0][-1] for column, _ in accepted]
         high_us = None if stamped else max(highs_us, default=None)
@@ -146,7 +150,7 @@ class ByColumn:
         self, batch: Batch, clock_us: int, counted: Counter[str], *, stamped: bool
     ) -> list[EventColumns] | None:
         """Return the readings that may be accepted, by event; None if they must go one by one."""
-        names, whole = batch.names, (batch.times_us, batch.values, batch.tags)
+        names, whole = batch.names, (batch.times_us, batch.values, batch.tags, batch.clocks_us)
         alone = names.count(names[0]) == len(names)
         routes = [self._routes.get(n) for n in ([names[0]] if alone else dict.fromkeys(names))]
         known = [route for route in routes if route is not None and route.by_column]
@@ -156,16 +160,17 @@ class ByColumn:
         for route in known:
             name = route.event.name
             part = whole if alone else _kept([other == name for other in names], *whole)
-            times_us, values, tags, read = self._quantised(route, part, counted)
+            times_us, values, tags, read, clocks_us = self._quantised(route, part, counted)
             if counted and Retraction in set(map(type, part[1])):
                 return None
             if stamped:
-                first_us = batch.dated_us
+                first_us, count = batch.dated_us, len(values)
                 if first_us is None:
-                    first_us = self._progress.next_stamp_us(clock_us)
-                times_us = range(first_us, first_us + len(values))
+                    times_us = self._progress.stamps_us(clock_us, count, clocks_us)
+                else:
+                    times_us = range(first_us, first_us + count)
             texts = {id(one): self._text_of(one) for one in _distinct(tags)}
-            column = EventColumns(route, texts, times_us, values, tags, read)
+            column = EventColumns(route, texts, times_us, values, tags, read, clocks_us)
             columns.append(column if stamped else self._in_time(column, clock_us, counted))
         return [column for column in columns if len(column)]
 
@@ -178,8 +183,8 @@ class ByColumn:
     def _quantised(
         self, route: Route, part: Sequence[Sequence[Any]], counted: Counter[str]
     ) -> Sequence[Sequence[Any]]:
-        """Return times, quantised values, tags and values as read, without the refused."""
-        times_us, read, tags = part
+        """Return times, quantised values, tags, values as read and clocks, without the refused."""
+        times_us, read, tags, clocks_us = part
         scale = route.event.scale
         values: Sequence[int | Refused] | None = scale.quantise_certain(read)
         if values is None:
@@ -188,8 +193,8 @@ class ByColumn:
             for reason in compress(values, map(not_, fit)):
                 counted["refused"] += 1
                 counted[f"refused: {route.event.name}: {reason}"] += 1
-            times_us, values, tags, read = _kept(fit, times_us, values, tags, read)
-        return times_us, values, tags, read
+            return _kept(fit, times_us, values, tags, read, clocks_us)
+        return times_us, values, tags, read, clocks_us
 
     def _in_time(self, column: EventColumns, clock_us: int, counted: Counter[str]) -> EventColumns:
         """Return the columns without what is too late or in the future."""
@@ -198,7 +203,9 @@ class ByColumn:
         if not by_time or (floor_us <= by_time[0] and by_time[-1] <= last_us):
             return column
         late = {at for at, time_us in enumerate(column.times_us) if time_us < floor_us}
-        ahead = {at for at, time_us in enumerate(column.times_us) if time_us > last_us} - late
+        lasts_us = [at_us + self._settings.max_skew_us for at_us in column.clocks_us]
+        each = enumerate(zip(column.times_us, lasts_us or repeat(last_us), strict=False))
+        ahead = {at for at, (time_us, last_us) in each if time_us > last_us} - late
         counted["too_late"] += len(late)
         counted["in_the_future"] += len(ahead)
         return column.without(late | ahead)
@@ -239,6 +246,13 @@ class ByColumn:
                 if not fits(fold.zero) or not all(map(fits, held)):
                     return False
         return True
+
+    def _stamp(self, accepted: list[EventColumns], clock_us: int) -> None:
+        """Note when the last of these readings was accepted."""
+        clocks_us = sorted(chain.from_iterable(column.clocks_us for column in accepted))
+        count = sum(map(len, accepted))
+        if count:
+            self._progress.stamp_us = self._progress.stamps_us(clock_us, count, clocks_us)[-1]
 
     def _put(self, column: EventColumns, store: StoreReader, *, stamped: bool) -> set[int]:
         """Add the identities of readings; return the places of those that are repeats."""
@@ -334,18 +348,17 @@ class ByColumn:
             self._pass_on(column, pending)
         for variable in column.route.collecting:
             pending.updates.extend(variable.name, "", column.values, column.times_us)
-        first_us = progress.next_stamp_us(pending.clock_us)
-        progress.stamp_us = first_us + len(column) - 1
         progress.reach(times_us[-1])
         pending.accepted += len(column)
         if times_us[0] < self._panes.unlanded.watched_us:
             self._panes.unlanded.add(times_us[0], progress.promised_us)
             pending.counted["late"] += bisect_left(times_us, progress.promised_us)
         if self._settings.keep_readings:
-            rows = zip(column.times_us, column.read, column.values, column.tags, strict=True)
+            stamps_us = progress.stamps_us(pending.clock_us, len(column), column.clocks_us)
+            rows = (stamps_us, column.times_us, column.read, column.values, column.tags)
             pending.readings += [
                 ReadingRow(stamp_us, name, time_us, value, quantised, self._text_of(tags), source)
-                for stamp_us, (time_us, value, quantised, tags) in enumerate(rows, first_us)
+                for stamp_us, time_us, value, quantised, tags in zip(*rows, strict=True)
             ]
 
 

@@ -1,9 +1,10 @@
 """The way in: from held batches of readings to what a commit stores.
 
 1. `hold` takes a batch, which waits until its commit is due (`HeldBatches`).
-2. `read` takes in all that is held, right before that commit: it accepts readings by whole columns
-   (`by_column`) where no function of the user's must see them, else one after the other
-   (`one_by_one`, the definition of both). Both read of the store what memory has let go.
+2. `read` takes in all that is held, right before that commit, small batches of one source that came
+   one after the other as one (`together`). It accepts readings by whole columns (`by_column`) where
+   no function of the user's must see them, else one after the other (`one_by_one`, the definition
+   of both). Both read of the store what memory has let go.
 3. What they bring to panes and variables waits in the `PendingBatch`.
 4. `join`, at the end of `read`, brings it there; `take_changes` returns all the rest of it.
 5. `committed` acknowledges them to the sources.
@@ -16,7 +17,7 @@ from typing import Protocol
 from device_agent.agent.agent import Agent
 from device_agent.agent.changes import Changes, Facts, Restored
 from device_agent.agent.clock import EARLIEST_US
-from device_agent.agent.intake.batch import Batch, HeldBatch, HeldBatches
+from device_agent.agent.intake.batch import COLUMN_LEAST, Batch, HeldBatch, HeldBatches, together
 from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.identities import KEPT_STREAMS, Identities
 from device_agent.agent.intake.odd_readings import LOOKED_AT, MOST_BATCHES, OddReadings
@@ -35,8 +36,6 @@ from lasp_edge.timers import Timer
 
 PRUNE_US = 3_600_000_000
 """Microseconds between two deletions of what is older than the retention: one hour."""
-COLUMN_LEAST = 8
-"""Readings in a batch from which on columns are faster than one after the other: measured."""
 
 
 class WaitingRoom(Protocol):
@@ -158,7 +157,11 @@ class Intake(Part):
             for batch in page or ():
                 self._take_in(batch, now_us, store)
         held = self._held.take(now_us)
-        for batch, at_us, _ in held:
+        joined, clock = None, self._clock
+        if not (clock.holds_back or self.peer_reports.waiting or self.highs.doubts):
+            found = together(held, clock.ahead_us)
+            joined = self._guard.run("a batch", list[HeldBatch], found)
+        for batch, at_us, _ in joined or held:
             self._take_in(batch, at_us, store)
         self._taken_in += held
         self.join(store)
@@ -202,7 +205,8 @@ class Intake(Part):
         self.sources.advance(batch, high_us, stamped)
         is_again = pending.has_come_twice and self.sources.is_alone_with_times
         if is_again or self._odd.looks:
-            self._to_look_at.append((batch.last(LOOKED_AT), is_again))
+            last = batch if batch.clocks_us else batch.last(LOOKED_AT)
+            self._to_look_at.append((last, is_again))
 
     def _begin(self, batch: Batch, now_us: int, doubt_us: int | None) -> PendingBatch:
         """Return the pending batch, ready for one more."""

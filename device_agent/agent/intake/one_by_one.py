@@ -65,11 +65,14 @@ class OneByOne:
         Returns:
             The greatest own time that was accepted, and whether readings were stamped.
         """
-        high_us, stamped, dated_us, places = None, False, batch.dated_us, iter(batch.places)
-        columns = (batch.names, batch.times_us, batch.tags, batch.values)
-        for name, own_us, tags, value in zip(*columns, strict=True):
+        high_us, stamped, dated_us = None, False, batch.dated_us
+        places, clocks_us = iter(batch.places), iter(batch.clocks_us)
+        for name, own_us, tags, value in zip(
+            batch.names, batch.times_us, batch.tags, batch.values, strict=True
+        ):
             try:
                 pending.place = next(places, "")
+                pending.clock_us = next(clocks_us, pending.clock_us)
                 route = self._routes.get(name)
                 if route is None:
                     pending.refuse("unknown event")
@@ -92,8 +95,12 @@ class OneByOne:
             elif high_us is None or own_us > high_us:
                 high_us = own_us
             if self._keep_readings:
-                row = (name, time_us, value, quantised, self._text_of(tags), batch.source)
-                pending.readings.append(ReadingRow(self._progress.stamp_us, *row))
+                pending.readings.append(
+                    ReadingRow(
+                        *(self._progress.stamp_us, name, time_us, value, quantised),
+                        *(self._text_of(tags), batch.source),
+                    )
+                )
         return high_us, stamped
 
     def _accept_one(  # noqa: C901, PLR0912, PLR0915 - the path that every single reading takes

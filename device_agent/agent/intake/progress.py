@@ -1,6 +1,6 @@
 """How far the readings have come: those of the device, and those of each of its sources."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from device_agent.agent.changes import Facts
 from device_agent.agent.intake.batch import Batch
@@ -52,6 +52,22 @@ class IntakeProgress:
         """Return when the next reading will have been accepted, by the clock of now."""
         next_us = self.stamp_us + 1
         return next_us if now_us <= next_us <= now_us + STAMP_AHEAD_US else now_us
+
+    def stamps_us(self, clock_us: int, count: int, clocks_us: Iterable[int] = ()) -> Sequence[int]:
+        """Return when the next readings will have been accepted.
+
+        Args:
+            clock_us: what time it is.
+            count: how many readings.
+            clocks_us: what time it was at each of them; empty: `clock_us`.
+        """
+        stamp_us, stamps_us = self.stamp_us, list[int]()
+        for now_us in clocks_us:
+            next_us = stamp_us + 1
+            stamp_us = next_us if now_us <= next_us <= now_us + STAMP_AHEAD_US else now_us
+            stamps_us.append(stamp_us)
+        first_us = self.next_stamp_us(clock_us)
+        return stamps_us or range(first_us, first_us + count)
 
     def heal(self, now_us: int, max_skew_us: int) -> bool:
         """Come back where a clock that was ahead has gone back; return whether that was so.

@@ -255,7 +255,7 @@ def test_between_two_commits_readings_may_come_both_ways(sizes):
             times_us = [NOW_US + at * 7 % 40 * SECOND_US for at in range(start, start + size)]
             values = [20 + at % 5 / 100 for at in range(start, start + size)]
             names, tags = ["temperature"] * size, [HALL] * size
-            core.hold(Batch("test", names, times_us, values, tags), NOW_US + 10**8)
+            core.hold(Batch("test", names, times_us, values, tags), NOW_US + 10**8 + start)
             start += size
         core.part_list.read(EmptyStore(), NOW_US + 10**8)
         changes = core.prepare_commit()
@@ -264,6 +264,45 @@ def test_between_two_commits_readings_may_come_both_ways(sizes):
         parts = (partials, changes.identities, changes.facts, changes.readings, changes.sources)
         found.append((*parts, core.counters.totals, core.results.local()))
     assert found[0] == found[1]
+
+
+@settings(max_examples=100)
+@example(  # both pass the floor by their own clock alone
+    held=[(of_times(0), 0), (of_times(70), 30 * SECOND_US)] * 5, keep_readings=True
+)
+@given(
+    held=st.lists(
+        st.tuples(batches(), st.sampled_from([0, 1, 7, 10**6, 3 * 10**7, -5])), max_size=16
+    ),
+    keep_readings=st.booleans(),
+)
+def test_readings_that_are_held_are_taken_in_as_if_each_came_by_itself(held, keep_readings):
+    found = []
+    for way in ("together", "each by itself"):
+        limits = Settings(retain_us=RETAIN_US, max_skew_us=SKEW_US, keep_readings=keep_readings)
+        core, at_us = Core(program(), "pi-1", 7, Restored(), limits), NOW_US
+        for batch, later_us in held:
+            at_us += later_us
+            core.hold(batch, at_us)
+            if way == "each by itself":
+                core.part_list.read(EmptyStore(), at_us)
+        core.part_list.read(EmptyStore(), at_us)
+        changes, progress = core.prepare_commit(), core.intake.progress
+        core.samples.refold()
+        partials = {pane: row.partial for pane, row in changes.panes.items()}
+        parts = (partials, changes.identities, changes.facts, changes.readings, changes.sources)
+        times = [getattr(progress, name) for name in progress.__slots__]
+        found.append((*parts, times, core.counters.totals, core.results.local()))
+    assert found[0] == found[1]
+
+
+def test_small_batches_that_are_held_go_by_columns(monkeypatch):
+    core = Core(program(), "pi-1", 7, Restored())
+    monkeypatch.setattr(OneByOne, "accept", never)
+    for at, time_us in enumerate(TIMES_US):
+        core.hold(Batch("test", ["temperature"], [time_us], [20.0], [{}]), TIMES_US[-1] + at)
+    core.part_list.read(EmptyStore(), TIMES_US[-1] + 100)
+    assert core.counters.totals["accepted"] == 12
 
 
 def test_equal_readings_with_equal_tags_of_their_own_are_repeats_of_a_column(tmp_path):
