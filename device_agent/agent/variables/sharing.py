@@ -175,11 +175,11 @@ class Sharing(Part):
             yield from self._fitting(
                 SharedFrame(me, number, state.name, state.stream, slot, trace.encoded(slot))
             )
-            trace.unsent.discard(slot)  # the link took it, or else it asked for no more
+            trace.written(slot)  # the link took it, or else it asked for no more
         for slot in sorted(trace.unused):
             nothing = SharedFrame(me, 1, state.name, state.stream, slot, b"")
             yield Publication.of(nothing, self._agent.topics)._replace(payload=b"")
-            trace.unused.discard(slot)
+            trace.written(slot)
 
     def _summaries(self) -> Iterator[Publication]:
         """Ask for what is lacking."""

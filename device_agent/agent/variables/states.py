@@ -210,6 +210,7 @@ class Trace:
         self._order: list[int] = []  # of all but the tail, the newest last
         self._changed = False
         self._needed = 0  # bytes that the slots must hold, when they were counted last
+        self._written: set[int] = set()  # by this life
         self.unsent: set[int] = set()
         self.unused: set[int] = set()
 
@@ -303,11 +304,20 @@ class Trace:
         """Note that the slots need to hold less than before."""
         self._changed = True
 
+    def written(self, slot: int) -> None:
+        """Note that a slot left, or its removal did."""
+        self.unsent.discard(slot)
+        self.unused.discard(slot)
+        self._written.add(slot)
+
     def hear(self, slot: int, state: bytes) -> None:
-        """Compare a slot that an earlier life of this device left at the broker."""
+        """Compare a slot that an earlier life of this device left at the broker.
+
+        Where this life has written the slot since, what comes late is there no more.
+        """
         if slot not in self._slots:
             self.unused.add(slot)
-        elif self.encoded(slot) == state:
+        elif self.encoded(slot) == state and slot not in self._written:
             self.unsent.discard(slot)
         else:
             self.unsent.add(slot)

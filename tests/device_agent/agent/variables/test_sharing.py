@@ -344,3 +344,29 @@ def test_a_frame_that_says_that_millions_of_writes_are_gone_costs_no_memory(tmp_
     assert device.core.variables.shared_states["opened"].whole.value == {1, 2}
     device.restart()
     assert device.core.variables.shared_states["opened"].whole.value == {1, 2}
+
+
+def test_what_an_earlier_life_left_in_a_slot_is_there_no_more_once_the_slot_is_written(site):
+    """Its store was lost, it has learnt a part from a peer, and what it had left comes late."""
+    here = site("b")
+    here.read("b", "seen", 1)
+    here.run(3)
+    first = here.devices["b"].core.variables.shared_states["opened"].whole.copy()
+    here.read("b", "seen", 2)
+    here.run(3)
+    kept, here.retained = dict(here.retained), {}
+    here.lose("b")
+    stream = PLAN.shared_streams["opened"]
+    peer = Replica(1, 5, "a")
+    here.devices["b"].hear(RepairFrame(peer, 1, "b", "opened", stream, encode(first)))
+    here.run(10)
+    assert here.traces("b")
+    for topic, payload in kept.items():
+        if "/shared/" in topic:
+            here._bring("b", topic, payload)
+    here.run(10)
+    joined = ORSet()
+    for state in here.traces("b"):
+        joined |= state
+    assert joined == here.devices["b"].core.variables.shared_states["opened"].whole
+    assert joined.value == {1, 2}
