@@ -14,6 +14,7 @@ and the same seed gives the same run.
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from crdts import Membership, Version
@@ -90,13 +91,15 @@ class Fleet:
         terms: of the lander: for whom windows wait.
         names: of the devices, in place of `pi-0`, `pi-1`, ...; there are `size` of them.
         start_us: when it begins, in microseconds since the epoch.
+        sinks: the names of those that are processes, by "gateways" and "landers"; the others are
+            landers without one.
 
     Attributes:
         devices: by name; those that are switched off are in it, and not in the world.
         world: everything.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the first three have a default
         self,
         plan: Plan,
         *,
@@ -107,9 +110,13 @@ class Fleet:
         terms: WaitingTerms = TERMS,
         names: Sequence[str] = (),
         start_us: int = START_US,
+        sinks: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
         self.plan = plan
-        scenario = Scenario(seed, size, steps=0, faults=faults, named=tuple(names))
+        gateways, landers = sinks.get("gateways", ()), sinks.get("landers", ())
+        scenario = Scenario(
+            *(seed, size, 0, faults), named=tuple(names), gateways=gateways, landers=landers
+        )
         self._entries = _Entries()
         agents = settings or Settings()
         self.world = World(

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from simulations import (
     alerted,
     control,
+    healing,
     lake_landed,
     lake_order,
     lake_parted,
@@ -29,6 +30,7 @@ from simulations.planted import (
     of_control,
     of_delivery,
     of_fleet_order,
+    of_healing,
     of_lake_landed,
     of_lake_order,
     of_leaving,
@@ -56,7 +58,7 @@ ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_acting, of_scans),
     *(of_windows, of_waiting, of_control, of_lives, of_promises, of_the_gateway, of_sinks),
     *(of_fleet_order, of_parted, of_lake_order, of_connections, of_row_alerts, of_leaving),
-    *(of_answers, of_clocks, of_lake_landed, of_left_traces),
+    *(of_answers, of_clocks, of_lake_landed, of_left_traces, of_healing),
 )
 """The modules that fill the table of bugs."""
 
@@ -99,6 +101,7 @@ def hunt(
 _LAWS: dict[str, Callable[[int], Sequence[str]]] = {
     of_waiting.LAW: lambda seed: tentative.troubles(tentative.draw_of(seed)),
     of_parted.LAW: of_parted.troubles,
+    of_healing.LAW: healing.troubles,
     of_lake_landed.LAW: lake_landed.troubles,
     of_lake_order.LAW: lake_order.troubles,
     of_lake_order.BESIDE_LAW: lake_parted.troubles,
