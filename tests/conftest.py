@@ -70,6 +70,7 @@ LONGEST = (
     "tests/device_agent/agent/timing/test_faked_clocks.py",
     "tests/end_to_end/test_secured_fleet.py",
     "tests/device_agent/agent/test_runtime.py",
+    "tests/simulations/test_world_fleet_order.py",
 )
 """The files that take longest beside those of the shared session, the longest first."""
 _WITH_WAITS = 0.9
