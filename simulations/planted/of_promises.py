@@ -5,12 +5,16 @@ from functools import partial
 from typing import Any
 
 from crdts.frontier import BOTTOM_US
+from device_agent.agent.fleet.beats import Beats
 from device_agent.agent.intake.batch import HeldBatches
 from device_agent.agent.intake.by_column import ByColumn
 from device_agent.agent.intake.intake import Intake
 from device_agent.agent.intake.one_by_one import OneByOne
 from device_agent.agent.intake.progress import SourceProgress
+from device_agent.agent.intake.source_highs import SourceHighs
 from device_agent.agent.panes.cache import PaneCache
+from lasp_edge.protocol.publication import Publication
+from lasp_edge.protocol.sinks import SinkLow
 from simulations.planted.bug import planted, replaced
 from simulations.world.truth import PANE_US
 
@@ -142,4 +146,32 @@ def a_silent_source_holds_its_promise_for_ever() -> Iterator[None]:
         return self.row(source).high_us or 0
 
     with replaced(SourceProgress, "_followed_us", followed_us):
+        yield
+
+
+@planted
+def a_beat_has_left_before_its_promise_is_noted() -> Iterator[None]:
+    """The process ends while the link takes a beat, and takes older readings in as on time."""
+    right = Beats.publications
+
+    def publications(self: Beats, now_us: int) -> Iterator[Publication]:
+        left: list[tuple[SinkLow, ...]] = []
+        self._promise = left.append  # type: ignore[assignment, method-assign]
+        yield from right(self, now_us)
+        del self._promise
+        for lows in left:
+            self._promise(lows)
+
+    with replaced(Beats, "publications", publications):
+        yield
+
+
+@planted
+def the_last_doubtful_reading_is_said_to_be_there() -> Iterator[None]:
+    """A card is lost: a window that begins with the last reading it had lacks just that one."""
+
+    def furthest_doubt_us(self: SourceHighs) -> int | None:
+        return max([each - 1 for each in self.doubts.values()], default=None)
+
+    with replaced(SourceHighs, "furthest_doubt_us", furthest_doubt_us):
         yield

@@ -25,6 +25,7 @@ from lasp_edge.protocol.publication import Publication
 from simulations.world.acting import ActingChecks
 from simulations.world.age_checks import check_ages
 from simulations.world.answer_checks import unanswered
+from simulations.world.beat_checks import hasty
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.delivery_checks import check_connection, check_delivery
@@ -110,6 +111,7 @@ class Checks:
         for report in frame.reports:
             self._digests[device.name, report.variable].add(report.digest)
         check_highs(world, device, frame.highs)
+        world.trouble += hasty(device, frame)
         for sink in world.sinks:
             check_done(world, device, sink, frame)
             low = frame.low_of(sink.sink, sink.lander.lake)
