@@ -28,14 +28,22 @@ def landed_items(lander: LandedState, plan: Plan) -> dict[str, ItemsByDevice]:
         if event is not None:
             content = partial[0]
             assert isinstance(content, bytes), "a cell of items"
-            known = found[event]
-            known[device] = joined(known.get(device, {}), _cell(content))
+            _join(found[event].setdefault(device, {}), _cell(content))
     return found
 
 
 def joined(known: Cell, more: Cell) -> Cell:
     """Return the union of two cells: an item that was taken back stays so."""
-    return known | {item: max(state, known.get(item, 0)) for item, state in more.items()}
+    both = dict(known)
+    _join(both, more)
+    return both
+
+
+def _join(known: Cell, more: Cell) -> None:
+    """Put a cell into one that is being made."""
+    for item, state in more.items():
+        if state > known.get(item, 0):
+            known[item] = state
 
 
 def misread_items(

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from math import inf
 
 from lasp_edge.event import Event
@@ -23,6 +24,7 @@ from simulations.world.truth import LONG_S
 from simulations.world.world import World
 
 _NONE: Mapping[str, OutputCell] = {}
+_outputs = lru_cache(maxsize=8_192)(sent_outputs)
 OutputsByDevice = Mapping[str, Mapping[str, OutputCell]]
 
 
@@ -35,7 +37,7 @@ def landed_outputs(lander: LandedState, plan: Plan) -> dict[str, dict[str, Outpu
             continue
         cell = found[streams[stream]].setdefault(device, {})
         assert isinstance(partial[0], bytes), "a cell of outputs"
-        for at, content in sent_outputs(partial[0]).items():
+        for at, content in _outputs(partial[0]).items():
             version = (incarnation, nonce, seq)
             if at not in cell or cell[at][0] < version:
                 cell[at] = (version, content)
