@@ -51,6 +51,7 @@ _BEFORE_US = -(2**62)
 
 Identity = tuple[int, int]
 """Own time in microseconds, and quantised value."""
+_NONE: frozenset[Identity] = frozenset()
 
 
 def ascends(times_us: Sequence[int]) -> bool:
@@ -103,7 +104,7 @@ class Block:
         self._known: set[Identity] | None = None
         self._in_order = True
         self.last_us = _BEFORE_US
-        self._loaded, self._stored = 0, frozenset[Identity]()
+        self._loaded, self._stored = 0, _NONE
         if stored:
             offsets_us, values = _unpacked(stored)
             self.times_us.extend([self.start_us + offset_us for offset_us in offsets_us])
@@ -338,6 +339,6 @@ class Identities:
         self._latest.clear()
         *older, _ = self._blocks
         for name in older:
-            held -= len(self._blocks.pop(name)) + BLOCK_WEIGHT
+            held -= len(self._blocks.pop(name).times_us) + BLOCK_WEIGHT
             if held <= KEPT_IDENTITIES:
                 return
