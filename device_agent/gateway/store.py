@@ -62,7 +62,7 @@ SUMMARY = "summary"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
 CONTROL, HELD, BEGUN, LOST, OWED = "control", "held", "begun", "lost", "owed"
 EARLIER = "earlier"
-"""Facts: the log of the parameters, and which windows wait for promises, or lack readings."""
+"""Facts: the log of parameters, windows that wait or lack readings, promises of earlier lives."""
 COMMITS, FORMER = "commits", "former"
 """Facts: how many commits were made under the present id, and the ids and commits before it."""
 
