@@ -7,11 +7,15 @@ from crdts import Replica
 from device_agent.agent.clock import ClockReading
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.settings import Settings
+from device_agent.agent.timing.judgement import LEAST_NEAR_US
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.publication import Publication
+from lasp_edge.units import SECOND_US
 from simulations.world.clock import Clock
+from simulations.world.decoding import decoded
 from simulations.world.disk import AgentDisk
 from simulations.world.links import LegMessage
 from simulations.world.meters import Arrivals, MeterFile
@@ -75,7 +79,7 @@ class VirtualDevice(AgentProcess):
         uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
         begun_us: when it was started last.
-        answered_us: when a sink first answered it since then; 0 for never.
+        answered_us: when an answer of a sink first had the right time since then; 0 for never.
         vouched: which replicas landers have named since then as the latest of the device.
         reported_twice: readings of its earlier processes that may count twice.
         acted: value -> the `inputs` for which its handler was called last, if it must know of that.
@@ -299,7 +303,7 @@ class VirtualDevice(AgentProcess):
         """Take a message in."""
         assert self.durable is not None
         self.durable.hear(topic, payload, self.now_us(true_us))
-        if not self.answered_us and ANSWERS in topic:
+        if not self.answered_us and ANSWERS in topic and _has_right_time(payload, true_us):
             self.answered_us = true_us
 
     def maybe_twice(self) -> int:
@@ -316,6 +320,16 @@ class VirtualDevice(AgentProcess):
         """Return how many readings were counted under these names, by what it knows."""
         totals = self.core.counters.totals
         return sum(totals.get(name, 0) for name in names)
+
+
+def _has_right_time(payload: bytes, true_us: int) -> bool:
+    """Return whether an answer has the right time: the clock of a sink may be wrong, too."""
+    try:
+        frame = decoded(payload)
+    except FrameError:
+        return False
+    clock_s = frame.clock_s if isinstance(frame, AckFrame) else None
+    return clock_s is not None and abs(clock_s * SECOND_US - true_us) < LEAST_NEAR_US
 
 
 def _come_to(device: VirtualDevice, times_us: list[int], true_us: int) -> None:

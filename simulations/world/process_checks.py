@@ -81,7 +81,7 @@ def check_clock(world: World, device: VirtualDevice) -> None:
 
 
 def _hears_time(world: World, device: VirtualDevice) -> bool:
-    """Return whether a device begins with the epoch, and sinks say the time, which are right.
+    """Return whether a device begins with the epoch, and an answer of a sink had the right time.
 
     No other clock is wrong in the world.
     """

@@ -17,6 +17,7 @@ from lasp_edge.protocol.frontier import Listening, Liveness, Tick, advance
 from lasp_edge.protocol.topics import topic_of
 from lasp_edge.units import SECOND_US
 from simulations.world.checks import Checks
+from simulations.world.faults import Fault
 from simulations.world.links import TO_BROKER, LegMessage
 from simulations.world.run import disturbed
 from simulations.world.scenario import Scenario
@@ -101,4 +102,22 @@ def test_a_wrong_clock_of_a_gateway_moves_no_clock_and_no_window(off_s, size, is
         frontier_us = gateway.lander.coverage.frontier
         assert frontier_us is None or frontier_us <= world.now_us
     assert world.trouble == []
+    world.close()
+
+
+@pytest.mark.parametrize("right_after", [13, 20])
+def test_a_device_that_starts_in_1970_goes_by_the_sink_as_soon_as_that_tells_the_time(right_after):
+    """The sink's machine starts in 1970, too, and its answers tell no time until it is set right.
+
+    Laws hold at each step (`Checks`): the device waits as long, and goes on soon after.
+    """
+    both = (Fault(6, "clock_1970", "pi-0", 41), Fault(7, "gateway_1970", "", right_after))
+    scenario = Scenario(7, 1, 45, landers=("lake",), schedule=both)
+    world = World(scenario, Checks(), start_us=scenario.start_us)
+    (sink,), while_wrong, state = world.sinks, set(), ""
+    for _ in disturbed(world):
+        state = world.devices["pi-0"].core.timing.state
+        while_wrong |= {state} if sink.clock.wrong else set()
+    assert world.trouble == []
+    assert (while_wrong, state) == ({"waiting"}, "behind")
     world.close()
