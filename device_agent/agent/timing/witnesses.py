@@ -39,6 +39,8 @@ SLOW_US = 60_000_000
 
 LIVE_US = 10_000_000
 """Microseconds for which a clock must have gone on before it counts where it is behind."""
+FORMER = 8
+"""Processes of a witness whose messages are known to be earlier ones: those before the last."""
 STEADY_US = 5_000_000
 """Microseconds by which the offsets of a clock that goes on may differ."""
 
@@ -63,6 +65,7 @@ class _Witness:
 
     Attributes:
         version: of its last message.
+        former: the processes of before, those of the last restarts.
         offset_us: the time that it tells less this machine's monotonic clock.
         heard_us: when that was heard.
         since_us, steady_us: the first and the last message since when it has gone on as this
@@ -70,10 +73,27 @@ class _Witness:
     """
 
     version: tuple[int, ...]
+    former: tuple[tuple[int, ...], ...]
     offset_us: int
     heard_us: int
     since_us: int
     steady_us: int
+
+    def has_passed(self, version: tuple[int, ...]) -> bool:
+        """Return whether a message does not come after the last one.
+
+        Processes of a lander are of one incarnation, and their nonces are drawn: that which was not
+        heard before is the later one.
+        """
+        process, known = version[:-1], self.version[:-1]
+        if process == known:
+            return version <= self.version
+        return process[:1] < known[:1] or process in self.former
+
+    def former_of(self, version: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """Return the processes before that of a message which comes after the last one."""
+        known = self.version[:-1]
+        return self.former if version[:-1] == known else (*self.former, known)[-FORMER:]
 
     @property
     def is_live(self) -> bool:
@@ -110,7 +130,8 @@ class Witnesses:
 
         Args:
             name: whose clock.
-            version: rises with each message of it; an earlier one changes nothing.
+            version: incarnation, nonce and number, which rises with each message of a process; an
+                earlier one changes nothing.
             clock_us: the time it tells.
             monotonic_us: when that was heard.
         """
@@ -119,16 +140,19 @@ class Witnesses:
         if known is None:
             if len(self._witnesses) >= WITNESSES and not self._forget(monotonic_us):
                 return
-        elif version <= known.version:
+        elif known.has_passed(version):
             return
         elif monotonic_us < known.heard_us + SLOW_US and offset_us < known.offset_us:
-            known.version = version  # it was longer under way than the one before it
+            # It was longer under way than the one before it.
+            known.former, known.version = known.former_of(version), version
             if offset_us >= known.offset_us - STEADY_US:
                 known.steady_us = monotonic_us
             return
         is_steady = known is not None and abs(offset_us - known.offset_us) <= STEADY_US
         since_us = known.since_us if known is not None and is_steady else monotonic_us
-        self._witnesses[name] = _Witness(version, offset_us, monotonic_us, since_us, monotonic_us)
+        former = () if known is None else known.former_of(version)
+        times_us = (offset_us, monotonic_us, since_us, monotonic_us)
+        self._witnesses[name] = _Witness(version, former, *times_us)
         self._judged = None
 
     def _forget(self, monotonic_us: int) -> bool:

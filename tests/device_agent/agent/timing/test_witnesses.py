@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from device_agent.agent.timing.witnesses import (
     KEPT_US,
     LIVE_US,
@@ -66,6 +68,25 @@ def test_an_earlier_message_and_one_that_comes_again_change_nothing():
     witnesses.hear("pi-0", (1,), TRUE_US + 10**12, monotonic_us=0)
     witnesses.hear("pi-0", (0,), TRUE_US + 10**12, monotonic_us=0)
     assert witnesses.verdict(0, NEAR_US) == (TRUE_US, LONE_WEIGHT, ())
+
+
+@pytest.mark.parametrize("nonce", [3, 9])
+def test_what_a_lander_says_after_a_restart_counts_whatever_its_nonce(nonce):
+    witnesses = Witnesses()
+    witnesses.hear("lander", (1, 5, 70), TRUE_US + 10**12, monotonic_us=0)
+    witnesses.hear("lander", (1, nonce, 1), TRUE_US + SLOW_US, monotonic_us=SLOW_US)
+    for number in (71, 72):  # and what the one before had sent changes nothing any more
+        witnesses.hear("lander", (1, 5, number), TRUE_US + 10**12, monotonic_us=2 * SLOW_US)
+    assert witnesses.verdict(SLOW_US, NEAR_US) == (TRUE_US, LONE_WEIGHT, ())
+
+
+def test_a_restart_within_a_minute_sets_a_clock_back_after_that_minute():
+    witnesses = Witnesses()
+    witnesses.hear("lander", (1, 5, 70), TRUE_US + 10**12, monotonic_us=0)
+    witnesses.hear("lander", (1, 3, 1), TRUE_US + 1, monotonic_us=1)
+    witnesses.hear("lander", (1, 5, 71), TRUE_US + 10**12, monotonic_us=2)
+    witnesses.hear("lander", (1, 3, 2), TRUE_US + SLOW_US, monotonic_us=SLOW_US)
+    assert witnesses.verdict(SLOW_US, NEAR_US) == (TRUE_US, LONE_WEIGHT, ())
 
 
 def test_who_was_not_heard_for_an_hour_counts_no_more():
