@@ -141,10 +141,10 @@ class FleetResults:
             if row.at.window not in self._plan.windows:
                 continue
             at = (row.at.window, row.at.key)
+            if at not in self._rows and len(self._rows) >= MOST_TOPICS:
+                continue
             if not row.devices_in:
                 self._leave(row)
-                continue
-            if at not in self._rows and len(self._rows) >= MOST_TOPICS:
                 continue
             known = self._rows.setdefault(at, {})
             is_open = row.status == TENTATIVE
@@ -152,8 +152,11 @@ class FleetResults:
                 known[is_open] = row
 
     def _leave(self, row: FleetRow) -> None:
-        """Tell no longer of a window that is no more, or that nobody's readings are in."""
-        known = self._rows.get((row.at.window, row.at.key), {})
+        """Tell no longer of a window that is no more, or that nobody's readings are in.
+
+        What an earlier run had left on its topic is cleared, too.
+        """
+        known = self._rows.setdefault((row.at.window, row.at.key), {})
         for is_open in [each for each, shown in known.items() if shown.at == row.at]:
             del known[is_open]
 
@@ -180,13 +183,11 @@ class FleetResults:
         text = json.dumps(self._standing(), sort_keys=True)
         yield Content(self._topics.gateway(self._gateway), text, text.encode)
         for (name, key), rows in self._rows.items():
-            if not rows:
-                continue
             window = self._plan.windows[name]
             topic = self._topics.result(name, self._gateway, key if window.keyed else None)
             made = (window, rows, self._fold_at, self.failed)
             mark = [(each.at.start_us, each.revision) for each in rows.values()]
-            yield Content(topic, tuple(mark), partial(_as_json, *made))
+            yield Content(topic, tuple(mark), partial(_as_json, *made) if rows else bytes)
         for name, key, newest in self._newest():
             topic = self._topics.result(name, self._gateway, key or None)
             yield Content(topic, newest.mark, newest.as_json)

@@ -117,7 +117,8 @@ WITH now(start_us, key, revision, status) AS (
     GROUP BY start_us, key)
 SELECT start_us, key FROM now WHERE status != '' AND start_us IN (
     SELECT DISTINCT start_us FROM now WHERE status != '' ORDER BY start_us DESC LIMIT ?3)
-UNION SELECT max(start_us), key FROM now WHERE status != '' GROUP BY key, status = 'tentative'"""
+UNION SELECT max(start_us), key FROM now WHERE status != '' GROUP BY key, status = 'tentative'
+UNION SELECT max(start_us), key FROM now GROUP BY key HAVING count(status) = 0"""
 GATEWAY: Final = StoreForm(
     _SCHEMA,
     # Of seven recorded fields; a file that lacks one has another format.
@@ -296,7 +297,8 @@ class FleetStore(HistoryFile):
     def newest(self, window: str, stream: int, starts: int) -> list[FleetRow]:
         """Return the current rows of a window's last starts, and the newest two of each key.
 
-        These are the final and the tentative one, of 1,000 starts. No row is of no device.
+        These are the final and the tentative one, of 1,000 starts. Of a key that has none there any
+        more it is the last that it had, which is of no device; no other one is.
         """
         found: list[FleetRow] = []
         for at_us, key in self._db.execute(_NEWEST, (window, stream, starts)).fetchall():
@@ -335,11 +337,8 @@ def existing_fleet(directory: Path) -> FleetStore:
 def _put_state(db: sqlite3.Connection, before: FleetState, after: FleetState) -> None:
     """Write the rows of a state that differ from those of the state before."""
     promises = _changed(before.promises.entries, after.promises.entries)
-    put(
-        db,
-        "promise",
-        [(name, *p.version, p.low_us, int(p.done), p.heard_us) for name, p in promises],
-    )
+    low = [(name, *p.version, p.low_us, int(p.done), p.heard_us) for name, p in promises]
+    put(db, "promise", low)
     members = _changed(before.membership.entries, after.membership.entries)
     put(db, "member", [(name, m.control, int(m.retired), *m.version) for name, m in members])
     put(db, "heard", _changed(before.witnessed, after.witnessed))

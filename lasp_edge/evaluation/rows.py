@@ -6,7 +6,7 @@ the newest that still counts is looked for in the store.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,12 +115,20 @@ class ResultBook:
         self._is_whole = False
 
     def begin(self, since_us: int) -> None:
-        """Take the rows since the last cut from the store."""
-        self._is_whole = since_us == BEFORE_ALL_US
+        """Take the rows since the last cut from the store.
+
+        What a process before this one showed of a key may be gone, and older rows or none stand.
+        """
+        self._is_whole, back, none = since_us == BEFORE_ALL_US, set[str](), Newest(self.result)
         for _, rows in self._history.rows(self.result.name, since_us, FOR_EVER_US):
             self._live.restore(rows)
             if self._remembers:
                 self._remember(rows.items())
+                back |= {row.key for row in rows.values() if row.event is None}
+        lost = [key for key in back if self.newest.get(key, none).final is None]
+        if self._is_whole:  # what has no row here has none at all
+            self._first_us |= {key: FOR_EVER_US for key in lost if key not in self._first_us}
+        self._replace(dict.fromkeys(lost), since_us)
 
     @property
     def due_us(self) -> int | None:
@@ -170,7 +178,7 @@ class ResultBook:
             if row is not None and row.event is not None and row.status != TENTATIVE
         )
 
-    def _replace(self, shown: dict[str, Newest | None], since_us: int) -> None:
+    def _replace(self, shown: Mapping[str, Newest | None], since_us: int) -> None:
         """Remember the newest rows that still count of keys of which rows were taken back.
 
         That is for keys alone whose newest row is lost. The store is read backwards, until a final
@@ -193,7 +201,7 @@ class ResultBook:
             first_us = min(self._first_us.get(key, 0) for key in lost)
             least_us = max(first_us, least_us - span_us) // CELL_US * CELL_US
             for _, rows in self._history.rows(name, least_us, end_us):
-                self._remember(each for each in rows.items() if _key_of(each[1]) in lost)
+                self._remember(each for each in rows.items() if each[1].key in lost)
             lost = {k: w for k, w in lost.items() if self.newest[k].final_us < least_us}
             if least_us <= first_us:
                 break
@@ -346,11 +354,6 @@ class ResultBook:
             if any(row is not None and row[0] in gone for row in known[1:]):
                 left = [None if row is None or row[0] in gone else row for row in known[1:]]
                 self.newest[key] = Newest(self.result, *left)
-
-
-def _key_of(row: ResultRow) -> str | None:
-    """Return the key of a row; None where it was taken back."""
-    return None if row.event is None else row.event.key
 
 
 def _is_lost(was: Newest | None, now: Newest) -> bool:

@@ -103,3 +103,22 @@ def test_a_row_that_is_taken_back_costs_the_rows_up_to_the_one_before(
     fleet.land([fleet.reads("pi-1", 150 * APART_S + 1, 3, "b", RETRACTED)])
     assert "b" not in known(fleet)
     assert read_rows[0] < 15, "it is known by now that there is no other row"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_keys_whose_newest_row_was_taken_back_are_known_after_a_restart(keeper, monkeypatch, seed):
+    monkeypatch.setattr(streams_module, "LIVE_ITEMS", 50 if seed % 2 else 10_000)
+    rng, fleet = Random(seed), Fleet(changes(), keeper)
+    fleet.land([fleet.reads("pi-0", n, n, room) for n, room in enumerate("bcd")], 5)
+    for n in range(2, 60):
+        fleet.land([fleet.reads("pi-0", n * APART_S, n, "a")], n * APART_S)
+    last = {room: (n + 10, 60 * APART_S + n) for n, room in enumerate("bcde")}
+    fleet.land([fleet.reads("pi-1", at, n, room) for room, (n, at) in last.items()])
+    fleet.land([], 61 * APART_S)
+    back = rng.sample("bcde", 3)
+    fleet.land([fleet.reads("pi-1", last[r][1], last[r][0], r, RETRACTED) for r in back])
+    fleet.restart()
+    assert (fleet.gateway.core.streams._engine.since_us > FIRST_US) == bool(seed % 2), "the cut"
+    newest = {key for _, key, _ in fleet.gateway.core.streams.newest()}
+    assert newest >= set(back), "else what was shown before the restart stays on their topics"
+    assert {r: known(fleet).get(r) for r in back} == {r: defined(fleet).get(r) for r in back}

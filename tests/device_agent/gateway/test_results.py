@@ -140,6 +140,14 @@ def test_a_window_that_is_no_more_is_told_no_longer(results):
     assert json.loads(topics_of(results, 18 * SECOND_US)[BY_ROOM])["status"] == "tentative"
 
 
+def test_what_the_run_before_told_of_a_key_is_taken_back_where_no_row_of_it_is_left(results):
+    gone = row(10, 0, "revised", 1)._replace(devices_in=0)
+    results.take([gone, row(0, 4300, key="cellar")], COVERAGE)
+    told = topics_of(results, 0)
+    assert told[BY_ROOM] == b""
+    assert told[TOPICS.result("by_room", "site 7", "cellar")]
+
+
 @pytest.mark.parametrize(
     "gives",
     [b"\xff", 10**5_000, float("nan"), None, sys.exit],

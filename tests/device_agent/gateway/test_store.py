@@ -136,6 +136,22 @@ def test_the_last_starts_are_those_that_are_there_still(store):
     assert store.newest("totals", WINDOW.stream, 9) == [row(0, 0), row(30, 30)]
 
 
+def test_of_a_key_that_has_no_row_any_more_the_newest_says_so(store):
+    def of_room(key, start, devices, revision=0):
+        given = row(start, start, "revised" if revision else "final", revision)
+        return given._replace(at=given.at._replace(key=key), devices_in=devices)
+
+    rows = [of_room(key, start, 2) for key in ("attic", "cellar") for start in (0, 30, 60)]
+    rows += [of_room("attic", start, 0, 1) for start in (0, 30, 60)] + [of_room("cellar", 60, 0, 1)]
+    store.commit(FleetChanges(rows=rows))
+    found = store.newest("totals", WINDOW.stream, 2)
+    assert [(each.at.key, each.at.start_us // 1_000_000, each.devices_in) for each in found] == [
+        ("attic", 60, 0),
+        ("cellar", 0, 2),
+        ("cellar", 30, 2),
+    ]
+
+
 def test_the_newest_rows_have_the_final_one_that_many_tentative_ones_are_behind(store):
     def of_room(key, start, status):
         given = row(start, start, status)
