@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from crdts import Replica
 from device_agent.agent.changes import Facts
 from device_agent.agent.clock import DeviceClock
-from device_agent.agent.guard import Guard
 from device_agent.agent.notices import Notices
 from device_agent.agent.settings import Settings
-from device_agent.agent.state.counters import Counters
+from device_agent.agent.state.counters import Counters, Guard
 from device_agent.agent.state.stored import Stored
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import Topics

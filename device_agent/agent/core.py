@@ -24,13 +24,12 @@ from device_agent.agent.agent_parts import AgentParts
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.clock import ClockReading
 from device_agent.agent.fleet.absences import spoken_often
-from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch, HeldBatch
 from device_agent.agent.notices import Notices
 from device_agent.agent.part_list import PartList
 from device_agent.agent.parts import AgentStore
 from device_agent.agent.settings import Settings
-from device_agent.agent.state.counters import Counters
+from device_agent.agent.state.counters import Counters, Guard
 from device_agent.agent.state.stored import Stored
 from lasp_edge.language.plan import Plan, is_apart
 from lasp_edge.protocol.checks import FrameError

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from device_agent.agent.changes import Changes
-from device_agent.agent.guard import Guard
 from device_agent.agent.parts import FrameRefusedError, Handler, Part, StoreKeeper, StoreReader
-from device_agent.agent.state.counters import Counters
+from device_agent.agent.state.counters import Counters, Guard
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.timers import ALWAYS_US

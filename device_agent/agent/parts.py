@@ -31,7 +31,7 @@ what it gives as `refusal` of a frame is counted, and no part takes that frame.
 
 `connected`, `unsent` and `succeed` are the three events that concern all parts. A part reads no
 clock and draws from no random source but the one it was given. Whatever it raises, in any of these,
-is counted with its reason and place (`device_agent.agent.guard`), and all parts go on.
+is counted with its reason and place (`device_agent.agent.state.counters`), and all parts go on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

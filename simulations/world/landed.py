@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crdts import Frontier, Lattice, Membership
 from crdts.frontier import BOTTOM_US
-from device_agent.agent.guard import FAILED
+from device_agent.agent.state.counters import FAILED
 from device_agent.gateway.alerts import FleetAlerts
 from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import FleetState

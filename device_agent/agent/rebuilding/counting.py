@@ -14,7 +14,6 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from device_agent.agent.guard import FAILED
 from device_agent.agent.intake.identities import (
     TAKEN_BACK,
     Block,
@@ -25,6 +24,7 @@ from device_agent.agent.intake.identities import (
 )
 from device_agent.agent.parts import StoreReader
 from device_agent.agent.sources.tags import KnownTags
+from device_agent.agent.state.counters import FAILED
 from device_agent.agent.stored_rows import BLOCK_US
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event, StreamItem, tags_of_stream

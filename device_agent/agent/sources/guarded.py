@@ -1,13 +1,13 @@
 """A source that may break, and does not take the agent with it.
 
-What a source raises is counted by reason (`device_agent.agent.guard`). The source then rests, twice
-as long after each failure, and is asked again: a sensor that was pulled out, a file on a network
-and a bug all heal the same way.
+What a source raises is counted by reason (`device_agent.agent.state.counters`). The source then
+rests, twice as long after each failure, and is asked again: a sensor that was pulled out, a file on
+a network and a bug all heal the same way.
 """
 
-from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.source import Source
+from device_agent.agent.state.counters import Guard
 from lasp_edge.units import SECOND_US
 
 FIRST_REST_US = SECOND_US

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from device_agent.agent.guard import Guard
+from device_agent.agent.state.counters import Guard
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.derived import FoldOfFolds
 from lasp_edge.language.declarations import LocalFold

@@ -12,12 +12,12 @@ from random import Random
 from typing import Any
 
 from device_agent.agent.core import Core, Durable
-from device_agent.agent.guard import Guard
 from device_agent.agent.notices import Notices
 from device_agent.agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.agent.settings import Settings
 from device_agent.agent.sources.choice import BrokenSourceError, source_of
 from device_agent.agent.sources.source import Source
+from device_agent.agent.state.counters import Guard
 from device_agent.agent.state.store import Store
 from device_agent.console.belonging import need_own
 from device_agent.console.command.line import nothing_accepted, write_plainly, write_until_done

@@ -11,9 +11,8 @@ import msgpack
 import pytest
 
 from crdts import GSet, Replica
-from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
-from device_agent.agent.state.counters import NAME_BYTES, Counters
+from device_agent.agent.state.counters import NAME_BYTES, Counters, Guard
 from lasp_edge import Program, folds
 from lasp_edge.dataflow import cardinality
 from lasp_edge.folds.columns import Column, Op

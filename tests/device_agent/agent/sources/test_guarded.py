@@ -2,10 +2,9 @@
 
 import pytest
 
-from device_agent.agent.guard import Guard
 from device_agent.agent.intake.batch import Batch
 from device_agent.agent.sources.guarded import FIRST_REST_US, LONGEST_REST_US, GuardedSource
-from device_agent.agent.state.counters import Counters
+from device_agent.agent.state.counters import Counters, Guard
 from lasp_edge.units import SECOND_US
 from tests.device_agent.agents import NOW_US
 

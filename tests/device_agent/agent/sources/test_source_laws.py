@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from device_agent.agent import sources
-from device_agent.agent.guard import Guard
 from device_agent.agent.sources.choice import KINDS
 from device_agent.agent.sources.guarded import GuardedSource
-from device_agent.agent.state.counters import Counters
+from device_agent.agent.state.counters import Counters, Guard
 from tests.brokers import PATIENCE_S
 from tests.device_agent.agent.sources.support_stands import STANDS
 from tests.device_agent.agents import NOW_US
