@@ -8,12 +8,11 @@ from typing import Final
 
 from lasp_edge.folds.structs import Struct
 from lasp_edge.language.described import ResultDefinition
-from lasp_edge.protocol.window_rows import COUNTED, COVERED
+from lasp_edge.protocol.window_rows import COUNTED, COVERED, FIELDS
 
 _US: Final = "microseconds since 1970, UTC"
-_REVISION: Final = "0, 1, 2, ...: how often the row had changed; the greatest is current"
-_STREAM: Final = "of the definition; rows of a former one of this name have another"
 _OF_RESULTS: Final = {
+    **{each.column or name: each.text for name, each in FIELDS.items()},
     "window": "name of the window in the program",
     "name": "name of the value in the program",
     "result": "name of the stream in the program",
@@ -24,18 +23,10 @@ _OF_RESULTS: Final = {
     "time_us": f"time of the row, {_US}",
     "place": "where the row stands in the order of its device: texts are ordered as rows are",
     "present": "false: the row was taken back",
-    "devices_in": "devices whose readings are in it, of its key; 0: nobody has any",
-    "devices_expected": "devices of the whole fleet that counted when the row was made, whether "
-    "they have readings of its key or not",
-    "excluded": "the first 8 devices that are missing, with commas between",
     COUNTED[0]: "devices that a tentative row waits for",
     COUNTED[1]: "devices that a row is made without, which is not tentative",
     COVERED: "false: it begins before the lake had the definition, and may lack readings",
-    "status": "tentative, final, or revised after it was final",
-    "revision": _REVISION,
-    "frontier": f"up to here results were final when the row was written, {_US}",
     "inputs": "digest of the entries it was made from: equal ones give equal values on devices",
-    "stream": _STREAM,
     "description": "JSON: fold, resolution, unit, size and slide",
     "since_us": f"since when the lake has the definition, {_US}; null: from the begin",
 }

@@ -1,10 +1,11 @@
 """A row of a window over a fleet; its columns are declared here, once, for a lake and a gateway.
 
 A row has an identity, the columns of its fold, and a record of how it came about. The record is
-`FleetRow`'s last fields: from their annotations follow the lake's table, a gateway's file, what a
-step of Spark compares and what commands print. So a further column is a field here, and its value
-where a gateway makes rows (`device_agent.gateway.windows`) and where Spark does
-(`cloud_tier.job.windows`, or `formed` where all rows of a window that end together share it).
+`FleetRow`'s last fields: from their annotations follow the lake's table and the comments on its
+columns, a gateway's file, what a step of Spark compares and what commands print. So a further
+column is a field here, and its value where a gateway makes rows (`device_agent.gateway.windows`)
+and where Spark does (`cloud_tier.job.windows`, or `formed` where all rows of a window that end
+together share it).
 
     >>> list(WINDOW_RECORD)[:3], COMPARED
     (['devices_in', 'devices_expected', 'excluded'], ('end_us', 'devices_in', 'stream'))
@@ -38,6 +39,7 @@ class Recorded(NamedTuple):
         is_result: whether a row in which it differs is a new revision.
         is_printed: whether it is in a table for people and in CSV; JSON has every column.
         is_served: whether readers of a lake's or a gateway's windows get it at all.
+        text: what it is, as the comment of a lake's column.
     """
 
     kind: str
@@ -45,6 +47,7 @@ class Recorded(NamedTuple):
     is_result: bool = False
     is_printed: bool = True
     is_served: bool = True
+    text: str = ""
 
 
 class WindowStart(NamedTuple):
@@ -79,13 +82,58 @@ class FleetRow(NamedTuple):
     at: WindowStart
     end_us: int
     partial: Partial
-    devices_in: Annotated[int, Recorded("integer", is_result=True)]
-    devices_expected: Annotated[int, Recorded("integer")]
-    excluded: Annotated[tuple[str, ...], Recorded("string", is_printed=False)]
-    status: Annotated[str, Recorded("string")]
-    revision: Annotated[int, Recorded("integer")]
-    frontier_us: Annotated[int | None, Recorded("long", "frontier", is_printed=False)]
-    stream: Annotated[int, Recorded("long", is_result=True, is_served=False)]
+    devices_in: Annotated[
+        int,
+        Recorded(
+            "integer",
+            is_result=True,
+            text="devices whose readings are in it, of its key; 0: nobody has any",
+        ),
+    ]
+    devices_expected: Annotated[
+        int,
+        Recorded(
+            "integer",
+            text="devices of the whole fleet that counted when the row was made, whether "
+            "they have readings of its key or not",
+        ),
+    ]
+    excluded: Annotated[
+        tuple[str, ...],
+        Recorded(
+            "string",
+            is_printed=False,
+            text="the first 8 devices that are missing, with commas between",
+        ),
+    ]
+    status: Annotated[
+        str, Recorded("string", text="tentative, final, or revised after it was final")
+    ]
+    revision: Annotated[
+        int,
+        Recorded(
+            "integer", text="0, 1, 2, ...: how often the row had changed; the greatest is current"
+        ),
+    ]
+    frontier_us: Annotated[
+        int | None,
+        Recorded(
+            "long",
+            "frontier",
+            is_printed=False,
+            text="up to here results were final when the row was written, "
+            "microseconds since 1970, UTC",
+        ),
+    ]
+    stream: Annotated[
+        int,
+        Recorded(
+            "long",
+            is_result=True,
+            is_served=False,
+            text="of the definition; rows of a former one of this name have another",
+        ),
+    ]
 
     @property
     def was_over(self) -> bool:
