@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from cloud_tier.job.fleet_history import LakeHistory
 from cloud_tier.job.job import Job
 from crdts.frontier import BOTTOM_US, Promise
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator
+from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator, FleetTerms
 from lasp_edge.evaluation.rows import ResultBook
 from lasp_edge.language.streaming import FLEET, stream_plan
 from lasp_edge.ordered.absences import NO_TIMES, RowAbsences
@@ -236,8 +236,7 @@ class LakeStreams:
             for name, delta in (self._evaluator.step(came, now_us, due_us=due_us) or {}).items():
                 compose_into(again.setdefault(name, {}), delta)
         if again is not None:
-            waited = frontier.promises, frontier.answers_due_us
-            self._evaluator.settle(again, *waited, self._absences)
+            self._evaluator.settle(again, self._terms(due_us, frontier))
             rebuilt = Rebuilt(again, since_us)
             self._evaluator.compare(rebuilt, since_us, self._engine.frontier_us, self._absences)
 
@@ -249,15 +248,13 @@ class LakeStreams:
         frontier: StepFrontier,
     ) -> None:
         """Evaluate what came, and bring it to the rows."""
-        self._evaluator.advance(
-            came,
-            now_us,
-            due_us=due_us,
-            is_over=frontier.is_over and not came,
-            promises=frontier.promises,
-            answers_due_us=frontier.answers_due_us,
-            absences=self._absences,
-        )
+        terms = self._terms(due_us, frontier)
+        is_over = frontier.is_over and not came
+        self._evaluator.advance(came, now_us, terms._replace(is_over=is_over))
+
+    def _terms(self, due_us: int | None, frontier: StepFrontier) -> FleetTerms:
+        waited = frontier.is_over, frontier.promises, frontier.answers_due_us
+        return FleetTerms(due_us, *waited, self._absences)
 
     def _chunks(
         self, cells: Cells, frontier_us: int | None

@@ -238,7 +238,7 @@ class GatewayCore:
         if listening is not None:
             streams.parted.least = max(1, listening.now_us // SECOND_US)
         terms = streams.terms(self.promises, finality, self._terms.tentative_after_us)
-        streams.advance(self.coverage.frontier, changes, **terms)
+        streams.advance(self.coverage.frontier, changes, terms)
 
     def _state_after(self, accepted: Accepted) -> FleetState:
         """Return the state after a turn; what was not touched is the same object as before."""

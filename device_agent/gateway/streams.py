@@ -10,7 +10,7 @@ acknowledged.
 
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Final, TypedDict
+from typing import Final
 
 from crdts.frontier import Promise
 from device_agent.gateway.failures import MOST_FAILURES
@@ -18,7 +18,14 @@ from device_agent.gateway.finality import TurnFinality
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
 from device_agent.gateway.stalls import ScanStalls
-from lasp_edge.evaluation.fleet import LIVE_ITEMS, LIVE_US, NOBODY, FleetEvaluator, is_over
+from lasp_edge.evaluation.fleet import (
+    LIVE_ITEMS,
+    LIVE_US,
+    NOBODY,
+    FleetEvaluator,
+    FleetTerms,
+    is_over,
+)
 from lasp_edge.evaluation.parted import PartedScans, promises_of
 from lasp_edge.evaluation.rows import Newest, ResultBook
 from lasp_edge.language.plan import Plan
@@ -27,7 +34,6 @@ from lasp_edge.language.streaming import FLEET, StreamRow, cell_in, plain_parts,
 from lasp_edge.ordered.absences import RowAbsences
 from lasp_edge.ordered.cells import CELL_US, CellId, cell_of
 from lasp_edge.ordered.engine import StreamEngine
-from lasp_edge.ordered.gathering import Promised
 from lasp_edge.ordered.inputs import InputCell, PlacedCell, is_newer
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
@@ -41,16 +47,6 @@ MOST_CELLS: Final = 20_000
 
 Cells = dict[tuple[str, WriterOfPanes], int]
 """The seq of each entry of a cell, by key and writer."""
-
-
-class TurnTerms(TypedDict):
-    """For whom rows wait in a turn, and who is missing in them; see `FleetStreams.advance`."""
-
-    due_us: int | None
-    is_over: bool
-    promises: Mapping[str, Promised | None]
-    answers_due_us: int | None
-    absences: RowAbsences
 
 
 class FleetStreams:
@@ -179,7 +175,7 @@ class FleetStreams:
 
     def terms(
         self, promises: Mapping[str, Promise], finality: TurnFinality, wait_us: int
-    ) -> TurnTerms:
+    ) -> FleetTerms:
         """Return for whom rows wait in a turn, and who is missing in them; see `advance`.
 
         Args:
@@ -191,12 +187,12 @@ class FleetStreams:
         # Who does not wait at all waits for answers all the same: each one that is late would
         # change a share, and all that devices make of it.
         waited_us = due_us if wait_us else None
-        return {
-            "due_us": due_us,
-            "is_over": is_over(promises, coverage),
-            "promises": promises_of(promises, coverage) if self.parted.scans else NOBODY,
-            "answers_due_us": waited_us,
-            "absences": RowAbsences(
+        return FleetTerms(
+            due_us,
+            is_over(promises, coverage),
+            promises_of(promises, coverage) if self.parted.scans else NOBODY,
+            waited_us,
+            RowAbsences(
                 finality.awaited,
                 promises,
                 finality.lacking,
@@ -206,29 +202,15 @@ class FleetStreams:
                 grown=range(0) if self.frontier_us is None else finality.grown,
                 floor_us=self.floor_us(self.frontier_us or 0),
             ),
-        }
+        )
 
-    def advance(
-        self,
-        frontier_us: int | None,
-        changes: FleetChanges,
-        *,
-        due_us: int | None = None,
-        is_over: bool = False,
-        promises: Mapping[str, Promised | None] = NOBODY,
-        answers_due_us: int | None = None,
-        absences: RowAbsences | None = None,
-    ) -> None:
+    def advance(self, frontier_us: int | None, changes: FleetChanges, terms: FleetTerms) -> None:
         """Evaluate what was taken, and add what is to be kept to the changes of a turn.
 
         Args:
             frontier_us: nothing older is expected.
             changes: of the turn.
-            due_us: items before this time are waited for no longer, though F has not passed them.
-            is_over: nothing more is expected at all: timers ring ahead of time.
-            promises: of the devices that count.
-            answers_due_us: for their answers before this time nobody waits any longer.
-            absences: who is missing in rows.
+            terms: for whom rows wait.
         """
         changes.entries += self._entries
         self._history.committed()
@@ -236,15 +218,7 @@ class FleetStreams:
         came, self._taken, self._entries = self._taken, [], []
         while len(self._known) > MOST_CELLS:  # the store has what this turn has taken from here on
             del self._known[next(iter(self._known))]
-        self._evaluator.advance(
-            came,
-            frontier_us,
-            due_us=due_us,
-            is_over=is_over,
-            promises=promises,
-            answers_due_us=answers_due_us,
-            absences=absences,
-        )
+        self._evaluator.advance(came, frontier_us, terms)
         self.stalls.look(self.frontier_us)
         self._store_failed()
         changes.history |= self._history.take_changes()

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from crdts.frontier import Promise
 from lasp_edge.evaluation.history import Read, StreamHistory
@@ -44,6 +44,24 @@ _TAKEN_AT_US: Final = 1
 _FAILED_AT_US: Final = 2
 """Where in the stream of the progress it is stored what was taken, and what failed: the engine's
 own is at 0."""
+
+
+class FleetTerms(NamedTuple):
+    """For whom rows over a fleet wait in a turn, and who is missing in them.
+
+    Attributes:
+        due_us: items before this time are waited for no longer, though F has not passed them.
+        is_over: nothing more is expected at all: timers ring ahead of time.
+        promises: of the devices that count, whose answers scans with local events wait for.
+        answers_due_us: for answers before this time they wait no longer.
+        absences: who is missing in rows; None: rows name whom they named.
+    """
+
+    due_us: int | None = None
+    is_over: bool = False
+    promises: Mapping[str, Promised | None] = NOBODY
+    answers_due_us: int | None = None
+    absences: RowAbsences | None = None
 
 
 class FleetHistory(StreamHistory):
@@ -236,48 +254,28 @@ class FleetEvaluator:
         }
         self._bring(changed, before_us, frontier_us, absences)
 
-    def advance(
-        self,
-        came: list[PlacedCell],
-        frontier_us: int | None,
-        *,
-        due_us: int | None = None,
-        is_over: bool = False,
-        promises: Mapping[str, Promised | None] = NOBODY,
-        answers_due_us: int | None = None,
-        absences: RowAbsences | None = None,
-    ) -> None:
-        """Evaluate what came, and bring it to the rows; see `step`.
+    def advance(self, came: list[PlacedCell], frontier_us: int | None, terms: FleetTerms) -> None:
+        """Evaluate what came, and bring it to the rows.
 
         Args:
             came: items; what repeats changes nothing.
             frontier_us: nothing older is expected.
-            due_us: see `step`.
-            is_over: see `step`.
-            promises: of the devices that count, whose answers scans with local events wait for.
-            answers_due_us: for answers before this time they wait no longer.
-            absences: who is missing in rows; None: rows name whom they named.
+            terms: for whom rows wait.
         """
-        before_us = self._engine.since_us
-        deltas = self.step(came, frontier_us, due_us=due_us, is_over=is_over)
+        before_us, absences = self._engine.since_us, terms.absences
+        deltas = self.step(came, frontier_us, due_us=terms.due_us, is_over=terms.is_over)
         if self._scans:
             deltas = deltas or {}
             self._history.taken()
-            self.settle(deltas, promises, answers_due_us, absences)
+            self.settle(deltas, terms)
         if deltas is not None or (absences is not None and absences.any_again):
             self._bring(deltas or {}, before_us, self._engine.frontier_us, absences)
 
-    def settle(
-        self,
-        deltas: dict[str, Delta],
-        promises: Mapping[str, Promised | None],
-        answers_due_us: int | None,
-        absences: RowAbsences | None = None,
-    ) -> None:
-        """Mark what is whole after a change of the streams, and add what follows; see `advance`."""
-        waited = Waited(promises, answers_due_us)
+    def settle(self, deltas: dict[str, Delta], terms: FleetTerms) -> None:
+        """Mark what is whole after a change of the streams, and add what follows."""
+        waited, absences = Waited(terms.promises, terms.answers_due_us), terms.absences
         if absences is not None:
-            waited = Waited(*waited[:2], absences.not_waited(promises), absences.lost_us)
+            waited = Waited(*waited[:2], absences.not_waited(terms.promises), absences.lost_us)
         self._parted.settle(deltas, self._take_marks, waited, self._engine.frontier_us)
 
     def _take_marks(self, marks: list[TakenItem]) -> dict[str, Delta]:
@@ -298,8 +296,8 @@ class FleetEvaluator:
         Args:
             came: cells of items, or parts of cells; what repeats changes nothing.
             frontier_us: nothing older is expected.
-            due_us: items before this time are waited for no longer, though F has not passed them.
-            is_over: nothing more is expected at all: timers ring ahead of time.
+            due_us: see `FleetTerms`.
+            is_over: see `FleetTerms`.
         """
         self._wait_for(came)
         if is_over and not came and frontier_us is not None:

@@ -18,7 +18,7 @@ from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import FleetChanges, WriterOfPanes
 from device_agent.gateway.store import FleetStore
 from device_agent.gateway.streams import FleetStreams
-from lasp_edge.evaluation.fleet import FleetEvaluator
+from lasp_edge.evaluation.fleet import FleetEvaluator, FleetTerms
 from lasp_edge.event import StreamColumn
 from lasp_edge.language import plan as plans
 from lasp_edge.language import streaming
@@ -116,11 +116,11 @@ def rows_of_the_fleet_are_final_by_the_greatest_promise() -> Iterator[None]:
             cores.pop()
 
     def advance(
-        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, **how: Any
+        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, terms: FleetTerms
     ) -> None:
         lows = [each.low_us for each in cores[-1].promises.values() if each.low_us is not None]
         greatest_us = None if frontier_us is None else max([frontier_us, *lows])
-        right(self, greatest_us, changes, **how)
+        right(self, greatest_us, changes, terms)
 
     with replaced(GatewayCore, "join", join), replaced(FleetStreams, "advance", advance):
         yield
@@ -184,16 +184,11 @@ def x_keeps_rows_from_becoming_final() -> Iterator[None]:
     right = FleetStreams.advance
 
     def advance(
-        self: FleetStreams,
-        frontier_us: int | None,
-        changes: FleetChanges,
-        *,
-        due_us: int | None = None,
-        **how: Any,
+        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, terms: FleetTerms
     ) -> None:
-        both = [each for each in (frontier_us, due_us) if each is not None]
+        both = [each for each in (frontier_us, terms.due_us) if each is not None]
         frontier_us = min(both) if len(both) > 1 else None
-        right(self, frontier_us, changes, due_us=due_us, **how)
+        right(self, frontier_us, changes, terms)
 
     with replaced(FleetStreams, "advance", advance):
         yield
@@ -205,9 +200,9 @@ def x_is_not_heeded() -> Iterator[None]:
     right = FleetStreams.advance
 
     def advance(
-        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, **how: Any
+        self: FleetStreams, frontier_us: int | None, changes: FleetChanges, terms: FleetTerms
     ) -> None:
-        right(self, frontier_us, changes, **{**how, "due_us": 1 << 62})
+        right(self, frontier_us, changes, terms._replace(due_us=1 << 62))
 
     with replaced(FleetStreams, "advance", advance):
         yield
