@@ -1,13 +1,17 @@
-"""The lander as a process: over a real broker and the clock of the machine, until it is stopped."""
+"""The lander as a process: over a real broker and the clock of the machine, until it is stopped.
+
+`Lander` gives what a link reports to a run (`cloud_tier.lander.run`), and lets the broker forget a
+message once it is on disk. `LanderProcess` starts over where nothing can be written.
+"""
 
 import logging
 import os
 import random
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 
 from deltalake.exceptions import DeltaError
 
@@ -16,20 +20,20 @@ from cloud_tier.lake.query import in_one_line
 from cloud_tier.lake.shared import overheard
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import Lander
 from cloud_tier.lander.landing import Landing
-from cloud_tier.lander.run import SegmentPace
+from cloud_tier.lander.run import LanderRun, SegmentPace
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.errors import UsageError
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
-from lasp_edge.link import BrokerUrl, Link, Seal
+from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message, Seal
 from lasp_edge.protocol.acceptance import Acceptance
-from lasp_edge.protocol.kinds import Subscriber
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
 from lasp_edge.protocol.listening import ListeningClock
 from lasp_edge.protocol.sinks import DEFAULT_SINK
-from lasp_edge.protocol.topics import Topics, is_left_to_operators, subscriptions
+from lasp_edge.protocol.topics import Topics, is_left_to_operators, subscriptions, topic_of
 from lasp_edge.units import SECOND_US
 
 log = logging.getLogger(__name__)
@@ -49,6 +53,68 @@ may take a minute, and a device is waited for as long unless one says otherwise.
 _SESSION_KEPT_S: Final = 3600
 """In seconds: for how long the broker keeps messages for a lander that is away. An hour covers a
 restart of the machine; what devices sent before that they send again."""
+
+
+class MessageLink(Protocol):
+    """What the lander needs of `lasp_edge.link.Link`."""
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Return what happened."""
+
+    def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> bool:
+        """Send a message, or return False."""
+
+    def acknowledge(self, message: Message) -> None:
+        """Let the broker forget a message."""
+
+
+class Lander(LanderRun):
+    """One lander on a link.
+
+    Args:
+        link: connected to the fleet's broker, with manual acknowledgement.
+        run: the arguments of `LanderRun`.
+    """
+
+    def __init__(self, *, link: MessageLink, **run: Any) -> None:
+        super().__init__(**run)
+        self._link = link
+
+    def turn(self, timeout_s: float) -> None:
+        """Take the messages that arrived, land a segment that is due, send acknowledgements."""
+        due_us = self.due_us
+        if due_us is not None:
+            timeout_s = min(timeout_s, max(0.0, (due_us - self._clock.now_us) / 1e6))
+        events = self._link.poll(timeout_s)
+        self.look()
+        self._take(events)
+        self.land_due()
+        self.reply(self._publish)
+
+    def stop(self) -> None:
+        """Land the open segment, send the last acknowledgements and release the log."""
+        self.finish(self._publish)
+
+    def _publish(self, frame: Frame) -> bool:
+        topic, is_kept = topic_of(frame, self._acceptance.topics), FRAME_KINDS[frame.kind].retained
+        return self._link.publish(topic, frame.encode(), retain=is_kept)
+
+    def _take(self, events: Sequence[Event]) -> None:
+        messages: list[Message] = []
+        for event in events:
+            if isinstance(event, Message):
+                self.hear(event.topic, event.payload, retained=event.retain)
+                messages.append(event)
+            elif isinstance(event, Connected):
+                log.info("connected to the broker (MQTT %s)", event.protocol)
+                self.connected()
+            elif isinstance(event, Disconnected):
+                log.warning("no broker: %s", event.reason)
+                self.disconnected()
+        # One sync for all of them, and only then may the broker forget them.
+        self._log.sync()
+        for message in messages:
+            self._link.acknowledge(message)
 
 
 class LanderProcess:

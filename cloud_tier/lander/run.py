@@ -13,7 +13,7 @@ clock the segment ends with the clock as it was, and the run must give way to an
 are waited for as after a start, and send again what was refused by the clock as it was.
 
 The link, the clocks, the log and the tables are its driver's: the process has those of the machine
-(`cloud_tier.lander.lander`), a simulation has its own.
+(`cloud_tier.lander.process`), a simulation has its own.
 """
 
 import gc

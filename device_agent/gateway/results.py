@@ -25,10 +25,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from device_agent.gateway.alerts import FleetAlerts
-from device_agent.gateway.discovery import GatewayDiscovery
 from device_agent.gateway.failures import count_failure
-from device_agent.outputs.announced import Announced, Components
-from device_agent.outputs.discovery import BIRTH, SPREAD_US
+from device_agent.outputs.announced import Announced, Components, Config
+from device_agent.outputs.discovery import BIRTH, SPREAD_US, Discovery
 from device_agent.outputs.retained import Content, Retained
 from lasp_edge.evaluation.rows import Newest
 from lasp_edge.folds.fold import Fold
@@ -38,7 +37,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.publication import Publication
 from lasp_edge.protocol.status import TENTATIVE
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import OF_GATEWAY, Topics
 from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.release import RELEASE
 from lasp_edge.timers import Timer, is_time
@@ -59,6 +58,25 @@ FoldAt = Callable[[Window, int], Fold]
 
 def _declared(window: Window, _start_us: int) -> Fold:
     return window.fold
+
+
+class GatewayDiscovery(Discovery):
+    """The entities of one gateway; the arguments are those of `Discovery`."""
+
+    kind, model, encoding = OF_GATEWAY, "gateway", ""  # all that a gateway tells is text
+
+    def _availability(self) -> Config:
+        return {
+            "topic": self._topics.gateway(self._device),
+            "value_template": "{{ 'online' if value_json.online else 'offline' }}",
+        }
+
+    def windows(self, window: Window, keys: list[str]) -> Components:
+        """Return the entities of a window's newest results, of its keys if it has keys."""
+        found: Components = {}
+        for key in keys if window.keyed else [None]:
+            found |= self.value(window, key)
+        return found
 
 
 class FleetResults:

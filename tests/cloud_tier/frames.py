@@ -10,8 +10,8 @@ from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.shared import overheard
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import Lander
 from cloud_tier.lander.landing import Landing
+from cloud_tier.lander.process import Lander
 from cloud_tier.lander.run import SegmentPace
 from cloud_tier.lander.segments import Log
 from lasp_edge.language.plan import Plan

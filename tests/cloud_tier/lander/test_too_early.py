@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from cloud_tier.lander.lander import Lander
+from cloud_tier.lander.process import Lander
 from lasp_edge.link import Message
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.kinds import decode

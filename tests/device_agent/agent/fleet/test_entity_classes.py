@@ -3,7 +3,7 @@
 import pytest
 
 from crdts import BoundedLWWSet
-from device_agent.gateway.discovery import GatewayDiscovery
+from device_agent.gateway.results import GatewayDiscovery
 from device_agent.outputs.classes import row_reading
 from lasp_edge import Program, folds, scans
 from lasp_edge.folds.numbers import Resolution
