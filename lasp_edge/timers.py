@@ -16,6 +16,15 @@ def is_time(now_us: int, next_us: int, every_us: int) -> bool:
     return not now_us < next_us <= now_us + every_us
 
 
+def has_passed(since_us: int | None, span_us: int, now_us: int) -> bool:
+    """Return whether a span has passed; a clock that was set back says nothing of waiting.
+
+    >>> has_passed(100, 50, 149), has_passed(100, 50, 150), has_passed(None, 50, 0)
+    (False, True, True)
+    """
+    return since_us is None or not since_us <= now_us < since_us + span_us
+
+
 ALWAYS_US = -(2**63)
 """Something is due at every time."""
 NEVER_US = 2**63

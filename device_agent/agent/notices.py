@@ -16,7 +16,7 @@ that is an alarm is a problem in Home Assistant, too.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from device_agent.agent.changes import Changes, Facts
 from device_agent.agent.parts import Part
@@ -27,7 +27,9 @@ MOST_NOTICES = 32
 """Notices at one time, at most; what comes after them is left out until one ends."""
 MOST_KEYS = 1_000
 """Keys of which the spelling is remembered, at most: more than a device reads."""
-CLONED = "another live agent has this name: give one of the two another --device"
+TWIN: Final = "another live agent has this name"
+CLONED: Final = f"{TWIN}: give one of the two another --device"
+CLONED_BY: Final = f"{TWIN}, as {{}}: give one of the two another --device"
 CLONED_US = 600 * SECOND_US
 """Microseconds after the last message of a clone in which there may be one: it sends a beat each
 four minutes at least."""
@@ -72,9 +74,9 @@ class Notices(Part):
         """The notices that are alarms."""
         return [notice.text for notice in self._held.values() if notice.is_alarm]
 
-    def begin(self, reason: str, text: str) -> None:
-        """Note a sentence until its reason ends; one of the same reason is replaced."""
-        self._put(reason, Notice(text))
+    def begin(self, reason: str, text: str, *, now_us: int = 0, lasts_us: int = 0) -> None:
+        """Note a sentence until its reason ends, or for a time; one of that reason is replaced."""
+        self._put(reason, Notice(text, until_us=now_us + lasts_us, lasts_us=lasts_us))
 
     def alarm(self, reason: str, text: str, *, now_us: int, lasts_us: int) -> None:
         """Raise an alarm that ends by itself unless it is raised again."""

@@ -51,12 +51,22 @@ class Answers:
             if len(self._far) > MOST_VOUCHES:
                 del self._far[next(iter(self._far))]
 
+    def namers_of(self, life: Replica) -> dict[str, bool]:
+        """Return who names a process, and of each whether it keeps what it hears."""
+        found = self._vouches.items()
+        return {voucher: vouch.keeps for voucher, vouch in found if _names(vouch, life)}
+
+    def is_denied(self, life: Replica) -> bool:
+        """Return whether somebody who keeps what it hears has answered and does not name it."""
+        return any(each.keeps and not _names(each, life) for each in self._vouches.values())
+
     def reports(self, own: int, *, is_young: bool) -> Iterator[ProcessReport]:
         """Yield the credible reports of other processes than the one with this nonce.
 
         A process learns nothing from its own reports. What a peer says alone is not believed: with
         one word it would have all readings of a device refused. Whoever keeps what it receives, as
-        a lander does, is believed, and so are two peers: as far as the second one goes.
+        a lander does, is believed, and so are two peers: as far as the second one goes. What that
+        one says of a process that the store knows confirms nothing of another process.
 
         Args:
             own: the nonce.
@@ -66,14 +76,21 @@ class Answers:
             is_believed = vouch.keeps or (is_young and len(self._vouches) == 1)
             for reporter, highs in vouch.reports:
                 if reporter.nonce != own:
-                    found = highs if is_believed else tuple(self._confirmed(vouch, highs))
+                    found = highs if is_believed else tuple(self._confirmed(vouch, reporter, highs))
                     if found:
                         yield ProcessReport(reporter, found)
 
-    def _confirmed(self, vouch: VouchFrame, highs: Iterable[SourceHigh]) -> Iterator[SourceHigh]:
-        """Yield how far sources had come, as far as another answer says so."""
+    def _confirmed(
+        self, vouch: VouchFrame, reporter: Replica, highs: Iterable[SourceHigh]
+    ) -> Iterator[SourceHigh]:
+        """Yield how far sources had come by a process, as far as another answer says so."""
         others = [
-            {high.source: high for report in each.reports for high in report.highs}
+            {
+                high.source: high
+                for report in each.reports
+                if report.reporter.nonce == reporter.nonce or not self.knows(report.reporter)
+                for high in report.highs
+            }
             for each in self._vouches.values()
             if each is not vouch
         ]
@@ -143,6 +160,13 @@ class Answers:
             at = vouch.subject
             if vouch.keeps and (at.nonce == me.nonce or at.incarnation < me.incarnation):
                 yield lander
+
+
+def _names(vouch: VouchFrame, life: Replica) -> bool:
+    """Return whether an answer names a process, be it by what that reported."""
+    incarnation, nonce, _ = vouch.subject
+    is_same = nonce == life.nonce if nonce else incarnation == life.incarnation
+    return is_same or any(report.reporter.nonce == life.nonce for report in vouch.reports)
 
 
 def is_ignorant(frame: VouchFrame, nonce: int) -> bool:

@@ -1,7 +1,7 @@
 """The alarm that another process has this device's name."""
 
 from device_agent.agent.agent import Agent
-from device_agent.agent.notices import CLONED, CLONED_US
+from device_agent.agent.notices import CLONED, CLONED_BY, CLONED_US
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.units import SECOND_US
@@ -22,19 +22,20 @@ class CloneAlarm:
         self._agent = agent
         self._left: int | None = None
 
-    def met(self, nonce: int, now_us: int, *, speaks: bool = True) -> None:
+    def met(self, nonce: int, now_us: int, *, by: str = "") -> None:
         """Raise the alarm for a process of this name; others name one that has ended, too.
 
         Args:
             nonce: of that process.
             now_us: the driver's clock.
-            speaks: it was heard itself.
+            by: who named it, and when; "": it was heard itself.
         """
-        if speaks and nonce == self._left:
+        if not by and nonce == self._left:
             self._left = None
         lasts_us = CLONE_LEFT_US if nonce == self._left else CLONED_US
         self._agent.counters.note("clone_alarms")
-        self._agent.notices.alarm("clone", CLONED, now_us=now_us, lasts_us=lasts_us)
+        text = CLONED_BY.format(by) if by else CLONED
+        self._agent.notices.alarm("clone", text, now_us=now_us, lasts_us=lasts_us)
 
     def look(self, frame: Frame, now_us: int) -> None:
         """Let the alarm end soon where the connection of that process has ended."""

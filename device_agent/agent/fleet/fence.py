@@ -26,7 +26,7 @@ itself is no help, for a broker forgets. Sketch:
    minutes: who has taken a stranger for this device hears only what is later than that stranger.
 
 If another replica of this device goes on to speak, it is alive: the device was cloned, and an alarm
-is counted.
+is counted. Of one that only others hear, `device_agent.agent.fleet.claims` says who.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,6 +39,7 @@ from device_agent.agent.agent import Agent
 from device_agent.agent.allowance import Allowance
 from device_agent.agent.changes import Changes, Restored
 from device_agent.agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
+from device_agent.agent.fleet.claims import Claims
 from device_agent.agent.fleet.clones import CloneAlarm
 from device_agent.agent.intake.peer_reports import KnownProgress
 from device_agent.agent.parts import Handler, Part
@@ -54,7 +55,7 @@ from lasp_edge.protocol.fencing import (
 )
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.publication import Publication
-from lasp_edge.timers import NEVER_US, is_time
+from lasp_edge.timers import NEVER_US, has_passed, is_time
 from lasp_edge.units import SECOND_US
 
 GATHER_US: Final = 1 * SECOND_US
@@ -122,6 +123,7 @@ class Fence(Part):
         self._is_new = restored.incarnation == 0
         self._met: set[int] = set()
         self._clones = CloneAlarm(agent)
+        self._claims = Claims(agent, self._answers, known.peer_reports, self._clones)
         self._random = Random(me.nonce + 2)
         self._successions = Allowance(
             SUCCEEDS_AGAIN_US,
@@ -180,16 +182,17 @@ class Fence(Part):
     def tick(self, now_us: int) -> None:
         if self._began_us is None:
             self._began_us = now_us
-        if self.is_due_again and _has_passed(self._round_us, ASK_AGAIN_US, now_us):
+        if self.is_due_again and has_passed(self._round_us, ASK_AGAIN_US, now_us):
             self._ask(now_us)
-        self._waited = self._waited or _has_passed(self._began_us, self._wait_us, now_us)
+        self._waited = self._waited or has_passed(self._began_us, self._wait_us, now_us)
         if not self.closed:
+            self._claims.tick(now_us, self._wait_us)
             if self._waited and not (self.is_asking or self.is_due_again):
                 self.due_us = NEVER_US
             return
-        is_over = self._asked_us is not None and _has_passed(self._asked_us, self._wait_us, now_us)
+        is_over = self._asked_us is not None and has_passed(self._asked_us, self._wait_us, now_us)
         if self._answered_us is not None:
-            has_gathered = _has_passed(self._answered_us, GATHER_US, now_us)
+            has_gathered = has_passed(self._answered_us, GATHER_US, now_us)
             if is_over or (has_gathered and (self._is_landed or not self._needs_lander)):
                 self._follow(now_us)
         elif is_over:
@@ -227,7 +230,7 @@ class Fence(Part):
             if voucher.device == me.device and voucher.nonce != me.nonce:
                 self._clones.met(voucher.nonce, now_us)
             tells = not is_ignorant(frame, me.nonce)
-            if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
+            if tells or has_passed(self._began_us, IGNORANT_US, now_us):
                 self._answers.add(frame, now_us)
                 if frame.keeps and len(self.answered_by) < MOST_VOUCHES:
                     self.answered_by.add(voucher.device)
@@ -261,14 +264,17 @@ class Fence(Part):
         known = sorted(self._answers.reports(own, is_young=is_young))
         for report in known:
             reports.learn(report, now_us)
-        if newest is not None and newest.nonce not in {each.reporter.nonce for each in known}:
-            reports.learn_of_lost_life()
+        if newest is not None:
+            has_report = newest.nonce in {each.reporter.nonce for each in known}
+            since_us = now_us if self._round_us is None else self._round_us
+            self._claims.hear(newest, since_us, has_report=has_report)
+        self._claims.look(now_us, self._wait_us)
 
     def _succeeds(self, newest: Replica, now_us: int) -> bool:
         """Become later than a life that the store does not know; return whether that was done."""
         me = self._agent.replica
         if newest.nonce in self._met:
-            self._clones.met(newest.nonce, now_us, speaks=False)
+            self._claims.goes_on(newest.nonce, now_us)
         if not self._successions.takes(now_us):
             return False
         self._met.add(newest.nonce)
@@ -313,8 +319,3 @@ class Fence(Part):
 
     def report(self) -> dict[str, Any]:
         return {"fence": self.state.value}
-
-
-def _has_passed(since_us: int | None, span_us: int, now_us: int) -> bool:
-    """Return whether a span has passed; a clock that was set back says nothing of waiting."""
-    return since_us is None or not since_us <= now_us < since_us + span_us

@@ -18,7 +18,7 @@ from typing import Any
 
 from device_agent.agent.changes import Facts, SinkRow
 from device_agent.agent.intake.peer_reports import TWICE
-from device_agent.agent.notices import CLONED
+from device_agent.agent.notices import TWIN
 from device_agent.agent.panes.standing import standing
 from device_agent.agent.state.counters import OUTCOMES
 from device_agent.agent.state.store import Store, existing_store
@@ -288,8 +288,9 @@ def _reasons(status: dict[str, Any]) -> list[str]:
 def _notices(status: dict[str, Any]) -> list[str]:
     """Return the lines of what is accepted, and probably a mistake."""
     texts, clones = status["notices"], status["clone_alarms"]
-    lines = [f"  {'ALARM ' if text == CLONED else 'NOTICE'}         {text}" for text in texts]
-    if clones and CLONED not in texts:
+    twins = [text for text in texts if text.startswith(TWIN)]
+    lines = [f"  {'ALARM ' if text in twins else 'NOTICE'}         {text}" for text in texts]
+    if clones and not twins:
         lines.append(f"  former clone   sent {clones} messages; none lately")
     return lines
 

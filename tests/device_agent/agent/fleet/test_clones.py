@@ -3,7 +3,7 @@
 from crdts import Replica
 from device_agent.agent.fleet.clones import CLONE_LEFT_US, CloneAlarm
 from device_agent.agent.fleet.fence import MOST_SUCCESSIONS, SUCCEEDS_AGAIN_US
-from device_agent.agent.notices import CLONED
+from device_agent.agent.notices import CLONED, CLONED_BY
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.units import SECOND_US
@@ -39,11 +39,11 @@ def test_the_alarm_ends_soon_after_the_connection_of_the_clone_unless_that_goes_
 
 
 def test_a_clone_that_has_left_and_that_others_still_name_raises_it_for_a_minute(tmp_path):
-    device, left_s = Device(tmp_path), CLONE_LEFT_US // SECOND_US
+    device, left_s, named = Device(tmp_path), CLONE_LEFT_US // SECOND_US, "pi-2 reported at noon"
     alarm, other = CloneAlarm(device.core.agent), device.core.replica._replace(nonce=5)
     alarm.look(PresenceFrame(other, 1, online=False), device.now_us)
-    alarm.met(5, device.now_us, speaks=False)
-    assert device.core.report()["alarms"] == [CLONED]
+    alarm.met(5, device.now_us, by=named)
+    assert device.core.report()["alarms"] == [CLONED_BY.format(named)]
     device.tick(left_s + 1)
     assert device.core.report()["alarms"] == []
     alarm.met(5, device.now_us)  # it speaks
