@@ -19,10 +19,7 @@ from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
 from device_agent.gateway.finality import (
     TurnFinality,
-    earlier_after,
-    earlier_of,
     lacking_stretches,
-    lost_after,
     owed_after,
     passed_of,
     served_by,
@@ -46,6 +43,7 @@ from lasp_edge.protocol.frontier import (
     caught_up,
     is_listening,
 )
+from lasp_edge.protocol.lost_stores import earlier_after, earlier_of, lost_after
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.sinks import store_tag
 from lasp_edge.protocol.waiting import (
@@ -151,7 +149,10 @@ class GatewayCore:
             [*state.steps, *steps], None
         )
         self._served, self._ticks, self._begun = served_by(every), 0, state.begun
-        self._lost, self._owed, self._earlier = state.lost, state.owed, earlier_of(state)
+        self._lost, self._owed, self._earlier = (
+            *(state.lost, state.owed),
+            earlier_of(state.promises.entries, state.earlier),
+        )
         until = (passed_of(state, every, terms.retain_us), terms.retain_us, waits)
         self.windows = FleetWindows(self._regimes, self._panes, keeper, state.held, *until)
         self.windows.promised(steps, None)

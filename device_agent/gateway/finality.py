@@ -1,106 +1,27 @@
 """How far windows are final: in a turn, after a restart, and while rows are held back."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, cached_property
-from heapq import nsmallest
-from typing import NamedTuple
 
 from crdts.frontier import BOTTOM_US, Promise
 from crdts.membership import NEVER
-from device_agent.gateway.kept import EarlierLives, FleetState
+from device_agent.gateway.kept import FleetState
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import Begun
-from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage, Liveness, reach_us
-from lasp_edge.protocol.limits import LATEST_PANE_US
+from lasp_edge.protocol.lost_stores import (
+    EarlierLives,
+    LackingStretches,
+    LostStretch,
+    is_renamed,
+    touching,
+)
 from lasp_edge.protocol.spans import PassedFrontier
 from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.protocol.waiting import WindowWaiting
-from lasp_edge.protocol.window_rows import MOST_NAMES, FleetRow, listed
+from lasp_edge.protocol.window_rows import FleetRow, listed
 from lasp_edge.units import SECOND_US
-
-LostStretch = tuple[int, int]
-"""Up to which time a device had promised before, and from when on it has all its readings."""
-
-
-def earlier_after(
-    known: Mapping[str, EarlierLives],
-    before: Liveness,
-    came: Mapping[str, Promise],
-    frontier_us: int | None,
-) -> Mapping[str, EarlierLives]:
-    """Return what is known of the lives of devices before their present ones.
-
-    Args:
-        known: the same, before new promises came.
-        before: what was known of devices then.
-        came: the new promises.
-        frontier_us: how far results were final before.
-    """
-    found = dict(known)
-    for device, promise in came.items():
-        was = before.promises.entries.get(device)
-        if was is None:
-            found[device] = EarlierLives(BOTTOM_US, _time(frontier_us))
-        elif was.version[:2] < promise.version[:2]:
-            reached_us = max(reach_us(was), before.former_us.get(device, BOTTOM_US))
-            found[device] = known[device]._replace(reached_us=reached_us)
-    return known if found == known else found
-
-
-def earlier_of(state: FleetState) -> Mapping[str, EarlierLives]:
-    """Return what is kept of `earlier_after`; by a former release, how far devices had promised."""
-    promised = state.promises.entries.items()
-    found = {at: EarlierLives(reach_us(promise), BOTTOM_US) for at, promise in promised}
-    return found | {**state.earlier}
-
-
-def lost_after(
-    known: Mapping[str, LostStretch],
-    begun: Mapping[str, Begun],
-    earlier: Mapping[str, EarlierLives],
-) -> Mapping[str, LostStretch]:
-    """Return the stretches of which devices may lack readings, after some have spoken.
-
-    Another store of the device has accepted these readings, which is lost or a twin's. What earlier
-    lives had promised to this gateway is all here; to one that has never heard them, nothing is.
-    The present life may promise before it knows that another store had more.
-
-    Args:
-        known: those known before.
-        begun: what new promises state.
-        earlier: see `earlier_after`.
-    """
-    found = dict(known)
-    for device, each in begun.items():
-        until_us = dict(each).get(EVERY_WINDOW, BOTTOM_US)
-        since_us, before_us = known.get(device, (LATEST_PANE_US, BOTTOM_US))
-        if until_us > before_us:
-            found[device] = (min(since_us, earlier[device].reached_us), until_us)
-    return known if found == known else found
-
-
-def grown(
-    before: Mapping[str, LostStretch],
-    after: Mapping[str, LostStretch],
-    earlier: Mapping[str, EarlierLives],
-) -> range:
-    """Return the times in which devices may lack readings, as is known only now.
-
-    What was final before anybody knew of a device stays as it is: it names no such device.
-
-    >>> lives = {"attic": EarlierLives(10, -5), "cellar": EarlierLives(-99, 20)}
-    >>> grown({"attic": (10, 30)}, {"attic": (10, 50), "cellar": (-99, 40)}, lives)
-    range(10, 50)
-    """
-    several = [
-        (max(since_us, earlier[device].unknown_us), until_us)
-        for device, (since_us, until_us) in after.items()
-        if (since_us, until_us) != before.get(device)
-    ]
-    least_us = min((since_us for since_us, _ in several), default=0)
-    return range(least_us, max((until_us for _, until_us in several), default=0))
 
 
 def owed_after(
@@ -134,20 +55,6 @@ def owed_after(
     return known if found == known else found
 
 
-class LackingStretches(NamedTuple):
-    """The stretches of which devices may lack readings, or still owe them.
-
-    Attributes:
-        lost: each device with its stretch of which another store had more.
-        owed: each device with its stretch that it still owes.
-        grown: the times in which devices may lack readings, as is known only now.
-    """
-
-    lost: Sequence[tuple[str, LostStretch]] = ()
-    owed: Sequence[tuple[str, LostStretch]] = ()
-    grown: range = range(0)
-
-
 def lacking_stretches(
     lost: Mapping[str, LostStretch],
     before: Mapping[str, LostStretch],
@@ -167,12 +74,12 @@ def lacking_stretches(
         earlier: see `earlier_after`.
     """
     promises, former_us = known.promises.entries, known.former_us
-    counting = [(device, each) for device, each in lost.items() if device in expected]
-    found = []
+    found = LackingStretches.of(lost, before, earlier, expected)
+    owing = []
     for device, until_us in owed.items():
         since_us = max(reach_us(promises.get(device)), former_us.get(device, BOTTOM_US))
-        found += [(device, (since_us, until_us))] if since_us < until_us else []
-    return LackingStretches(counting, found, grown(before, lost, earlier))
+        owing += [(device, (since_us, until_us))] if since_us < until_us else []
+    return found._replace(lacking=[*found.lacking, *owing]) if owing else found
 
 
 class TurnFinality:
@@ -190,9 +97,7 @@ class TurnFinality:
         lacking: of which devices readings may be missing.
 
     Attributes:
-        lost: the stretches of these of which another store had more.
-        lacking: all stretches of these.
-        grown: the times in which they may be missing, as is known only now.
+        lacking, lost, grown: see `LackingStretches`.
     """
 
     def __init__(
@@ -211,8 +116,7 @@ class TurnFinality:
         self._begun = {
             device: dict(each) for device, each in begun.items() if device in coverage.expected
         }
-        self.lost, self.lacking = lacking.lost, [*lacking.lost, *lacking.owed]
-        self.grown = lacking.grown
+        self.lacking, self.lost, self.grown = lacking
 
     def excluded(self, window: Window, start_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is left out of a window that was final, or in it with a part of its readings.
@@ -229,7 +133,7 @@ class TurnFinality:
             for device, begun in self._begun.items()
             if begun.get(window.stream, start_us) > start_us
         }
-        return lacking | _of_stretches(self.lacking, start_us, end_us)
+        return lacking | touching(self.lacking, start_us, end_us)
 
     def named(
         self, window: Window, row: FleetRow, wait_us: int, *, is_open: bool, is_held: bool
@@ -285,16 +189,9 @@ class TurnFinality:
         """
         if row.status == TENTATIVE:
             return False
-        start_us, end_us = row.at.start_us, row.end_us
-        lost = _of_stretches(self.lost, start_us, end_us)
-        if lost and listed({*row.excluded, *lost}) != listed(row.excluded):
-            return True
-        sent = {
-            device
-            for device in nsmallest(MOST_NAMES, row.excluded)
-            if end_us <= reach_us(self._promises.get(device))
-        }
-        return bool(sent and sent - self._lacking(window, start_us, end_us))
+        at_us = (row.at.start_us, row.end_us)
+        lost, lacking = touching(self.lost, *at_us), self._lacking(window, *at_us)
+        return is_renamed(row.excluded, row.end_us, self._promises, lost, lacking)
 
     @cached_property
     def _devices(self) -> AwaitedDevices:
@@ -310,13 +207,6 @@ class TurnFinality:
         """Return who is missing in a window of this X that ends then."""
         led = self._devices.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
         return led.before(end_us)
-
-
-def _of_stretches(
-    stretches: Iterable[tuple[str, LostStretch]], start_us: int, end_us: int
-) -> set[str]:
-    """Return the devices whose stretches a window touches."""
-    return {at for at, (us, until_us) in stretches if us < end_us and start_us < until_us}
 
 
 def _time(time_us: int | None) -> int:

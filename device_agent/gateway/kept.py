@@ -18,6 +18,7 @@ from lasp_edge.evaluation.stored import HistoryId, HistoryRow, RowsPartId
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import Begun
+from lasp_edge.protocol.lost_stores import EarlierLives
 from lasp_edge.protocol.waiting import Step
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 
@@ -45,18 +46,6 @@ class KeptEntry(NamedTuple):
     writer: WriterOfPanes
     seq: int
     partial: Partial
-
-
-class EarlierLives(NamedTuple):
-    """What is known of the lives of a device before its present one.
-
-    Attributes:
-        reached_us: up to which time they had promised.
-        unknown_us: how far results were final when the device was first heard.
-    """
-
-    reached_us: int
-    unknown_us: int
 
 
 class FleetState(NamedTuple):

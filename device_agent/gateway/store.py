@@ -19,7 +19,6 @@ from crdts.frontier import Promise
 from crdts.plain import pack
 from crdts.replica import SEQS
 from device_agent.gateway.kept import (
-    EarlierLives,
     FleetChanges,
     FleetState,
     KeptEntry,
@@ -45,6 +44,7 @@ from device_agent.storage.sealed_file import (
 from device_agent.storage.whose import need_data
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acks import FORMER_STORES, FormerStore
+from lasp_edge.protocol.lost_stores import EarlierLives
 from lasp_edge.protocol.waiting import Step
 from lasp_edge.protocol.window_rows import (
     FIELDS,

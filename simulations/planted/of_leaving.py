@@ -12,14 +12,14 @@ from device_agent.agent.parts import StoreReader
 from device_agent.agent.stored_rows import EntryKey, WaitingRow
 from device_agent.agent.timing.waiting import Waiting
 from device_agent.gateway import core as gateway_core
-from device_agent.gateway import finality
-from device_agent.gateway.finality import LostStretch
-from device_agent.gateway.kept import EarlierLives, WriterOfPanes
+from device_agent.gateway.kept import WriterOfPanes
 from device_agent.gateway.panes import KeyedPane
 from device_agent.gateway.results import FleetResults
 from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol import lost_stores
 from lasp_edge.protocol.acceptance import Begun
 from lasp_edge.protocol.frontier import Liveness, reach_us
+from lasp_edge.protocol.lost_stores import EarlierLives, LostStretch
 from simulations.planted.bug import planted, replaced
 
 _of_gateways = partial(planted, needs="gateways")
@@ -109,7 +109,7 @@ def an_entry_of_the_same_seq_is_taken_again() -> Iterator[None]:
 @planted
 def the_stretch_of_a_lost_store_is_empty() -> Iterator[None]:
     """A card is lost with readings that landed nowhere: their window is final, and names nobody."""
-    right = finality.lost_after
+    right = lost_stores.lost_after
 
     def lost_after(
         known: Mapping[str, LostStretch],
@@ -138,14 +138,14 @@ def results_are_not_shown_again() -> Iterator[None]:
 @planted
 def a_final_row_does_not_hear_of_a_lost_store() -> Iterator[None]:
     """A new life promises before it knows of the lost one: what is final by then names nobody."""
-    with replaced(finality, "grown", lambda _before, _after, _earlier: range(0)):
+    with replaced(lost_stores, "grown", lambda _before, _after, _earlier: range(0)):
         yield
 
 
 @planted
 def what_the_present_life_promised_is_all_here() -> Iterator[None]:
     """A new life promises, and hears then of a lost one: its own promise stands for the former."""
-    right = finality.earlier_after
+    right = lost_stores.earlier_after
 
     def earlier_after(
         known: Mapping[str, EarlierLives],

@@ -4,11 +4,11 @@ import pytest
 
 from crdts import Version
 from crdts.frontier import Promise
-from device_agent.gateway.finality import HeldStarts, LackingStretches, TurnFinality, lost_after
-from device_agent.gateway.kept import EarlierLives
+from device_agent.gateway.finality import HeldStarts, TurnFinality
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.frames import EVERY_WINDOW
 from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
+from lasp_edge.protocol.lost_stores import EarlierLives, LackingStretches, lost_after
 from lasp_edge.protocol.status import FINAL
 from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart

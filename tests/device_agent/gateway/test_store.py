@@ -7,7 +7,6 @@ import pytest
 
 from crdts import ControlLog
 from device_agent.gateway.kept import (
-    EarlierLives,
     FleetChanges,
     FleetState,
     KeptEntry,
@@ -18,6 +17,7 @@ from device_agent.gateway.table import found, meaning_of, newest_rows
 from device_agent.storage.damage import DamagedStoreError
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.protocol.acks import FORMER_STORES, FormerStore
+from lasp_edge.protocol.lost_stores import EarlierLives
 from lasp_edge.protocol.waiting import Step
 from lasp_edge.protocol.window_rows import COUNTED, COVERED, FleetRow, WindowStart
 from lasp_edge.tool.command_line import main
