@@ -95,26 +95,31 @@ def wrong(event: Event, update: Update, value: FoldValue, row: StreamRow) -> Non
 
 ATTRIBUTE = ("attr-defined", "reportAttributeAccessIssue")
 """Under which both refuse an attribute that is not there."""
+ARGUMENT = ("arg-type", "reportArgumentType")
+"""The same for an argument of another type; `CHANGE` of a function of several signatures."""
+CHANGE = ("call-overload", "reportArgumentType")
+UNSEEN = (None, "reportAttributeAccessIssue")
+"""mypy does not look into a function that may take one or two arguments, which editors do."""
 
 WRONG = {
     # A change that the variable's type has not, or with other arguments.
-    "update(opened, Counter.increment, 1)": ("call-overload", "reportArgumentType"),
-    "update(opened, ORSet.add, 'attic')": ("call-overload", "reportArgumentType"),
-    "update(count, Counter.increment, 'x')": ("call-overload", "reportArgumentType"),
+    "update(opened, Counter.increment, 1)": CHANGE,
+    "update(opened, ORSet.add, 'attic')": CHANGE,
+    "update(count, Counter.increment, 'x')": CHANGE,
     "update(count, Counter.increment, 1, 2)": ("call-overload", "reportCallIssue"),
     "update(count, Counter.increment, to=2)": ("call-overload", "reportCallIssue"),
     "update(samples, BoundedLWWSet.add, event.value)": ("call-overload", "reportCallIssue"),
-    "update(last, LWWRegister.set, 'on')": ("attr-defined", "reportAttributeAccessIssue"),
-    "update(count, Counter)": ("call-overload", "reportArgumentType"),
-    "update(here, BoundedLWWSet.add, 1, 2)": ("call-overload", "reportArgumentType"),
-    "update(program, GSet.add, 'x')": ("call-overload", "reportArgumentType"),
+    "update(last, LWWRegister.set, 'on')": ATTRIBUTE,
+    "update(count, Counter)": CHANGE,
+    "update(here, BoundedLWWSet.add, 1, 2)": CHANGE,
+    "update(program, GSet.add, 'x')": CHANGE,
     # What handlers are given has no such attribute.
-    "print(event.valeu)": ("attr-defined", "reportAttributeAccessIssue"),
-    "print(event.value.lower())": ("attr-defined", "reportAttributeAccessIssue"),
-    "print(value.nubmer)": ("attr-defined", "reportAttributeAccessIssue"),
-    "print(row.devices)": ("attr-defined", "reportAttributeAccessIssue"),
+    "print(event.valeu)": ATTRIBUTE,
+    "print(event.value.lower())": ATTRIBUTE,
+    "print(value.nubmer)": ATTRIBUTE,
+    "print(row.devices)": ATTRIBUTE,
     "print(value.number + 1)": ("operator", "reportOptionalOperand"),
-    "print(update.value(opened))": ("arg-type", "reportArgumentType"),
+    "print(update.value(opened))": ARGUMENT,
     # Into lambdas, both checkers look.
     "program.map(warmth, lambda event: event.valeu, 'x')": ATTRIBUTE,
     "program.filter(warmth, lambda event: event.valeu > 1, 'x')": ATTRIBUTE,
@@ -123,83 +128,55 @@ WRONG = {
     "program.scan('x', source=door, scan=scans.last(2), key=lambda e: e.tag['a'])": ATTRIBUTE,
     "folds.weighted_mean(lambda event: event.valeu, lambda event: 1, steps=('1', '1'))": ATTRIBUTE,
     "program.declare_dynamic(BoundedLWWSet(bound=5), 'x', key=lambda e: e.tag['a'])": ATTRIBUTE,
-    "program.on_event(warmth)(lambda event, update: update(opened, Counter.increment, 1))": (
-        "call-overload",
-        "reportArgumentType",
-    ),
+    "program.on_event(warmth)(lambda event, update: update(opened, Counter.increment, 1))": CHANGE,
     # Handlers that take something else.
-    "program.on_event(warmth)(lambda event: None)": ("arg-type", "reportArgumentType"),
-    "program.on_event(who)(measured)": ("arg-type", "reportArgumentType"),
-    "program.on_event(opened)": ("arg-type", "reportArgumentType"),
-    "program.on_value(everywhere)(measured)": ("arg-type", "reportArgumentType"),
-    "program.on_value(opened)": ("arg-type", "reportArgumentType"),
-    "program.on_result(used)(measured)": ("arg-type", "reportArgumentType"),
+    "program.on_event(warmth)(lambda event: None)": ARGUMENT,
+    "program.on_event(who)(measured)": ARGUMENT,
+    "program.on_event(opened)": ARGUMENT,
+    "program.on_value(everywhere)(measured)": ARGUMENT,
+    "program.on_value(opened)": ARGUMENT,
+    "program.on_result(used)(measured)": ARGUMENT,
     # Folds and scans in each other's place, and over what they cannot read.
-    "program.fold(samples, scans.last(2), 'x')": ("arg-type", "reportArgumentType"),
-    "program.fold(warmth, folds.mean(), 'x')": ("arg-type", "reportArgumentType"),
-    "program.fold(opened, folds.mean(), 'x')": ("arg-type", "reportArgumentType"),
-    "program.fold_dynamic(samples, 'x')": ("arg-type", "reportArgumentType"),
-    "program.collect(who, into=samples)": ("arg-type", "reportArgumentType"),
-    "program.collect(warmth, into=opened)": ("arg-type", "reportArgumentType"),
+    "program.fold(samples, scans.last(2), 'x')": ARGUMENT,
+    "program.fold(warmth, folds.mean(), 'x')": ARGUMENT,
+    "program.fold(opened, folds.mean(), 'x')": ARGUMENT,
+    "program.fold_dynamic(samples, 'x')": ARGUMENT,
+    "program.collect(who, into=samples)": ARGUMENT,
+    "program.collect(warmth, into=opened)": ARGUMENT,
     "program.declare(folds.mean(), 'x')": ("type-var", "reportArgumentType"),
-    "program.scan('x', source=door, scan=folds.mean())": ("arg-type", "reportArgumentType"),
-    "program.intersection(opened, count, 'x')": ("arg-type", "reportArgumentType"),
-    "program.alert('x', opened, above=1)": ("arg-type", "reportArgumentType"),
-    "program.alert('x', everywhere, above=mode)": ("arg-type", "reportArgumentType"),
-    "program.combine('x', lambda a, b: a - b, here, opened, resolution='1')": (
-        "arg-type",
-        "reportArgumentType",
-    ),
+    "program.scan('x', source=door, scan=folds.mean())": ARGUMENT,
+    "program.intersection(opened, count, 'x')": ARGUMENT,
+    "program.alert('x', opened, above=1)": ARGUMENT,
+    "program.alert('x', everywhere, above=mode)": ARGUMENT,
+    "program.combine('x', lambda a, b: a - b, here, opened, resolution='1')": ARGUMENT,
     # Events and parameters that are not what they have to be.
-    "program.event('x', resolution=0.1)": ("call-overload", "reportArgumentType"),
-    "program.event('x', text=True, resolution='1')": ("call-overload", "reportArgumentType"),
-    "program.parameter('x', 1)": ("call-overload", "reportArgumentType"),
+    "program.event('x', resolution=0.1)": CHANGE,
+    "program.event('x', text=True, resolution='1')": CHANGE,
+    "program.parameter('x', 1)": CHANGE,
 }
 """A wrong line -> the code under which mypy refuses it, and pyright's rule."""
 
 WRONG_WINDOWS = {
-    "source=opened, fold=folds.mean(), size_s=60": ("arg-type", "reportArgumentType"),
-    "source=warmth, fold=scans.last(2), size_s=60": ("arg-type", "reportArgumentType"),
-    "source=warmth, fold=folds.mean(), size_s='60'": ("arg-type", "reportArgumentType"),
-    "source=warmth, fold=folds.mean(), size_s=mode": ("arg-type", "reportArgumentType"),
+    "source=opened, fold=folds.mean(), size_s=60": ARGUMENT,
+    "source=warmth, fold=scans.last(2), size_s=60": ARGUMENT,
+    "source=warmth, fold=folds.mean(), size_s='60'": ARGUMENT,
+    "source=warmth, fold=folds.mean(), size_s=mode": ARGUMENT,
     "source=warmth, fold=folds.mean()": ("call-arg", "reportCallIssue"),
-    "source=warmth, fold=folds.mean(), size_s=60, key=lambda event: 3": (
-        "arg-type",
-        "reportArgumentType",
-    ),
-    "source=warmth, fold=folds.mean(), size_s=60, key=lambda event: event.tag['room']": (
-        "attr-defined",
-        "reportAttributeAccessIssue",
-    ),
+    "source=warmth, fold=folds.mean(), size_s=60, key=lambda event: 3": ARGUMENT,
+    "source=warmth, fold=folds.mean(), size_s=60, key=lambda event: event.tag['room']": ATTRIBUTE,
     "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: event.device": (
         None,
         "reportArgumentType",
     ),
-    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event: event.valeu > 1": (
-        None,
-        "reportAttributeAccessIssue",
-    ),
-    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event, at: event.valeu > 1": (
-        None,
-        "reportAttributeAccessIssue",
-    ),
-    "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: event.valu": (
-        None,
-        "reportAttributeAccessIssue",
-    ),
-    "source=warmth, fold=folds.mean(), size_s=60, uses=gain": ("arg-type", "reportArgumentType"),
-    "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: 'x'": (
-        "arg-type",
-        "reportArgumentType",
-    ),
-    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event: 'x'": (
-        "arg-type",
-        "reportArgumentType",
-    ),
-    "source=warmth, fold=lambda at: 3, size_s=60": ("arg-type", "reportArgumentType"),
+    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event: event.valeu > 1": UNSEEN,
+    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event, at: event.valeu > 1": UNSEEN,
+    "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: event.valu": UNSEEN,
+    "source=warmth, fold=folds.mean(), size_s=60, uses=gain": ARGUMENT,
+    "source=warmth, fold=folds.mean(), size_s=60, value=lambda event: 'x'": ARGUMENT,
+    "source=warmth, fold=folds.mean(), size_s=60, where=lambda event: 'x'": ARGUMENT,
+    "source=warmth, fold=lambda at: 3, size_s=60": ARGUMENT,
 }
-"""Arguments of a wrong window. mypy does not look into a function that may take one or two
-arguments (None), which editors do."""
+"""Arguments of a wrong window."""
 
 LINES = {
     **WRONG,

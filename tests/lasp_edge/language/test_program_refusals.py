@@ -56,6 +56,19 @@ def test_a_wrong_window_is_refused_and_leaves_nothing(changed, why):
     assert program.plan().columns == before
 
 
+def fold_of(variable, fold, target="x"):
+    """Fold a variable of the program, by its name."""
+    return lambda p: p.fold(p.plan().variables[variable], fold, target)
+
+
+def dynamic_of(variable, *target):
+    """Combine a variable of the program over the fleet."""
+    return lambda p: p.fold_dynamic(p.plan().variables[variable], *target)
+
+
+NO_SET, TWICE = "a dynamic BoundedLWWSet", "declared twice, differently"
+UNFIT = "cannot hold what .* gives; choose another name"
+
 WRONG = {
     "a map of a class": (
         lambda p: ORMap(ORSet),
@@ -89,14 +102,8 @@ WRONG = {
         "a CRDT's bottom value is needed",
     ),
     "variable without a name": (lambda p: p.declare(Counter(), ""), "a printable name"),
-    "shared after dynamic of another type": (
-        lambda p: p.declare(Counter(), "samples"),
-        "declared twice, differently",
-    ),
-    "shared after dynamic": (
-        lambda p: p.declare(BoundedLWWSet(bound=100), "samples"),
-        "declared twice, differently",
-    ),
+    "shared after dynamic of another type": (lambda p: p.declare(Counter(), "samples"), TWICE),
+    "shared after dynamic": (lambda p: p.declare(BoundedLWWSet(bound=100), "samples"), TWICE),
     "another bound": (
         lambda p: p.declare_dynamic(BoundedLWWSet(bound=9), "samples"),
         "twice, differently",
@@ -139,80 +146,37 @@ WRONG = {
         "a function .* is needed, not 5",
     ),
     "fold of a name": (lambda p: p.fold("samples", folds.mean(), "x"), "not a variable of program"),
-    "fold of a counter": (
-        lambda p: p.fold(p.plan().variables["n"], folds.mean(), "x"),
-        "a dynamic BoundedLWWSet",
-    ),
-    "fold of a fold's target": (
-        lambda p: p.fold(p.plan().variables["local"], folds.mean(), "x"),
-        "a dynamic BoundedLWWSet",
-    ),
-    "fold of a shared set": (
-        lambda p: p.fold(p.plan().variables["shared"], folds.mean(), "x"),
-        "a dynamic BoundedLWWSet",
-    ),
-    "fold with a name as fold": (
-        lambda p: p.fold(p.plan().variables["samples"], "mean", "x"),
-        "a fold such as",
-    ),
-    "target without a name": (
-        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), ""),
-        "a printable name",
-    ),
-    "target named as a window": (
-        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "w"),
-        "taken by a window",
-    ),
-    "target of another fold": (
-        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "local"),
-        "a fold already",
-    ),
-    "target that is a number": (
-        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), 5),
-        "not a variable",
-    ),
-    "mean into one counter": (
-        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "n"),
-        "cannot hold what .* gives; choose another name",
-    ),
-    "fold into its own source": (
-        lambda p: p.fold(p.plan().variables["samples"], folds.count(), "samples"),
-        "cannot hold what .* gives; choose another name",
-    ),
-    "min into a counter": (
-        lambda p: p.fold(p.plan().variables["samples"], folds.min(), "n"),
-        "cannot hold what .* gives; choose another name",
-    ),
-    "mean into a product of one": (
-        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "flat"),
-        "cannot hold what .* gives; choose another name",
-    ),
-    "fold_dynamic of a set": (
-        lambda p: p.fold_dynamic(p.plan().variables["samples"], "x"),
-        "must be the target of a fold",
-    ),
+    "fold of a counter": (fold_of("n", folds.mean()), NO_SET),
+    "fold of a fold's target": (fold_of("local", folds.mean()), NO_SET),
+    "fold of a shared set": (fold_of("shared", folds.mean()), NO_SET),
+    "fold with a name as fold": (fold_of("samples", "mean"), "a fold such as"),
+    "target without a name": (fold_of("samples", folds.mean(), ""), "a printable name"),
+    "target named as a window": (fold_of("samples", folds.mean(), "w"), "taken by a window"),
+    "target of another fold": (fold_of("samples", folds.mean(), "local"), "a fold already"),
+    "target that is a number": (fold_of("samples", folds.mean(), 5), "not a variable"),
+    "mean into one counter": (fold_of("samples", folds.mean(), "n"), UNFIT),
+    "fold into its own source": (fold_of("samples", folds.count(), "samples"), UNFIT),
+    "min into a counter": (fold_of("samples", folds.min(), "n"), UNFIT),
+    "mean into a product of one": (fold_of("samples", folds.mean(), "flat"), UNFIT),
+    "fold_dynamic of a set": (dynamic_of("samples", "x"), "must be the target of a fold"),
     "fold_dynamic of a name": (lambda p: p.fold_dynamic("local", "x"), "not a variable of program"),
-    "fold_dynamic without a target": (
-        lambda p: p.fold_dynamic(p.plan().variables["local"]),
-        "write fold_dynamic",
-    ),
+    "fold_dynamic without a target": (dynamic_of("local"), "write fold_dynamic"),
     "fold_dynamic with a fold as target": (
-        lambda p: p.fold_dynamic(p.plan().variables["local"], folds.mean()),
+        dynamic_of("local", folds.mean()),
         "the target is a name or a declared variable, not folds.mean",
     ),
     "fold_dynamic with a number as target": (
-        lambda p: p.fold_dynamic(p.plan().variables["local"], folds.mean(), 5),
+        dynamic_of("local", folds.mean(), 5),
         "the target is a name or a declared variable, not 5",
     ),
-    "fold_dynamic into its source": (
-        lambda p: p.fold_dynamic(p.plan().variables["local"], "local"),
-        "a fold already",
-    ),
-    "fold_dynamic into one counter": (
-        lambda p: p.fold_dynamic(p.plan().variables["local"], "n"),
-        "cannot hold what .* gives; choose another name",
-    ),
+    "fold_dynamic into its source": (dynamic_of("local", "local"), "a fold already"),
+    "fold_dynamic into one counter": (dynamic_of("local", "n"), UNFIT),
 }
+
+
+def declared(program):
+    plan = program.plan()
+    return dict(plan.events), dict(plan.variables), set(plan.local_folds)
 
 
 @pytest.mark.parametrize(("define", "why"), WRONG.values(), ids=WRONG)
@@ -223,19 +187,10 @@ def test_a_wrong_definition_is_refused_and_leaves_nothing(define, why):
     program.declare(BoundedLWWSet(bound=3), "shared")
     program.declare(Product(Counter()), "flat")
     window(program)
-    before = (
-        dict(program.plan().events),
-        dict(program.plan().variables),
-        set(program.plan().local_folds),
-    )
+    before = declared(program)
     with pytest.raises(ValueError, match=why):
         define(program)
-    after = (
-        dict(program.plan().events),
-        dict(program.plan().variables),
-        set(program.plan().local_folds),
-    )
-    assert after == before
+    assert declared(program) == before
     assert program.plan().dynamic_folds == {}
 
 
