@@ -10,7 +10,6 @@ window and the fleet's value from the rows of `landing` that are left. It prints
 attack, and ends with 1 where one differs.
 """
 
-import argparse
 import random
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from deltalake.exceptions import DeltaError
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import Exit
+from simulations.commands import parser_of
 from simulations.processes.broker import PrivateBroker
 from simulations.processes.process import Process, now_s, stop
 
@@ -209,9 +209,7 @@ ATTACKS: Final = (restore, restore, vacuum, vacuum, kill_job, kill_job, kill_lan
 
 def main() -> int:
     """Run the fleet under attacks; return 1 where a window differs."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of("simulations.attacked", __doc__)
     parser.add_argument("--minutes", type=float, default=5.0, help="of attacks (default: 5)")
     parser.add_argument("--seed", type=int, default=0, help="of what comes when")
     arguments = parser.parse_args()

@@ -19,7 +19,6 @@ or one that is late where windows wait for X. Circumstances change from seed to 
 `CIRCUMSTANCES`). Prints them, with what came of them.
 """
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, REVISED, STATUSES, TENTATIVE
 from lasp_edge.protocol.window_rows import FleetRow, WindowStart
 from lasp_edge.units import SECOND_US
+from simulations.commands import parser_of, say
 from simulations.operated import OperatedFleet
 from simulations.oracle import WindowTruth
 from simulations.world.controlled import parametrised, streamed, values_of
@@ -280,11 +280,7 @@ def _stall(windows: MissingPanes, random: Random) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Try the law on seeds, and print what came of each kind of circumstances."""
-    parser = argparse.ArgumentParser(
-        "python -m simulations.control",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("simulations.control", __doc__)
     parser.add_argument("--seeds", type=int, default=20, help="how many (default: 20)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
     parser.add_argument("--devices", type=int, default=DEVICES, help=f"default: {DEVICES}")
@@ -296,26 +292,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     totals = {each: Counter[str]() for each in CIRCUMSTANCES}
     for number in range(arguments.seeds):
         if number and number % 10 == 0:
-            _say(f"{number} seeds are done.")
+            say(f"{number} seeds are done.")
         seed = arguments.first + number
         found = run(seed, arguments.devices, disks_lost=arguments.disks_lost)
         total = totals[circumstances_of(seed)]
         total.update(found.counts, seeds=1, wrong=bool(found.trouble))
         for trouble in found.trouble[:3]:
-            _say(f"seed {seed}: {trouble}")
+            say(f"seed {seed}: {trouble}")
     names = "seeds", "wrong", "readings", "entries", "windows", "final while running", "revised"
-    _say(f"{'':27}{''.join(f'{name:>{max(9, len(name) + 2)}}' for name in names)}")
+    say(f"{'':27}{''.join(f'{name:>{max(9, len(name) + 2)}}' for name in names)}")
     for each, total in totals.items():
         cells = "".join(f"{total[name]:>{max(9, len(name) + 2)},}" for name in names)
-        _say(f"{each.name:27}{cells}")
+        say(f"{each.name:27}{cells}")
     wrong = sum(total["wrong"] for total in totals.values())
     held = arguments.seeds - wrong
-    _say(f"{held} of {arguments.seeds} seeds hold, of {arguments.devices} devices each.")
+    say(f"{held} of {arguments.seeds} seeds hold, of {arguments.devices} devices each.")
     return bool(wrong)
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a command
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from simulations.commands import parser_of, say
 from simulations.world.faults import KINDS
 from simulations.world.local_events import synced
 from simulations.world.run import RunOutcome, run
@@ -42,11 +43,7 @@ COLLECTED_SEEDS = 20
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Explore; return 1 where a seed failed, or a kind of fault was not seen."""
-    parser = argparse.ArgumentParser(
-        "python -m simulations.explore",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("simulations.explore", __doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many seeds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=3_600, help="CPU seconds, at most")
@@ -85,8 +82,8 @@ def _names(text: str) -> list[str]:
 
 def _replay(scenario: Scenario) -> int:
     outcome = run(scenario)
-    _say("\n".join(lines(outcome.scenario)))
-    _say(f"settled after {outcome.settled_steps} steps; trace {outcome.trace[:16]}")
+    say("\n".join(lines(outcome.scenario)))
+    say(f"settled after {outcome.settled_steps} steps; trace {outcome.trace[:16]}")
     if outcome.trouble:
         _show(outcome, "")
     return bool(outcome.trouble)
@@ -114,8 +111,8 @@ def _explore(
     unseen = [kind for kind in kinds if not seen[kind]] if done >= RARE else []
     _summary(seen, done, run_s, (bare_s + _bare_loop_s()) / 2)
     if unseen:
-        _say(f"RED: never seen in {done} seeds: {', '.join(unseen)}")
-    _say(f"{failed} of {done} seeds failed")
+        say(f"RED: never seen in {done} seeds: {', '.join(unseen)}")
+    say(f"{failed} of {done} seeds failed")
     return bool(failed or unseen)
 
 
@@ -127,11 +124,11 @@ def _options(arguments: argparse.Namespace) -> str:
 
 def _show(outcome: RunOutcome, options: str) -> None:
     """Print what went wrong in a run, how to replay it, and the faults that matter."""
-    _say(f"seed {outcome.scenario.seed}: {outcome.trouble[0]}")
-    _say(f"  replay: python -m simulations.explore --seed {outcome.scenario.seed}{options}")
+    say(f"seed {outcome.scenario.seed}: {outcome.trouble[0]}")
+    say(f"  replay: python -m simulations.explore --seed {outcome.scenario.seed}{options}")
     alike = fails_alike(outcome.trouble, lambda candidate: run(candidate).trouble)
     small = shrunk(outcome.scenario, alike)
-    _say("\n".join(f"  {line}" for line in lines(small)))
+    say("\n".join(f"  {line}" for line in lines(small)))
 
 
 def _bare_loop_s() -> float:
@@ -144,18 +141,14 @@ def _bare_loop_s() -> float:
 
 def _summary(seen: Counter[str], done: int, cpu_s: float, bare_s: float) -> None:
     for kind, count in sorted(seen.items()):
-        _say(f"{kind:>18} {count:>9,}")
+        say(f"{kind:>18} {count:>9,}")
     faults = sum(count for kind, count in seen.items() if kind not in MESSAGES)
     hours = cpu_s / 3_600
-    _say(f"{done:,} seeds in {cpu_s:.1f} CPU-seconds, {faults:,} structural faults")
-    _say(f"an hour of one processor: {done / hours:,.0f} seeds (goal {GOAL_SEEDS:,}),")
-    _say(f"  {faults / hours:,.0f} structural faults (goal {GOAL_FAULTS:,})")
-    _say(f"a bare loop of {BARE_ADDITIONS:,} additions: {bare_s:.2f} CPU-seconds,")
-    _say(f"  in which {done / cpu_s * bare_s:.1f} seeds run")
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a command
+    say(f"{done:,} seeds in {cpu_s:.1f} CPU-seconds, {faults:,} structural faults")
+    say(f"an hour of one processor: {done / hours:,.0f} seeds (goal {GOAL_SEEDS:,}),")
+    say(f"  {faults / hours:,.0f} structural faults (goal {GOAL_FAULTS:,})")
+    say(f"a bare loop of {BARE_ADDITIONS:,} additions: {bare_s:.2f} CPU-seconds,")
+    say(f"  in which {done / cpu_s * bare_s:.1f} seeds run")
 
 
 if __name__ == "__main__":

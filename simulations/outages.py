@@ -9,7 +9,6 @@ tentative row. An agent whose connection broke tries again within five seconds, 
 that are five seconds shorter, and what a commit takes.
 """
 
-import argparse
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from typing import Final
 from device_agent.gateway import table
 from lasp_edge.errors import NotFound
 from lasp_edge.tool.printing import RowsWanted
+from simulations.commands import parser_of, say
 from simulations.processes.broker import PrivateBroker
 from simulations.processes.process import Process, now_s, stop
 from simulations.processes.relay import Relay
@@ -129,11 +129,7 @@ def _until(holds: Callable[[], bool]) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(
-        "python -m simulations.outages",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("simulations.outages", __doc__)
     parser.add_argument("--outages", default=",".join(f"{each:g}" for each in OUTAGES_S))
     lengths_s = [float(each) for each in parser.parse_args(words).outages.split(",")]
     with ExitStack() as stack:
@@ -141,16 +137,12 @@ def main(words: Sequence[str] | None = None) -> int:
         site.wait_until_final(_now_us())
         counts = [site.tentative(length_s) for length_s in lengths_s]
     heads = " | ".join(f"{each:g} s" for each in lengths_s)
-    _say(f"| windows of 10 s shown as tentative; {TIMES} outages of | {heads} |")
-    _say("|---|" + "---|" * len(lengths_s))
+    say(f"| windows of 10 s shown as tentative; {TIMES} outages of | {heads} |")
+    say("|---|" + "---|" * len(lengths_s))
     for place, wait_s in enumerate(WAITS_S):
         cells = " | ".join(str(each[place]) for each in counts)
-        _say(f"| `--tentative-after {wait_s}` | {cells} |")
+        say(f"| `--tentative-after {wait_s}` | {cells} |")
     return 0
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a command
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ computed here from the promises that came, all of them, for each window by itsel
 Prints the curve of X and outage, and then how many of `--draws` hold.
 """
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -33,6 +32,7 @@ from lasp_edge.protocol.limits import NEVER, NEVER_US
 from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
 from lasp_edge.protocol.window_rows import FleetRow
 from lasp_edge.units import SECOND_US
+from simulations.commands import parser_of, say
 from simulations.fleet import START_US, STEP_US, Fleet
 from simulations.world.faults import FaultRates
 
@@ -301,25 +301,21 @@ def _second(made: MadeRow) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the curve, and try the law."""
-    parser = argparse.ArgumentParser(
-        "python -m simulations.tentative",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("simulations.tentative", __doc__)
     parser.add_argument("--draws", type=int, default=400, help="of X and outage (default: 400)")
     parser.add_argument("--no-curve", action="store_true", help="only try the law")
     arguments = parser.parse_args(argv)
     right_s, fast_s = usual = [
         max(normal_s(seed, is_fast=is_fast) for seed in range(40)) for is_fast in (False, True)
     ]
-    _say(
+    say(
         f"The normal delay: a window waits for {right_s:g} s at most where nothing fails, and for "
         f"{fast_s:g} s where a clock is fast."
     )
     if not arguments.no_curve:
-        _say(f"Windows that were tentative first, of {SEEDS} runs (the longest wait):")
+        say(f"Windows that were tentative first, of {SEEDS} runs (the longest wait):")
         for line in curve():
-            _say(line)
+            say(line)
     none, wrong = 0, 0
     for draw in map(draw_of, range(arguments.draws)):
         found = course(draw)
@@ -327,14 +323,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         troubles_found = list(broken(draw, found, usual[draw.is_fast]))
         wrong += bool(troubles_found)
         if troubles_found:
-            _say(f"{draw}: {troubles_found[0]}")
+            say(f"{draw}: {troubles_found[0]}")
     held = arguments.draws - wrong
-    _say(f"{held} of {arguments.draws} draws hold; in {none} of them nothing was tentative.")
+    say(f"{held} of {arguments.draws} draws hold; in {none} of them nothing was tentative.")
     return bool(wrong)
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a command
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ brings them. In brackets stands how many times better ours is than the peer on t
 ours is faster, or smaller. Ends with 1 where a goal is not met.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from simulations.benchmarks.measure import HEAD, MET, MISSED, Line, show
+from simulations.commands import parser_of
 
 IN_CPU_S = (
     "ingest",
@@ -33,11 +33,7 @@ NAMES = (*IN_CPU_S, "start", "economy", "idle", "files", "local_events", "local_
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables that were asked for, or all."""
-    parser = argparse.ArgumentParser(
-        "python -m simulations.benchmarks",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("simulations.benchmarks", __doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and smaller inputs")
     arguments = parser.parse_args(argv)

@@ -7,7 +7,6 @@ readings a second of a window of ten seconds, through a wire that counts the byt
 directions, MQTT's own included. The first half minute does not count.
 """
 
-import argparse
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from simulations.commands import parser_of
 from simulations.processes.broker import PrivateBroker
 from simulations.processes.process import Process, stop
 from simulations.processes.relay import Relay
@@ -71,11 +71,7 @@ class CountedFleet:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run both fleets, and print their bytes an hour and device."""
-    parser = argparse.ArgumentParser(
-        "python -m simulations.benchmarks.checkouts",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("simulations.benchmarks.checkouts", __doc__)
     parser.add_argument("other", type=Path, help="the other checkout")
     other = parser.parse_args(words).other.resolve()
     if not (other / "lasp_edge").is_dir():

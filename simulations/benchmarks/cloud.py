@@ -17,7 +17,6 @@ hundredth of them: there what Spark spends on planning outweighs what it spends 
 Ends with 1 where a goal is not met. CPU is read from Linux's /proc.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +36,7 @@ from simulations.benchmarks import (
     cloud_steps,
 )
 from simulations.benchmarks.measure import HEAD, MISSED, Line, show
+from simulations.commands import parser_of
 
 HUNDREDTH = 100
 Row = Callable[[SparkSession, Path, int], Iterator[Line]]
@@ -59,11 +59,7 @@ LEAST = 20
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the rows that were asked for, or all."""
-    parser = argparse.ArgumentParser(
-        "python -m simulations.benchmarks.cloud",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("simulations.benchmarks.cloud", __doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(ROWS)}")
     parser.add_argument("--quick", action="store_true", help="a hundredth of each size")
     parser.add_argument("--size", type=int, help="of what is named, in place of its own")

@@ -14,7 +14,6 @@ windows take at most 40 of the 60 s between two steps; and after a year of histo
 times as much at most as on a fresh lake. It ends with 1 where one is missed.
 """
 
-import argparse
 import random
 import statistics
 import sys
@@ -34,6 +33,7 @@ from lasp_edge.units import SECOND_US
 from simulations.benchmarks.cloud_rows import BEGIN_US, SPAN_US, landed, lander_tick
 from simulations.benchmarks.cloud_silent import sums
 from simulations.benchmarks.cloud_steps import Steps
+from simulations.commands import parser_of
 
 DEVICES: Final = (100, 1_000, 10_000)
 WINDOWS: Final = (1, 20)
@@ -65,9 +65,7 @@ class Case(NamedTuple):
 
 def main() -> int:
     """Print the table and the goals."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of("simulations.benchmarks.cloud_scale", __doc__)
     parser.add_argument("--devices", type=int, nargs="+", default=DEVICES)
     parser.add_argument("--windows", type=int, nargs="+", default=WINDOWS)
     parser.add_argument("--silent", choices=SILENT, nargs="+", default=SILENT)

@@ -10,7 +10,6 @@ also as a multiple of what it was after 100 steps, when the JVM has compiled wha
 Beside a naive step, after much history and with many keys: `simulations.benchmarks.cloud steps`.
 """
 
-import argparse
 import gc
 import statistics
 import tempfile
@@ -32,6 +31,7 @@ from simulations.benchmarks.cloud_naive import Naive
 from simulations.benchmarks.cloud_rows import fleet_rows, greenhouse, keyed_rows, landed
 from simulations.benchmarks.measure import Line
 from simulations.benchmarks.measure_spark import Cpu, beside, measured
+from simulations.commands import parser_of
 
 WARM = 10
 """Steps at the begin that are not counted."""
@@ -223,9 +223,7 @@ def soak(spark: SparkSession, folder: Path, steps: int, devices: int) -> None:
 
 def main() -> None:
     """Run the soak."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of("simulations.benchmarks.cloud_steps", __doc__)
     parser.add_argument("--steps", type=int, default=3_000)
     parser.add_argument("--devices", type=int, default=5)
     arguments = parser.parse_args()

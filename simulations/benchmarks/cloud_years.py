@@ -6,7 +6,6 @@ prints what landing, merging and maintenance cost, and how many files each table
 ends with 1 where a lake has more than `MOST_FILES`, or a result is not what the readings say.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from cloud_tier.lake.tables import LakeTables
 from cloud_tier.spark.session import spark_session
 from simulations.benchmarks.cloud_replay import FleetReplay, RecordedFleet
 from simulations.benchmarks.measure_spark import Cpu, measured
+from simulations.commands import parser_of
 
 HOUR_US, PANE_US = 3_600_000_000, 10_000_000
 YEARS = 20
@@ -125,9 +125,7 @@ def replay(spark: SparkSession, recording: RecordedFleet, folder: Path) -> bool:
 
 def main() -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of("simulations.benchmarks.cloud_years", __doc__)
     parser.add_argument("--devices", type=int, help="default: 100, quick 1")
     parser.add_argument("--quick", action="store_true", help="fewer devices, in fewer parts")
     arguments = parser.parse_args()

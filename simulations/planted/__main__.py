@@ -4,10 +4,10 @@ The last one is a canary, under which nothing is wrong: a harness that finds it 
 1 where a bug was not found, or the canary was, or a bug replaces what nobody uses.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 
+from simulations.commands import parser_of, say
 from simulations.planted.bug import BUGS, PlantedBug, unused
 from simulations.planted.hunt import CANARY, SEEDS, hunt
 from simulations.world.faults import KINDS
@@ -18,11 +18,7 @@ CANARY_SEEDS = 30
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the bugs that were asked for, or all."""
-    parser = argparse.ArgumentParser(
-        "python -m simulations.planted",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("simulations.planted", __doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="some bugs; else all")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds for each bug, at most")
     parser.add_argument("--without", default="", help="kinds of faults to leave out, by comma")
@@ -35,12 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     bugs = [known[name] for name in arguments.names or known]
     if arguments.list:
         for bug in bugs:
-            _say(f"{bug.name}\n    {bug.history}")
+            say(f"{bug.name}\n    {bug.history}")
         return 0
     unwanted = arguments.without.split(",")
     kinds = tuple(kind for kind in KINDS if kind not in unwanted)
     wrong = [bug.name for bug in bugs if not _as_it_should(bug, arguments.seeds, kinds)]
-    _say(f"{len(bugs) - len(wrong)} of {len(bugs)} as they should be")
+    say(f"{len(bugs) - len(wrong)} of {len(bugs)} as they should be")
     return bool(wrong)
 
 
@@ -50,17 +46,13 @@ def _as_it_should(bug: PlantedBug, seeds: int, kinds: tuple[str, ...]) -> bool:
     caught = hunt(bug, range(min(seeds, CANARY_SEEDS) if is_canary else seeds), kinds)
     idle = unused() if caught is None else caught.unused
     if caught is None:
-        _say(f"{'ok' if is_canary else 'NOT FOUND':>10}  {bug.name}")
+        say(f"{'ok' if is_canary else 'NOT FOUND':>10}  {bug.name}")
     else:
         verdict = "RED" if is_canary else f"seed {caught.seed}"
-        _say(f"{verdict:>10}  {bug.name}: {caught.trouble[:110]}")
+        say(f"{verdict:>10}  {bug.name}: {caught.trouble[:110]}")
     if idle:
-        _say(f"{'UNUSED':>10}  {', '.join(idle)}")
+        say(f"{'UNUSED':>10}  {', '.join(idle)}")
     return (caught is None) == is_canary and not idle
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a command
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from lasp_edge.language.parameters import is_value
 from lasp_edge.language.plan import Plan
 from lasp_edge.testing.parameters import ParameterSetting
 from lasp_edge.tool.loading import load_plan
+from simulations.commands import say
 from simulations.entries import entries_of
 from simulations.simulate.plot import html
 from simulations.simulate.sampled_run import FORGETTING, SampledRun, forgot, sampled_run
@@ -110,14 +111,14 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = _groups(plan, arguments) if arguments.apart else _one_fleet(plan, scenario, arguments)
     _wipe_progress()
     lines = notes(scenario, outcome)
-    _say("\n".join(lines))
+    say("\n".join(lines))
     if arguments.plot:
         arguments.plot.write_text(html(plan.name, outcome.samples, lines), encoding="utf-8")
-        _say(f"see {arguments.plot}")
+        say(f"see {arguments.plot}")
     if not outcome.trouble and outcome.compared.is_empty:
         return _say_empty(outcome)
     if not outcome.trouble and not outcome.compared.known and outcome.compared.not_compared:
-        _say("nothing was compared: nothing has a recomputation; why stands above")
+        say("nothing was compared: nothing has a recomputation; why stands above")
         return Exit.NOTHING_COMPARED
     if not outcome.trouble:
         return Exit.FINE
@@ -129,18 +130,18 @@ def _say_empty(outcome: SampledRun) -> int:
     """Say why nothing was compared: by chance, or by the program."""
     kinds = forgot(outcome.seen)
     if kinds and not outcome.failures and not outcome.counts_why:
-        _say(
+        say(
             "nothing was compared: all readings were lost, or are there twice, by "
             f"{', '.join(kinds)}; take another --seed, or --faults without these"
         )
         return Exit.NOTHING_COMPARED
     if not outcome.compared.known.total() and not outcome.failures and not outcome.counts_why:
-        _say(
+        say(
             "nothing was compared: what the program asks for was not read, so fleet and oracle "
             "both have nothing; more --hours, or readings more often by --every, may have it"
         )
         return Exit.NOTHING_COMPARED
-    _say("FAILED: nothing was compared")
+    say("FAILED: nothing was compared")
     return Exit.DIFFERS
 
 
@@ -270,8 +271,8 @@ def _fail(
 ) -> None:
     """Print the mistake, the command that replays it, and the faults that matter."""
     faults = " ".join(arguments.faults)
-    _say(f"FAILED: {outcome.trouble[0]}")
-    _say(
+    say(f"FAILED: {outcome.trouble[0]}")
+    say(
         f"replay: lasp-edge simulate {arguments.program} --devices {arguments.devices}"
         f" --hours {arguments.hours} --seed {arguments.seed} --every {arguments.every}"
         + (f" --interval {arguments.interval}" if arguments.interval > 1 else "")
@@ -288,11 +289,7 @@ def _fail(
         lambda one: sampled_run(plan, replace(one), *given, tags=arguments.tags).trouble,
     )
     small = shrunk(scenario, alike)
-    _say("the faults that matter:\n  " + "\n  ".join(lines(small)))
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a command
+    say("the faults that matter:\n  " + "\n  ".join(lines(small)))
 
 
 __all__ = ["add_arguments", "run"]
