@@ -6,6 +6,8 @@ passed it: it does not answer, or by another share than the one that counts.
 """
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import takewhile
 from typing import NamedTuple
 
 from lasp_edge.ordered.answers import PartAnswer
@@ -18,12 +20,12 @@ class RefusedPart(NamedTuple):
     """A part that cannot be joined.
 
     Attributes:
-        time_us: of the event in order.
+        since_us: of the first event in order since which all parts of that device are refused.
         device: whose part it is.
-        why: what join raised.
+        why: what join raised at the last one.
     """
 
-    time_us: int
+    since_us: int
     device: str
     why: str
 
@@ -32,14 +34,19 @@ def refused_parts(gathering: Gathering) -> Iterator[RefusedPart]:
     """Yield the parts that are refused at the last event in order of each key that is stepped."""
     if not gathering.lacks_any:
         return
-    newest: dict[str, Place] = {}
-    for place, record in gathering.records.items():
+    places: dict[str, list[Place]] = {}
+    for place, record in sorted(gathering.records.items(), reverse=True):
         if record.known:
-            newest[record.key] = max(place, newest.get(record.key, place))
-    for place in sorted(newest.values()):
-        for device, why in gathering.records[place].failed:
+            places.setdefault(record.key, []).append(place)
+    for newest, *before in sorted(places.values()):
+        for device, why in gathering.records[newest].failed:
             if device:
-                yield RefusedPart(place[0], device, why)
+                failed = takewhile(partial(_is_refused, gathering, device), before)
+                yield RefusedPart(min((newest, *failed))[0], device, why)
+
+
+def _is_refused(gathering: Gathering, device: str, place: Place) -> bool:
+    return device in dict(gathering.records[place].failed)
 
 
 class HeldPlace(NamedTuple):

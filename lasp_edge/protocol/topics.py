@@ -219,6 +219,11 @@ class Topics:
         """Return the topic on which a gateway retains how far its windows are, as JSON."""
         return f"{self.root}/out/{OF_GATEWAY}/{readable(name)}"
 
+    @property
+    def gateways(self) -> str:
+        """The filter of the topics of `gateway`, of every name."""
+        return f"{self.root}/out/{OF_GATEWAY}/+"
+
     def gateway_of(self, topic: str) -> str | None:
         """Return the gateway whose own topic it is; None for every other topic."""
         prefix = f"{self.root}/out/{OF_GATEWAY}/"

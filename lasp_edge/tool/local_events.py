@@ -2,7 +2,7 @@
 
 >>> found = refused_part("load", RefusedPart(1_700_000_000_000_000, "attic", "TypeError"))
 >>> found.partition(". ")[0]
-'load: the part of attic at 2023-11-14 22:13:20 UTC is refused (TypeError), and rows are without it'
+'load: the part of attic is refused since 2023-11-14 22:13:20 UTC (TypeError), and rows lack it'
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ MOST_NAMED: Final = 3
 def refused_part(scan: str, part: RefusedPart) -> str:
     """Return that a part is refused, whose it is, and what to do."""
     return (
-        f"{scan}: the part of {part.device} at {_moment(part.time_us)} is refused ({part.why}), "
-        f"and rows are without it. Does {part.device} run another file of the program? Install the "
-        f"same one there, or type: lasp-edge retire {part.device}"
+        f"{scan}: the part of {part.device} is refused since {_moment(part.since_us)} "
+        f"({part.why}), and rows lack it. Does {part.device} run another file of the program? "
+        f"Install the same one there, or type: lasp-edge retire {part.device}"
     )
 
 

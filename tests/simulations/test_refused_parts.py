@@ -14,6 +14,7 @@ from device_agent.gateway.line import awaited
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.status import FINAL, REVISED
 from lasp_edge.protocol.window_rows import names_in
+from lasp_edge.tool.times import shown_time
 from lasp_edge.units import SECOND_US
 from simulations.lake_parted import LakeBeside
 from tests.lasp_edge.language.test_parting import plan_of
@@ -83,7 +84,8 @@ def test_a_part_that_cannot_be_joined_is_refused_and_its_device_named(twist, res
         assert "found: the part of pi-1" in reason
         assert core.failed[reason] == 3
         (line,) = awaited(core, DEFAULT_SINK)
-        assert "part of pi-1" in line
+        first = shown_time(rows_at(fleet)[0]).partition(".")[0]
+        assert f"the part of pi-1 is refused since {first} UTC (" in line
         assert "lasp-edge retire pi-1" in line
 
 

@@ -1,15 +1,17 @@
-r"""Print the devices of a fleet: who is connected, and who was retired.
+r"""Print the devices of a fleet: who is connected, who was retired, and for whom gateways wait.
 
 lasp-edge members greenhouse:program --broker mqtt://192.168.1.10
 """
 
 import argparse
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from device_agent.console.command.session import FleetSession, add_listening_arguments, fleet_view
 from device_agent.console.view.commands import WHOLE_LIFE
 from device_agent.console.view.devices import KnownDevices
+from device_agent.console.view.published import gateway_lines
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.kinds import Subscriber
 from lasp_edge.protocol.topics import subscriptions
@@ -28,12 +30,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     view = fleet_view(arguments)
     devices = view.devices
-    filters = subscriptions(view.topics, Subscriber.OPERATOR)
+    filters = [*subscriptions(view.topics, Subscriber.OPERATOR), view.topics.gateways]
     with FleetSession(arguments, view, filters) as session:
         session.listen(lambda: not devices.names)
     own = (view.plan.digest, RELEASE) if view.plan else None
     members = [member_row(devices, device, own) for device in devices.names]
-    print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201
+    gateways = view.values.gateways
+    found = {"members": members, "gateways": gateways}
+    print(json.dumps(found) if arguments.json else "\n".join(_lines(members, gateways)))  # noqa: T201
     return Exit.FINE if members else Exit.DIFFERS
 
 
@@ -57,11 +61,13 @@ def member_row(devices: KnownDevices, device: str, own: tuple[str, str] | None) 
     }
 
 
-def _plainly(members: list[dict[str, Any]]) -> str:
+def _lines(members: list[dict[str, Any]], gateways: Mapping[str, list[str]]) -> Iterator[str]:
     if not members:
-        return "no device sent anything in this fleet; is its name right? (--fleet)"
-    width = max(len(member["device"]) for member in members)
-    return "\n".join(f"{member['device']:{width}}  {words_of(member)}" for member in members)
+        yield "no device sent anything in this fleet; is its name right? (--fleet)"
+    width = max((len(member["device"]) for member in members), default=0)
+    for member in members:
+        yield f"{member['device']:{width}}  {words_of(member)}"
+    yield from gateway_lines(gateways)
 
 
 def words_of(member: dict[str, Any]) -> str:

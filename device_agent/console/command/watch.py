@@ -21,7 +21,7 @@ from device_agent.console.command.session import (
     watching,
 )
 from device_agent.console.view.fleet_view import DeviceView, FleetView
-from device_agent.console.view.published import Plain
+from device_agent.console.view.published import Plain, gateway_lines
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.device_classes import measured
@@ -135,9 +135,7 @@ class FleetTable(NamedTuple):
         titles = ("device", "readings", self._title(self.own), f"{self._title(self.shared)}, here")
         table = [(*titles, "agreed", "heard", "alarms"), *map(self._row, self.devices)]
         lines += aligned(table, left=(0, 4, 5, 6))
-        lines += [
-            f"gateway {at}: {', '.join(of)}" for at, of in sorted(self.gateways.items()) if of
-        ]
+        lines += gateway_lines(self.gateways)
         if self.shared is None:
             lines.append(
                 "No values: name the program (lasp-edge watch MODULE:PROGRAM ...), or start agents"

@@ -106,6 +106,11 @@ def waiting_of(payload: bytes) -> list[str]:
     return ["away"] if found.get("online") is False else found.get("waiting", [])
 
 
+def gateway_lines(gateways: Mapping[str, list[str]]) -> list[str]:
+    """Return a line for each gateway that waits for something, or refuses it; see `waiting_of`."""
+    return [f"gateway {at}: {', '.join(of)}" for at, of in sorted(gateways.items()) if of]
+
+
 def alert_of(payload: bytes) -> Plain:
     """Return the state of an alert.
 

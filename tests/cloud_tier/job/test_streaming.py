@@ -283,7 +283,9 @@ def test_progress_names_a_scan_with_local_events_that_nobody_answers():
     assert "; load has no row, since no device has answered" in str(progress.news())
     refused = ("load", RefusedPart(0, "attic", "TypeError"))
     progress(Outcome(known, coverage, refused=(refused,)))
-    assert "; load: the part of attic at 1970-01-01 00:00:00 UTC" in str(progress.news())
+    assert "; load: the part of attic is refused since 1970-01-01 00:00:00 UTC" in str(
+        progress.news()
+    )
 
 
 def test_job_is_plain_data():

@@ -13,11 +13,13 @@ from crdts.membership import NEVER
 from device_agent.console.command import admit, members, retire
 from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, NotFound, UsageError
 from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.ordered.stalls import RefusedPart
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.limits import CLOCK_NUMBERS
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.command_line import main
+from lasp_edge.tool.local_events import refused_part
 from simulations.processes.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
 from tests.device_agent.support_stage import typed
@@ -178,6 +180,22 @@ def test_a_word_is_said_again_above_what_a_device_remembers(fleet, capsys):
     device.join()
     numbers = [member_of(word).control for word in fleet.words(2)]
     assert numbers == [CLOCK_NUMBERS, CLOCK_NUMBERS + 1], "its own, and the next one"
+
+
+def test_members_show_which_gateway_refuses_what_of_whom(fleet, capsys):
+    fleet.online(ATTIC)
+    words = refused_part("load", RefusedPart(0, "attic", "TypeError"))
+    report = json.dumps({"online": True, "waiting": [words]}).encode()
+    assert fleet.link.publish(TOPICS.gateway("g"), report, retain=True)
+    assert fleet.link.publish(TOPICS.gateway("h"), b'{"online": true}', retain=True)
+    until_true(lambda: fleet.link.counts.confirmed == 3)
+    assert run(members, fleet.url) == Exit.FINE
+    assert capsys.readouterr().out.splitlines() == [
+        "attic  connected  counts",
+        f"gateway g: {words}",
+    ]
+    assert run(members, fleet.url, "--json") == Exit.FINE
+    assert json.loads(capsys.readouterr().out)["gateways"] == {"g": [words], "h": []}
 
 
 def test_members_are_told_in_plain_words_and_as_json(fleet, capsys):
