@@ -148,8 +148,13 @@ class LakeBeside:
             caught_up=every
             if self._is_first
             else caught_up(self._known, liveness, roster, passed_us),
+            clock_us=self._fleet.world.now_us,
         )
         self._streams.advance(touched, frontier)
+
+    def words(self) -> list[str]:
+        """Return what the job prints of scans that stand."""
+        return list(self._streams.stalls.words())
 
     def wrong(self, *, is_settled: bool, least_us: int = 0) -> Iterator[str]:
         """Yield where the rows of the table are not the gateway's.

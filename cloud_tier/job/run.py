@@ -23,7 +23,7 @@ from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.failed import forget_failure, note_failure, noted_failure
 from cloud_tier.lake.tables import LakeUnreadable
 from lasp_edge.errors import CommandError
-from lasp_edge.tool.local_events import refused_part
+from lasp_edge.tool.stalls import waiting_for
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +105,8 @@ class Progress:
         devices = "device" if count == 1 else "devices"
         late = f" ({self._too_late:,} too late for their windows)" if self._too_late else ""
         line = f"{count} {devices} heard, {self._panes:,} panes merged{late}, {final}{without}"
-        refused = [refused_part(*each) for each in self._last.refused]
-        return "; ".join([line, *map(_no_gateway, self._last.unanswered), *refused])
+        words = [", ".join([line, *waiting_for(self._last.holding)])]
+        return "; ".join([*words, *map(_no_gateway, self._last.unanswered), *self._last.stalls])
 
 
 def _no_gateway(scan: str) -> str:

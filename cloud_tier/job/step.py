@@ -45,7 +45,6 @@ from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
 from lasp_edge.evaluation.fleet import is_over
 from lasp_edge.evaluation.parted import promises_of
-from lasp_edge.ordered.stalls import RefusedPart
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Coverage, Liveness, caught_up
 from lasp_edge.protocol.lake_columns import REPLACED
@@ -114,7 +113,8 @@ class Outcome(NamedTuple):
         results: how many rows of results were appended.
         seconds: how long it took.
         unanswered: scans with local events of whose events in order devices have answered none.
-        refused: scans with local events, each with a part that is refused at its last event.
+        stalls: scans with local events that stand, or go on without a part that is refused.
+        holding: who holds the frontier while another device has promised more.
     """
 
     known: MergedState
@@ -128,7 +128,8 @@ class Outcome(NamedTuple):
     results: int = 0
     seconds: float = 0.0
     unanswered: tuple[str, ...] = ()
-    refused: tuple[tuple[str, RefusedPart], ...] = ()
+    stalls: tuple[str, ...] = ()
+    holding: tuple[str, ...] = ()
 
 
 def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:
@@ -171,7 +172,8 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         too_late=_too_late(job, known, now, summary),
         results=results,
         unanswered=() if known.streams is None else known.streams.unanswered,
-        refused=() if known.streams is None else known.streams.refused,
+        stalls=() if known.streams is None else tuple(known.streams.stalls.words()),
+        holding=finality.awaited.far_behind,
     )
 
 
@@ -192,6 +194,7 @@ def _append_streamed(
         finality.awaited,
         now.liveness.promises.entries,
         _caught_up(job, known, now, known.streams.frontier_us),
+        0 if now.liveness.listening is None else now.liveness.listening.now_us,
     )
     return known.streams.advance(summary.panes_us, frontier)
 

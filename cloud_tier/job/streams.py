@@ -34,8 +34,9 @@ from lasp_edge.ordered.inputs import PlacedCell
 from lasp_edge.ordered.item_store import FOR_EVER_US
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.revisiting import RevisitingEngine
-from lasp_edge.ordered.stalls import RefusedPart, refused_parts
 from lasp_edge.protocol.frontier import AwaitedDevices
+from lasp_edge.tool.stalls import ScanStalls
+from lasp_edge.units import SECOND_US
 
 MOST_ENTRIES: Final = 5_000
 """Entries of cells that are evaluated together, about: some 50,000 items of devices at 1 Hz."""
@@ -61,6 +62,7 @@ class StepFrontier(NamedTuple):
         awaited: for whom rows wait.
         known: the newest promise of each device.
         caught_up: the ends of windows that devices have promised past since F has passed them.
+        clock_us: what time the landers have.
     """
 
     before_us: int | None
@@ -72,6 +74,7 @@ class StepFrontier(NamedTuple):
     awaited: AwaitedDevices = AwaitedDevices((), BOTTOM_US)
     known: Mapping[str, Promise] = MappingProxyType({})
     caught_up: range = NO_TIMES
+    clock_us: int = 0
 
 
 class LakeStreams:
@@ -81,6 +84,7 @@ class LakeStreams:
         job: the program over the lake.
 
     Attributes:
+        stalls: looks which scans with local events go on.
         too_late: how many entries of cells came too late, in the last step.
     """
 
@@ -97,6 +101,7 @@ class LakeStreams:
         self._engine = RevisitingEngine(stream_plan(plan, FLEET), self._history, *live)
         self._evaluator = FleetEvaluator(self._engine, self._history, books)
         self._has_begun = False
+        self.stalls = ScanStalls(self._parted)
         self._absences: RowAbsences | None = None
         self.too_late = 0
 
@@ -115,12 +120,6 @@ class LakeStreams:
         """The scans whose events in order devices have passed, and have answered none of."""
         frontier_us = self.frontier_us
         return () if frontier_us is None else self._parted.unanswered(frontier_us - ANSWERED_US)
-
-    @property
-    def refused(self) -> tuple[tuple[str, RefusedPart], ...]:
-        """The scans with local events, each with a part that is refused at its last event."""
-        gathered = self._parted.gathered.items()
-        return tuple((name, part) for name, each in gathered for part in refused_parts(each))
 
     def advance(self, touched: Touched, frontier: StepFrontier) -> int:
         """Evaluate what a batch brought, and commit it; return how many rows were appended.
@@ -147,6 +146,7 @@ class LakeStreams:
         if self._engine.since_us != since_us:
             self._parted.forget(self._needed_us(frontier.now_us))
         self._has_begun = True
+        self.stalls.look(self.frontier_us, frontier.clock_us // SECOND_US)
         return self._history.appended - appended
 
     def _absences_of(self, frontier: StepFrontier, caught_up: range = NO_TIMES) -> RowAbsences:

@@ -6,8 +6,7 @@
 - `unfinished`: the windows that are not final, by their ends
 - `windows`: which windows a turn may have changed, and what their rows are now
 - `failures`: folds of a user's own that raise something
-- `streams`: the streams over the fleet; `fleet_history`: what the file holds of them;
-  `stalls`: which scans with local events stand, and who holds them
+- `streams`: the streams over the fleet; `fleet_history`: what the file holds of them
 - `core`: messages in; rows, replies and results out: no clock, no file, no broker
 - `store`: all of it in one SQLite file, one transaction a turn
 - `partials`: partials as bytes of that file

@@ -7,11 +7,10 @@ from typing import Final
 from device_agent.gateway.core import GatewayCore
 from lasp_edge.protocol.frontier import CLOCKS_DIFFER_US
 from lasp_edge.protocol.sinks import LEFT_US
+from lasp_edge.tool.stalls import several, waiting_for
 from lasp_edge.tool.times import shown_time
 
 MINUTE_US: Final = 60_000_000
-MOST_NAMED: Final = 3
-"""Devices for which it waits that are named, at most."""
 
 
 def line_of(
@@ -60,7 +59,7 @@ def _awaited(core: GatewayCore, name: str) -> list[str]:
         minutes = LEFT_US // MINUTE_US
         where = f"another gateway that is called {name}, or was, until it is silent for {minutes}"
         deliver = "delivers" if len(elsewhere) == 1 else "deliver"
-        whose = f"{_several(elsewhere)} {deliver} to {where} minutes"
+        whose = f"{several(elsewhere)} {deliver} to {where} minutes"
         return [f"{whose}: give one of the two another --name"]
     until_us = core.listens_until_us
     if until_us is not None:
@@ -71,7 +70,7 @@ def _awaited(core: GatewayCore, name: str) -> list[str]:
         f"{device} (its source {source} is silent)" if source else device
         for device, source in core.holding.items()
     ]
-    return [f"waiting for {_several(holding)}"] if holding else []
+    return waiting_for(holding)
 
 
 def clocks_apart(ahead_us: Mapping[str, int]) -> str:
@@ -97,17 +96,12 @@ def clocks_apart(ahead_us: Mapping[str, int]) -> str:
     for device, us in sorted(apart.items()):
         far, way = _hours(us)
         named.append(f"the clock of {device} is {far} {way} this machine's")
-    return f"{_several(named)}: type timedatectl there and here"
+    return f"{several(named)}: type timedatectl there and here"
 
 
 def _hours(ahead_us: int) -> tuple[str, str]:
     hours = abs(ahead_us) / (60 * MINUTE_US)
     return f"{hours:,.1f} hours", "ahead of" if ahead_us > 0 else "behind"
-
-
-def _several(named: list[str]) -> str:
-    more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
-    return ", ".join([*named[:MOST_NAMED], *more])
 
 
 def _moment(time_us: int) -> str:

@@ -17,7 +17,6 @@ from device_agent.gateway.failures import MOST_FAILURES
 from device_agent.gateway.finality import TurnFinality
 from device_agent.gateway.fleet_history import GatewayHistory
 from device_agent.gateway.kept import FleetChanges, FleetKeeper, KeptEntry, WriterOfPanes
-from device_agent.gateway.stalls import ScanStalls
 from lasp_edge.evaluation.fleet import (
     LIVE_ITEMS,
     LIVE_US,
@@ -41,6 +40,7 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRow
 from lasp_edge.ordered.sent_rows import SentRow
 from lasp_edge.protocol.acceptance import PaneRows
+from lasp_edge.tool.stalls import ScanStalls
 
 MOST_CELLS: Final = 20_000
 """Cells whose entries are known by their seq in memory; of others the store is asked."""
@@ -219,7 +219,7 @@ class FleetStreams:
         while len(self._known) > MOST_CELLS:  # the store has what this turn has taken from here on
             del self._known[next(iter(self._known))]
         self._evaluator.advance(came, frontier_us, terms)
-        self.stalls.look(self.frontier_us)
+        self.stalls.look(self.frontier_us, self.parted.least)
         self._store_failed()
         changes.history |= self._history.take_changes()
         changes.result_parts |= self._history.take_rows()

@@ -122,7 +122,10 @@ def test_what_comes_while_the_gateway_is_off_is_overtaken(forged):
 
 
 def forged_unheard(fleet, monkeypatch, name):
-    """Let devices alone hear what is forged, and some minutes pass; return how scans stand."""
+    """Let devices alone hear what is forged, and some minutes pass; return how scans stand.
+
+    The job of a lake beside the gateway prints the same.
+    """
 
     def hear(self, topic, _payload):
         return topic.startswith(self.subscription[:-1])
@@ -134,8 +137,14 @@ def forged_unheard(fleet, monkeypatch, name):
     fleet.forge(forged, retain=False)
     fleet.pass_steps(3)
     fleet.slices(8)
-    fleet.pass_steps(660)
-    return [each for each in fleet.words() if "waiting for" not in each]
+    lake = LakeBeside(SimpleNamespace(world=fleet, plan=fleet.plans[1]), Random(1))
+    for step in range(660):
+        fleet.pass_steps(1)
+        if step % 20 == 0:
+            lake.batch()
+    words = [each for each in fleet.words() if "waiting for" not in each]
+    assert lake.words() == words
+    return words
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError, UsageError
 from lasp_edge.ordered.stalls import RefusedPart
 from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.tool.local_events import refused_part
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
 from tests.cloud_tier.support_devices import (
@@ -281,11 +282,10 @@ def test_progress_names_a_scan_with_local_events_that_nobody_answers():
     assert progress.news() == "0 devices heard, 0 panes merged, nothing final yet"
     progress(Outcome(known, coverage, unanswered=("load",)))
     assert "; load has no row, since no device has answered" in str(progress.news())
-    refused = ("load", RefusedPart(0, "attic", "TypeError"))
-    progress(Outcome(known, coverage, refused=(refused,)))
-    assert "; load: the part of attic is refused since 1970-01-01 00:00:00 UTC" in str(
-        progress.news()
-    )
+    words = refused_part("load", RefusedPart(0, "attic", "TypeError"))
+    progress(Outcome(known, coverage, stalls=(words,), holding=("attic", "b", "c", "d")))
+    line = "0 devices heard, 0 panes merged, nothing final yet, waiting for attic, b, c, 1 more"
+    assert progress.news() == f"{line}; {words}"
 
 
 def test_job_is_plain_data():
