@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from lasp_edge.ordered.stalls import RefusedPart
+from lasp_edge.protocol.waiting import DEAD_AFTER_US
 from lasp_edge.tool.times import shown_time
 
+MINUTE_US: Final = 60_000_000
 MOST_NAMED: Final = 3
 """Devices that are named, at most."""
 
@@ -29,8 +31,9 @@ def stands(scan: str, time_us: int, devices: Sequence[str]) -> str:
     more = f" and {len(devices) - MOST_NAMED} more" if len(devices) > MOST_NAMED else ""
     return (
         f"{scan} stands at {_moment(time_us)}: {', '.join(devices[:MOST_NAMED])}{more} did not "
-        f"answer the event in order there. See lasp-edge status on them; to go on without one, "
-        f"type: lasp-edge retire {devices[0]}"
+        f"answer the event in order there. Where another gateway has ended, devices follow it for "
+        f"{DEAD_AFTER_US // MINUTE_US} minutes: then wait. Else see lasp-edge status on them; to "
+        f"go on without one, type: lasp-edge retire {devices[0]}"
     )
 
 

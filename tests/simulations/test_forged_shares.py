@@ -162,6 +162,7 @@ def test_where_a_scan_stands_the_gateway_says_where_and_what_to_type(name, monke
         (words,) = forged_unheard(fleet, monkeypatch, name)
         assert words.startswith("found stands at 2023-11-14 22:1")
         assert "UTC: pi-0, pi-1, pi-2 did not answer" in words
+        assert "another gateway has ended, devices follow it for 10 minutes" in words
         assert words.endswith("type: lasp-edge retire pi-0")
 
 
